@@ -1,0 +1,4 @@
+#ifndef CLIBCRYPTO_H
+#define CLIBCRYPTO_H
+
+#endif

@@ -1,0 +1,4 @@
+#ifndef CLIBCURL_H
+#define CLIBCURL_H
+
+#endif

@@ -1,0 +1,11 @@
+#ifndef CPLATFORM_H
+#define CPLATFORM_H
+
+/// The commit this build was made from; empty when it is not known.
+const char *oidc_build_commit(void);
+
+/// No core dump and no tracing of this process by another of the same user, as it holds secrets.
+/// Returns 0, or errno.
+int oidc_forbid_dumps(void);
+
+#endif

@@ -1,0 +1,22 @@
+#include "CPlatform.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#ifndef OIDC_COMMIT
+#define OIDC_COMMIT ""
+#endif
+
+const char *oidc_build_commit(void) { return OIDC_COMMIT; }
+
+int oidc_forbid_dumps(void) {
+    struct rlimit none = {0, 0};
+    if (setrlimit(RLIMIT_CORE, &none) != 0) return errno;
+#ifdef __linux__
+    if (prctl(PR_SET_DUMPABLE, 0L, 0L, 0L, 0L) != 0) return errno;
+#endif
+    return 0;
+}
