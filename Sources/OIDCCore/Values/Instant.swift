@@ -1,1 +1,64 @@
+/// A moment, in whole seconds since 1970 (RFC 7519 §2, NumericDate); always passed in, never asked for.
+public struct Instant: Hashable, Comparable, Sendable {
+    public let secondsSinceEpoch: Int64
 
+    public init(secondsSinceEpoch: Int64) {
+        self.secondsSinceEpoch = secondsSinceEpoch
+    }
+
+    /// The moment `seconds` later; at the ends of the range it stays there instead of trapping.
+    public func adding(_ seconds: Int64) -> Instant {
+        let (sum, overflow) = secondsSinceEpoch.addingReportingOverflow(seconds)
+        guard overflow else { return Instant(secondsSinceEpoch: sum) }
+        return Instant(secondsSinceEpoch: seconds > 0 ? .max : .min)
+    }
+
+    /// How many seconds `earlier` lies before this moment; negative when it lies after.
+    public func seconds(since earlier: Instant) -> Int64 {
+        let (difference, overflow) = secondsSinceEpoch.subtractingReportingOverflow(
+            earlier.secondsSinceEpoch)
+        guard overflow else { return difference }
+        return secondsSinceEpoch > earlier.secondsSinceEpoch ? .max : .min
+    }
+
+    public static func < (left: Instant, right: Instant) -> Bool {
+        left.secondsSinceEpoch < right.secondsSinceEpoch
+    }
+}
+
+extension Instant: CustomStringConvertible {
+    /// RFC 3339 in UTC, `2026-01-31T12:00:00Z`; the bare number outside the years 1 to 9999.
+    public var description: String {
+        guard (-62_135_596_800...253_402_300_799).contains(secondsSinceEpoch) else {
+            return String(secondsSinceEpoch)
+        }
+        var days = secondsSinceEpoch / 86_400
+        var second = secondsSinceEpoch % 86_400
+        if second < 0 {
+            second += 86_400
+            days -= 1
+        }
+        let (year, month, day) = Instant.civilDate(daysSinceEpoch: days)
+        let clock = [second / 3_600, second / 60 % 60, second % 60].map { Instant.padded($0, to: 2) }
+        return "\(Instant.padded(year, to: 4))-\(Instant.padded(month, to: 2))-\(Instant.padded(day, to: 2))"
+            + "T\(clock.joined(separator: ":"))Z"
+    }
+
+    /// The Gregorian date of a day number, counted in 400-year eras that begin on a 1 March.
+    private static func civilDate(daysSinceEpoch: Int64) -> (year: Int64, month: Int64, day: Int64) {
+        let shifted = daysSinceEpoch + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+        let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
+    }
+
+    private static func padded(_ number: Int64, to width: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    }
+}

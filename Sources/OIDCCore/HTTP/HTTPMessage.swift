@@ -1,0 +1,105 @@
+/// An HTTP method (RFC 9110 §9); an open set.
+public struct HTTPMethod: Hashable, Sendable, CustomStringConvertible {
+    public let name: String
+
+    public init(_ name: String) {
+        self.name = name
+    }
+
+    public static let get = HTTPMethod("GET")
+    public static let post = HTTPMethod("POST")
+    public static let put = HTTPMethod("PUT")
+    public static let delete = HTTPMethod("DELETE")
+
+    public var description: String { name }
+}
+
+/// Header fields in their order; names are compared without regard to case (RFC 9110 §5.1).
+public struct HTTPHeaders: Hashable, Sendable {
+    public struct Field: Hashable, Sendable {
+        public var name: String
+        public var value: String
+    }
+
+    public private(set) var fields: [Field] = []
+
+    public init(_ fields: [(String, String)] = []) {
+        self.fields = fields.map { Field(name: $0.0, value: $0.1) }
+    }
+
+    /// The first value of that name; setting replaces every one of them.
+    public subscript(name: String) -> String? {
+        get { fields.first { ASCII.isSameIgnoringCase($0.name, name) }?.value }
+        set {
+            fields.removeAll { ASCII.isSameIgnoringCase($0.name, name) }
+            if let newValue { fields.append(Field(name: name, value: newValue)) }
+        }
+    }
+
+    public func values(_ name: String) -> [String] {
+        fields.filter { ASCII.isSameIgnoringCase($0.name, name) }.map(\.value)
+    }
+
+    public mutating func append(_ name: String, _ value: String) {
+        fields.append(Field(name: name, value: value))
+    }
+}
+
+/// A request as a value; nothing in it depends on how it is sent.
+public struct HTTPRequest: Hashable, Sendable {
+    public var method: HTTPMethod
+    public var url: WebURL
+    public var headers: HTTPHeaders
+    public var body: [UInt8]
+    /// A request that is given a client certificate, where one is configured (RFC 8705 §2).
+    public var usesClientCertificate: Bool
+
+    public init(
+        _ method: HTTPMethod, _ url: WebURL, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = [],
+        usesClientCertificate: Bool = false
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+        self.usesClientCertificate = usesClientCertificate
+    }
+
+    /// A GET that asks for JSON.
+    public static func json(_ url: WebURL) -> HTTPRequest {
+        HTTPRequest(.get, url, headers: HTTPHeaders([("Accept", "application/json")]))
+    }
+
+    /// A POST of a form, asking for JSON: some providers answer form-encoded otherwise.
+    public static func form(_ url: WebURL, _ pairs: [FormEncoding.Pair]) -> HTTPRequest {
+        HTTPRequest(
+            .post, url,
+            headers: HTTPHeaders([
+                ("Content-Type", "application/x-www-form-urlencoded"), ("Accept", "application/json"),
+            ]),
+            body: Array(FormEncoding.encode(pairs).utf8))
+    }
+}
+
+/// An answer, whole and bounded.
+public struct HTTPResponse: Hashable, Sendable {
+    public var status: Int
+    public var headers: HTTPHeaders
+    public var body: [UInt8]
+
+    public init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = []) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+
+    public var isSuccess: Bool { (200..<300).contains(status) }
+
+    /// The media type in lower case, without parameters.
+    public var mediaType: String? {
+        guard let value = headers["Content-Type"], let type = value.split(separator: ";").first else {
+            return nil
+        }
+        return ASCII.lowercased(ASCII.trimmed(type))
+    }
+}

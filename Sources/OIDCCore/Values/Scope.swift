@@ -1,0 +1,51 @@
+/// A set of scope tokens in the order they were given (RFC 6749 §3.3).
+public struct Scope: Sendable {
+    public let tokens: [String]
+
+    /// Splits on spaces; a repeated token counts once.
+    public init(_ text: String) {
+        self.init(tokens: text.split(separator: " ").map(String.init))
+    }
+
+    public init(tokens: [String]) {
+        var seen: Set<String> = []
+        self.tokens = tokens.filter { seen.insert($0).inserted }
+    }
+
+    public var isEmpty: Bool { tokens.isEmpty }
+    public var text: String { tokens.joined(separator: " ") }
+
+    public func contains(_ token: String) -> Bool {
+        tokens.contains(token)
+    }
+
+    public func isSubset(of other: Scope) -> Bool {
+        Set(tokens).isSubset(of: other.tokens)
+    }
+
+    public func union(_ other: Scope) -> Scope {
+        Scope(tokens: tokens + other.tokens)
+    }
+
+    /// RFC 6749 §3.3: printable ASCII without `"` and `\`.
+    public var isWellFormed: Bool {
+        tokens.allSatisfy { token in
+            token.utf8.allSatisfy { $0 == 0x21 || (0x23...0x5B).contains($0) || (0x5D...0x7E).contains($0) }
+        }
+    }
+}
+
+extension Scope: Hashable {
+    /// The order of scope tokens does not matter (RFC 6749 §3.3).
+    public static func == (left: Scope, right: Scope) -> Bool {
+        Set(left.tokens) == Set(right.tokens)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(Set(tokens))
+    }
+}
+
+extension Scope: CustomStringConvertible {
+    public var description: String { text }
+}

@@ -1,0 +1,120 @@
+/// An absolute `http` or `https` address (RFC 3986) that is kept exactly as it was written.
+public struct WebURL: Hashable, Sendable {
+    /// As it was given; what is compared, stored and sent.
+    public let text: String
+    public let scheme: String
+    /// In lower case; an IPv6 address without its brackets.
+    public let host: String
+    /// The port that is written in it; see `effectivePort`.
+    public let port: Int?
+    /// Begins with `/`, or is empty.
+    public let path: String
+    public let query: String?
+    public let fragment: String?
+
+    /// Nil unless it is absolute, http(s), with a host, without user information, control characters,
+    /// spaces, backslashes or non-ASCII characters.
+    public init?(_ text: String) {
+        let isPlain = text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"\"<>\\^`{|}".utf8.contains($0) }
+        guard isPlain, text.utf8.count <= 65_536, let colon = text.firstIndex(of: ":") else { return nil }
+        let scheme = ASCII.lowercased(text[..<colon])
+        let rest = text[text.index(after: colon)...]
+        guard scheme == "https" || scheme == "http", rest.hasPrefix("//") else { return nil }
+        let afterSlashes = rest.dropFirst(2)
+        let authorityEnd = afterSlashes.firstIndex { "/?#".contains($0) } ?? afterSlashes.endIndex
+        guard let authority = Authority(afterSlashes[..<authorityEnd]) else { return nil }
+        var tail = afterSlashes[authorityEnd...]
+        var fragment: Substring?
+        if let hash = tail.firstIndex(of: "#") {
+            fragment = tail[tail.index(after: hash)...]
+            tail = tail[..<hash]
+        }
+        var query: Substring?
+        if let mark = tail.firstIndex(of: "?") {
+            query = tail[tail.index(after: mark)...]
+            tail = tail[..<mark]
+        }
+        self.text = text
+        self.scheme = scheme
+        host = authority.host
+        port = authority.port
+        path = String(tail)
+        self.query = query.map(String.init)
+        self.fragment = fragment.map(String.init)
+    }
+
+    public var isSecure: Bool { scheme == "https" }
+    public var effectivePort: Int { port ?? (isSecure ? 443 : 80) }
+
+    /// `127.0.0.1`, `[::1]` or `localhost`: where plain http is allowed (RFC 8252 §7.3).
+    public var isLoopback: Bool {
+        host == "127.0.0.1" || host == "::1" || host == "localhost"
+    }
+
+    public var hostAndPort: String {
+        let bracketed = host.utf8.contains(0x3A) ? "[\(host)]" : host
+        return port.map { "\(bracketed):\($0)" } ?? bracketed
+    }
+
+    /// Scheme, host and port, with the default port left out (RFC 6454 §4).
+    public var origin: String {
+        let bracketed = host.utf8.contains(0x3A) ? "[\(host)]" : host
+        let isDefault = effectivePort == (isSecure ? 443 : 80)
+        return "\(scheme)://\(bracketed)\(isDefault ? "" : ":\(effectivePort)")"
+    }
+
+    /// Without query and fragment, which may hold secrets.
+    public var withoutQuery: String { "\(scheme)://\(hostAndPort)\(path)" }
+
+    /// With the pairs added to the query that is there already (RFC 6749 §3.1); the fragment goes.
+    public func appendingQuery(_ pairs: [FormEncoding.Pair]) -> WebURL {
+        let base = text.prefix { $0 != "#" }
+        let added = FormEncoding.encode(pairs)
+        let separator = query == nil ? "?" : (query?.isEmpty == true || added.isEmpty ? "" : "&")
+        return WebURL("\(base)\(separator)\(added)") ?? self
+    }
+
+    /// Another path on the same origin, without query.
+    public func replacingPath(_ path: String) -> WebURL? {
+        WebURL("\(scheme)://\(hostAndPort)\(path)")
+    }
+}
+
+extension WebURL: CustomStringConvertible {
+    public var description: String { text }
+}
+
+/// The host and port of an address (RFC 3986 §3.2).
+private struct Authority {
+    var host: String
+    var port: Int?
+
+    init?(_ text: Substring) {
+        guard !text.isEmpty, !text.contains("@") else { return nil }
+        var portText: Substring?
+        if text.first == "[" {
+            guard let end = text.firstIndex(of: "]") else { return nil }
+            let address = text[text.index(after: text.startIndex)..<end]
+            guard !address.isEmpty,
+                address.utf8.allSatisfy({ $0 == 0x3A || $0 == 0x2E || ASCII.isHexDigit($0) })
+            else { return nil }
+            host = ASCII.lowercased(address)
+            let after = text[text.index(after: end)...]
+            if !after.isEmpty {
+                guard after.first == ":" else { return nil }
+                portText = after.dropFirst()
+            }
+        } else {
+            let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            let isName = parts[0].utf8.allSatisfy { ASCII.isAlphanumeric($0) || "-._~".utf8.contains($0) }
+            guard !parts[0].isEmpty, isName else { return nil }
+            host = ASCII.lowercased(parts[0])
+            portText = parts.count > 1 ? parts[1] : nil
+        }
+        guard let portText, !portText.isEmpty else { return }
+        guard portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(portText),
+            (1...65_535).contains(number)
+        else { return nil }
+        port = number
+    }
+}
