@@ -1,0 +1,10 @@
+/// Why a cryptographic operation could not be done; a signature that does not hold is no error.
+public enum CryptoError: Error, Equatable, Sendable {
+    /// The library of the system is missing or too old; the text says which.
+    case unavailable(String)
+    case invalidKey(String)
+    case passphraseNeeded
+    case wrongPassphrase
+    case unsupported(String)
+    case failed(String)
+}

@@ -1,0 +1,34 @@
+/// A hash function of FIPS 180-4 that JOSE uses, RFC 7518 §3.
+public enum HashAlgorithm: Sendable, CaseIterable {
+    case sha256, sha384, sha512
+
+    public var byteCount: Int {
+        switch self {
+        case .sha256: 32
+        case .sha384: 48
+        case .sha512: 64
+        }
+    }
+}
+
+/// Hashes, and the message authentication codes made of them.
+public enum Digest {
+    public static func hash(_ bytes: [UInt8], _ algorithm: HashAlgorithm) throws(CryptoError) -> [UInt8] {
+        try SystemCryptography.hash(bytes, algorithm)
+    }
+
+    /// HMAC, RFC 2104; to be compared with `equalInConstantTime`.
+    public static func authenticationCode(
+        _ message: [UInt8], key: [UInt8], _ algorithm: HashAlgorithm
+    ) throws(CryptoError) -> [UInt8] {
+        try SystemCryptography.authenticationCode(message, key: key, algorithm)
+    }
+}
+
+/// Compares secrets without telling by its duration where they differ; only their lengths may show.
+public func equalInConstantTime(_ a: [UInt8], _ b: [UInt8]) -> Bool {
+    guard a.count == b.count else { return false }
+    var difference: UInt8 = 0
+    for index in a.indices { difference |= a[index] ^ b[index] }
+    return difference == 0
+}

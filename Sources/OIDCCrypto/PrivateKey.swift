@@ -1,0 +1,40 @@
+/// A key that signs; whatever describes or mirrors it shows its type only.
+public struct PrivateKey: Sendable {
+    public enum Kind: Sendable, CaseIterable {
+        case p256, p384, p521, rsa2048, ed25519
+    }
+
+    public let publicKey: PublicKey
+    private let handle: PrivateKeyHandle
+
+    /// Reads PKCS #8, encrypted PKCS #8 and the traditional RSA and EC forms; never asks a person.
+    public init(pem: [UInt8], passphrase: [UInt8]?) throws(CryptoError) {
+        try self.init(PrivateKeyHandle(pem: pem, passphrase: passphrase))
+    }
+
+    private init(_ handle: PrivateKeyHandle) throws(CryptoError) {
+        publicKey = try PublicKey(handle.publicParameters())
+        self.handle = handle
+    }
+
+    public static func generate(_ kind: Kind) throws(CryptoError) -> PrivateKey {
+        try PrivateKey(PrivateKeyHandle.generate(kind))
+    }
+
+    /// PKCS #8, unencrypted: for a file that only its owner can read.
+    public var pem: [UInt8] { handle.pem }
+
+    public var supportedAlgorithms: [SignatureAlgorithm] { publicKey.supportedAlgorithms }
+
+    /// The signature in the form of RFC 7518 §3: for ECDSA, r and s at full length one after the other.
+    public func sign(_ message: [UInt8], _ algorithm: SignatureAlgorithm) throws(CryptoError) -> [UInt8] {
+        try publicKey.check(algorithm)
+        return try handle.sign(message, algorithm)
+    }
+}
+
+extension PrivateKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String { "PrivateKey(\(publicKey.typeName))" }
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

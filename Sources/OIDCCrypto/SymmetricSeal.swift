@@ -1,0 +1,34 @@
+/// Authenticated encryption with AES-256-GCM: nonce (12 bytes), ciphertext, tag (16 bytes).
+public enum SymmetricSeal {
+    static let keyByteCount = 32
+    static let nonceByteCount = 12
+    static let tagByteCount = 16
+
+    /// Encrypts under a fresh random nonce; `authenticating` is bound to the result but not part of it.
+    public static func seal(
+        _ plain: [UInt8], key: [UInt8], authenticating context: [UInt8]
+    ) throws(CryptoError) -> [UInt8] {
+        try check(key)
+        let nonce = Random.bytes(nonceByteCount)
+        return try nonce + SystemCryptography.encrypt(plain, key: key, nonce: nonce, authenticating: context)
+    }
+
+    /// Gives the plain text back, or fails when key, context or any byte of `sealed` is not what it was.
+    public static func open(
+        _ sealed: [UInt8], key: [UInt8], authenticating context: [UInt8]
+    ) throws(CryptoError) -> [UInt8] {
+        try check(key)
+        guard sealed.count >= nonceByteCount + tagByteCount else {
+            throw .failed("the sealed text is too short")
+        }
+        let nonce = Array(sealed.prefix(nonceByteCount))
+        let ciphertext = Array(sealed.dropFirst(nonceByteCount).dropLast(tagByteCount))
+        let tag = Array(sealed.suffix(tagByteCount))
+        return try SystemCryptography.decrypt(
+            ciphertext, tag: tag, key: key, nonce: nonce, authenticating: context)
+    }
+
+    private static func check(_ key: [UInt8]) throws(CryptoError) {
+        guard key.count == keyByteCount else { throw .invalidKey("an AES-256 key has 32 bytes") }
+    }
+}

@@ -1,0 +1,28 @@
+import OIDCCrypto
+import Testing
+
+@Suite("Signing and verifying")
+struct RoundTripTests {
+    static let message = Array("eyJhbGciOiJub25lIn0.e30".utf8)
+
+    static func pairs() throws -> [(PrivateKey, SignatureAlgorithm)] {
+        try PrivateKey.Kind.allCases.flatMap { kind in
+            let key = try PrivateKey.generate(kind)
+            return key.supportedAlgorithms.map { (key, $0) }
+        }
+    }
+
+    @Test("what a key signs its public key verifies, after a way through PEM too")
+    func roundTrip() throws {
+        let pairs = try Self.pairs()
+        #expect(Set(pairs.map(\.1)) == Set(SignatureAlgorithm.allCases.filter { !$0.isSymmetric }))
+        for (key, algorithm) in pairs {
+            let signature = try key.sign(Self.message, algorithm)
+            #expect(try key.publicKey.isValidSignature(signature, for: Self.message, algorithm))
+            let again = try PrivateKey(pem: key.pem, passphrase: nil)
+            #expect(again.publicKey == key.publicKey)
+            let other = try again.sign(Self.message, algorithm)
+            #expect(try PublicKey(key.publicKey.parameters).isValidSignature(other, for: Self.message, algorithm))
+        }
+    }
+}
