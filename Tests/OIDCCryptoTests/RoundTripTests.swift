@@ -22,7 +22,8 @@ struct RoundTripTests {
             let again = try PrivateKey(pem: key.pem, passphrase: nil)
             #expect(again.publicKey == key.publicKey)
             let other = try again.sign(Self.message, algorithm)
-            #expect(try PublicKey(key.publicKey.parameters).isValidSignature(other, for: Self.message, algorithm))
+            let publicKey = try PublicKey(key.publicKey.parameters)
+            #expect(try publicKey.isValidSignature(other, for: Self.message, algorithm))
         }
     }
 }

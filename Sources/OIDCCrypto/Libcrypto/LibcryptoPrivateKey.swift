@@ -57,7 +57,7 @@
 
     extension Libcrypto {
         fileprivate func generate(_ kind: PrivateKey.Kind) throws(CryptoError) -> OpaquePointer {
-            let type =
+            let type: StaticString =
                 switch kind {
                 case .rsa2048: "RSA"
                 case .ed25519: "ED25519"

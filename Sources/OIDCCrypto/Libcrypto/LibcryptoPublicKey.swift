@@ -58,19 +58,19 @@
                 let e = try number(exponent)
                 defer { BN_free(e) }
                 return try importKey("RSA") { builder in
-                    guard OSSL_PARAM_BLD_push_BN(builder, "n", n) == 1,
-                        OSSL_PARAM_BLD_push_BN(builder, "e", e) == 1
-                    else { return nil }
-                    return OSSL_PARAM_BLD_to_param(builder)
+                    OSSL_PARAM_BLD_push_BN(builder, Self.name("n"), n) == 1
+                        && OSSL_PARAM_BLD_push_BN(builder, Self.name("e"), e) == 1
+                        ? OSSL_PARAM_BLD_to_param(builder) : nil
                 }
             case .elliptic(let curve, let x, let y):
                 let point = [4] + x + y
+                let (group, pub) = (Self.name("group"), Self.name("pub"))
                 return try importKey("EC") { builder in
-                    curve.rawValue.withCString { group in
+                    curve.rawValue.withCString { curve in
                         point.withUnsafeBytes { bytes in
-                            guard OSSL_PARAM_BLD_push_utf8_string(builder, "group", group, 0) == 1,
-                                OSSL_PARAM_BLD_push_octet_string(
-                                    builder, "pub", bytes.baseAddress, bytes.count) == 1
+                            let (start, count) = (bytes.baseAddress, bytes.count)
+                            guard OSSL_PARAM_BLD_push_utf8_string(builder, group, curve, 0) == 1,
+                                OSSL_PARAM_BLD_push_octet_string(builder, pub, start, count) == 1
                             else { return nil }
                             return OSSL_PARAM_BLD_to_param(builder)
                         }
@@ -83,9 +83,14 @@
             }
         }
 
-        /// The builder only points to what is pushed, so `makeParameters` also makes the copy.
+        /// The name of a parameter at an address that stays valid: parameters point to it and keep no copy.
+        static func name(_ name: StaticString) -> UnsafePointer<CChar> {
+            UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
+        }
+
+        /// The builder only points to the values pushed, so `makeParameters` also makes the copy.
         private func importKey(
-            _ type: String, _ makeParameters: (OpaquePointer) -> OpaquePointer?
+            _ type: StaticString, _ makeParameters: (OpaquePointer) -> OpaquePointer?
         ) throws(CryptoError) -> OpaquePointer? {
             guard let builder = OSSL_PARAM_BLD_new() else { throw failure("reading a key") }
             defer { OSSL_PARAM_BLD_free(builder) }
