@@ -1,0 +1,248 @@
+/// Why a text is no JSON, and where.
+public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
+    public let reason: String
+    public let offset: Int
+
+    public var description: String { "\(reason) at byte \(offset)" }
+}
+
+extension JSONValue {
+    /// Reads one value (RFC 8259). Refused: duplicate members, nesting beyond 64, lone surrogates, bytes
+    /// that are no UTF-8, and anything after the value.
+    public init(parsing bytes: [UInt8]) throws(JSONError) {
+        var outcome: Result<JSONValue, JSONError> = .success(.null)
+        bytes.withUnsafeBufferPointer { buffer in
+            var parser = JSONParser(bytes: buffer)
+            outcome = Result { () throws(JSONError) in try parser.document() }
+        }
+        self = try outcome.get()
+    }
+
+    public init(parsing text: String) throws(JSONError) {
+        try self.init(parsing: Array(text.utf8))
+    }
+}
+
+/// A recursive descent over bytes, with a bound on its depth.
+private struct JSONParser {
+    static let maximumDepth = 64
+    let bytes: UnsafeBufferPointer<UInt8>
+    var index = 0
+
+    init(bytes: UnsafeBufferPointer<UInt8>) {
+        self.bytes = bytes
+    }
+
+    mutating func document() throws(JSONError) -> JSONValue {
+        if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF { index = 3 }
+        let value = try value(depth: 0)
+        skipBlanks()
+        guard index == bytes.count else { throw error("unexpected text after the value") }
+        return value
+    }
+
+    private func error(_ reason: String) -> JSONError {
+        JSONError(reason: index >= bytes.count ? "the text ends too early" : reason, offset: index)
+    }
+
+    private var current: UInt8? { index < bytes.count ? bytes[index] : nil }
+
+    private mutating func skipBlanks() {
+        while index < bytes.count {
+            switch bytes[index] {
+            case 0x20, 0x09, 0x0A, 0x0D: index += 1
+            default: return
+            }
+        }
+    }
+
+    private mutating func value(depth: Int) throws(JSONError) -> JSONValue {
+        guard depth < JSONParser.maximumDepth else { throw error("nested too deeply") }
+        skipBlanks()
+        switch current {
+        case 0x7B: return .object(try object(depth: depth))
+        case 0x5B: return .array(try array(depth: depth))
+        case 0x22: return .string(try string())
+        case 0x74: return try literal("true", .bool(true))
+        case 0x66: return try literal("false", .bool(false))
+        case 0x6E: return try literal("null", .null)
+        case 0x2D, 0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 0x39:
+            return .number(try number())
+        default: throw error("no JSON value")
+        }
+    }
+
+    private mutating func literal(_ word: StaticString, _ value: JSONValue) throws(JSONError) -> JSONValue {
+        let length = word.utf8CodeUnitCount
+        guard index + length <= bytes.count,
+            (0..<length).allSatisfy({ bytes[index + $0] == word.utf8Start[$0] })
+        else { throw error("no JSON value") }
+        index += length
+        return value
+    }
+
+    private mutating func object(depth: Int) throws(JSONError) -> JSONObject {
+        index += 1
+        var members: [JSONObject.Member] = []
+        var seen: Set<String> = []
+        skipBlanks()
+        if current == 0x7D {
+            index += 1
+            return JSONObject()
+        }
+        while true {
+            skipBlanks()
+            guard current == 0x22 else { throw error("a member's name must be a string") }
+            let start = index
+            let name = try string()
+            let isNew =
+                members.count < 8
+                ? !members.contains { $0.name == name } : isUnseen(name, among: members, &seen)
+            guard isNew else {
+                throw JSONError(
+                    reason: "duplicate member \(DisplayText.quoted(name, limit: 60))", offset: start)
+            }
+            skipBlanks()
+            guard current == 0x3A else { throw error("missing “:” after a member's name") }
+            index += 1
+            members.append(JSONObject.Member(name: name, value: try value(depth: depth + 1)))
+            guard try continues(until: 0x7D) else { return JSONObject(unique: members) }
+        }
+    }
+
+    /// Small objects are searched; a large one is given a set, so that no object costs quadratic time.
+    private func isUnseen(
+        _ name: String, among members: [JSONObject.Member], _ seen: inout Set<String>
+    ) -> Bool {
+        if seen.isEmpty { seen = Set(members.map(\.name)) }
+        return seen.insert(name).inserted
+    }
+
+    private mutating func array(depth: Int) throws(JSONError) -> [JSONValue] {
+        index += 1
+        var items: [JSONValue] = []
+        skipBlanks()
+        if current == 0x5D {
+            index += 1
+            return items
+        }
+        while true {
+            items.append(try value(depth: depth + 1))
+            guard try continues(until: 0x5D) else { return items }
+        }
+    }
+
+    private mutating func continues(until end: UInt8) throws(JSONError) -> Bool {
+        skipBlanks()
+        let character = current
+        guard character == 0x2C || character == end else { throw error("missing “,” or a closing bracket") }
+        index += 1
+        return character == 0x2C
+    }
+
+    private mutating func number() throws(JSONError) -> JSONNumber {
+        let start = index
+        if current == 0x2D { index += 1 }
+        let integerStart = index
+        guard skipDigits() > 0 else { throw error("no number") }
+        guard bytes[integerStart] != 0x30 || index == integerStart + 1 else {
+            throw error("a number with leading zeros")
+        }
+        if current == 0x2E {
+            index += 1
+            guard skipDigits() > 0 else { throw error("no digits after the decimal point") }
+        }
+        if current == 0x65 || current == 0x45 {
+            index += 1
+            if current == 0x2B || current == 0x2D { index += 1 }
+            guard skipDigits() > 0 else { throw error("no digits in the exponent") }
+        }
+        return JSONNumber(validated: String(decoding: bytes[start..<index], as: UTF8.self))
+    }
+
+    private mutating func skipDigits() -> Int {
+        let start = index
+        while let digit = current, (0x30...0x39).contains(digit) { index += 1 }
+        return index - start
+    }
+
+    private mutating func string() throws(JSONError) -> String {
+        index += 1
+        let start = index
+        while index < bytes.count, bytes[index] != 0x22, bytes[index] != 0x5C, bytes[index] >= 0x20 {
+            index += 1
+        }
+        if current == 0x22 {
+            guard let text = String(validating: bytes[start..<index], as: UTF8.self) else {
+                throw error("a string that is no UTF-8")
+            }
+            index += 1
+            return text
+        }
+        return try stringWithEscapes(from: start)
+    }
+
+    private mutating func stringWithEscapes(from start: Int) throws(JSONError) -> String {
+        var decoded = Array(bytes[start..<index])
+        while let character = current {
+            index += 1
+            switch character {
+            case 0x22:
+                guard let text = String(validating: decoded, as: UTF8.self) else {
+                    throw error("a string that is no UTF-8")
+                }
+                return text
+            case 0x5C: decoded += try escape()
+            case 0..<0x20:
+                index -= 1
+                throw error("a control character in a string")
+            default: decoded.append(character)
+            }
+        }
+        throw error("")
+    }
+
+    private mutating func escape() throws(JSONError) -> [UInt8] {
+        guard let character = current else { throw error("") }
+        index += 1
+        switch character {
+        case 0x22, 0x5C, 0x2F: return [character]
+        case 0x62: return [0x08]
+        case 0x66: return [0x0C]
+        case 0x6E: return [0x0A]
+        case 0x72: return [0x0D]
+        case 0x74: return [0x09]
+        case 0x75: return Array(String(try escapedScalar()).utf8)
+        default:
+            index -= 1
+            throw error("an unknown escape")
+        }
+    }
+
+    private mutating func escapedScalar() throws(JSONError) -> Unicode.Scalar {
+        let high = try codeUnit()
+        if let scalar = Unicode.Scalar(high) { return scalar }
+        guard (0xD800...0xDBFF).contains(high), index + 1 < bytes.count, bytes[index] == 0x5C,
+            bytes[index + 1] == 0x75
+        else { throw error("a lone surrogate") }
+        index += 2
+        let low = try codeUnit()
+        guard (0xDC00...0xDFFF).contains(low),
+            let scalar = Unicode.Scalar(0x10000 + (high - 0xD800) << 10 + (low - 0xDC00))
+        else { throw error("a lone surrogate") }
+        return scalar
+    }
+
+    private mutating func codeUnit() throws(JSONError) -> UInt32 {
+        var value: UInt32 = 0
+        for _ in 0..<4 {
+            guard let digit = current, ASCII.isHexDigit(digit) else {
+                throw error("an escape without four hexadecimal digits")
+            }
+            let offset: UInt8 = digit <= 0x39 ? 0x30 : (digit <= 0x46 ? 0x41 - 10 : 0x61 - 10)
+            value = value << 4 | UInt32(digit - offset)
+            index += 1
+        }
+        return value
+    }
+}

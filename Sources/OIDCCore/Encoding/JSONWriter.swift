@@ -1,0 +1,82 @@
+extension JSONValue {
+    /// One line, without blanks.
+    public var compact: String { written(indented: false) }
+
+    /// Indented by two spaces, for people.
+    public var indented: String { written(indented: true) }
+
+    public var bytes: [UInt8] { Array(compact.utf8) }
+
+    private func written(indented: Bool) -> String {
+        var writer = JSONWriter(isIndented: indented)
+        writer.write(self, depth: 0)
+        return String(decoding: writer.output, as: UTF8.self)
+    }
+}
+
+private struct JSONWriter {
+    let isIndented: Bool
+    var output: [UInt8] = []
+
+    init(isIndented: Bool) {
+        self.isIndented = isIndented
+    }
+
+    mutating func write(_ value: JSONValue, depth: Int) {
+        switch value {
+        case .null: output += "null".utf8
+        case .bool(let flag): output += (flag ? "true" : "false").utf8
+        case .number(let number): output += number.text.utf8
+        case .string(let text): write(text)
+        case .array(let items):
+            write(items, between: 0x5B, and: 0x5D, depth: depth) { writer, item in
+                writer.write(item, depth: depth + 1)
+            }
+        case .object(let object):
+            write(object.members, between: 0x7B, and: 0x7D, depth: depth) { writer, member in
+                writer.write(member.name)
+                writer.output += (writer.isIndented ? ": " : ":").utf8
+                writer.write(member.value, depth: depth + 1)
+            }
+        }
+    }
+
+    private mutating func write<Item>(
+        _ items: [Item], between open: UInt8, and close: UInt8, depth: Int,
+        each: (inout JSONWriter, Item) -> Void
+    ) {
+        output.append(open)
+        for (position, item) in items.enumerated() {
+            if position > 0 { output.append(0x2C) }
+            startLine(depth: depth + 1)
+            each(&self, item)
+        }
+        if !items.isEmpty { startLine(depth: depth) }
+        output.append(close)
+    }
+
+    private mutating func startLine(depth: Int) {
+        guard isIndented else { return }
+        output.append(0x0A)
+        for _ in 0..<depth { output += "  ".utf8 }
+    }
+
+    /// Control characters, and DEL, which a terminal acts on, are escaped; all else stays as it is.
+    private mutating func write(_ text: String) {
+        output.append(0x22)
+        for byte in text.utf8 {
+            switch byte {
+            case 0x22, 0x5C: output += [0x5C, byte]
+            case 0x0A: output += "\\n".utf8
+            case 0x0D: output += "\\r".utf8
+            case 0x09: output += "\\t".utf8
+            case 0..<0x20, 0x7F:
+                let digits = Array("0123456789abcdef".utf8)
+                output += "\\u00".utf8
+                output += [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            default: output.append(byte)
+            }
+        }
+        output.append(0x22)
+    }
+}

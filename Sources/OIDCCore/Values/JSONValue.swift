@@ -1,0 +1,112 @@
+/// A JSON value (RFC 8259) that keeps the order of members and numbers as they were written.
+public enum JSONValue: Hashable, Sendable {
+    case null
+    case bool(Bool)
+    case number(JSONNumber)
+    case string(String)
+    case array([JSONValue])
+    case object(JSONObject)
+
+    public var string: String? { if case .string(let text) = self { text } else { nil } }
+    public var bool: Bool? { if case .bool(let flag) = self { flag } else { nil } }
+    public var array: [JSONValue]? { if case .array(let items) = self { items } else { nil } }
+    public var object: JSONObject? { if case .object(let object) = self { object } else { nil } }
+    public var number: JSONNumber? { if case .number(let number) = self { number } else { nil } }
+
+    /// A whole number that fits; a fraction, an exponent that leaves the range, or another type is nil.
+    public var integer: Int64? { number?.integer }
+
+    public subscript(name: String) -> JSONValue? { object?[name] }
+
+    /// The type's name, for messages about a member of another type.
+    public var typeName: String {
+        switch self {
+        case .null: "null"
+        case .bool: "a boolean"
+        case .number: "a number"
+        case .string: "a string"
+        case .array: "an array"
+        case .object: "an object"
+        }
+    }
+}
+
+extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
+    ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral, ExpressibleByNilLiteral
+{
+    public init(stringLiteral value: String) { self = .string(value) }
+    public init(integerLiteral value: Int64) { self = .number(JSONNumber(value)) }
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    public init(nilLiteral: ()) { self = .null }
+    public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+
+    /// A later member of one name replaces an earlier one.
+    public init(dictionaryLiteral elements: (String, JSONValue)...) {
+        var object = JSONObject()
+        for (name, value) in elements { object[name] = value }
+        self = .object(object)
+    }
+
+    public init(_ number: Int64) { self = .number(JSONNumber(number)) }
+
+    /// A string, or null where there is none.
+    public init(_ text: String?) { self = text.map { .string($0) } ?? .null }
+}
+
+/// A number as it was written: 1e999 and integers beyond 64 bits are no crash and no silent rounding.
+public struct JSONNumber: Hashable, Sendable {
+    public let text: String
+
+    public init(_ value: Int64) { text = String(value) }
+
+    /// `text` must already follow the grammar of RFC 8259 §6.
+    init(validated text: String) { self.text = text }
+
+    /// The value when it is whole and fits 64 bits, however it is written (`3600`, `3600.0`, `3.6e3`).
+    public var integer: Int64? {
+        if let exact = Int64(text) { return exact }
+        guard let approximate = Double(text), approximate.rounded(.towardZero) == approximate,
+            abs(approximate) <= 9_007_199_254_740_992
+        else { return nil }
+        return Int64(exactly: approximate)
+    }
+
+    /// The value rounded down, for moments that carry a fraction (RFC 7519 §2); nil when it does not fit.
+    public var wholePart: Int64? {
+        if let exact = Int64(text) { return exact }
+        guard let approximate = Double(text) else { return nil }
+        return Int64(exactly: approximate.rounded(.down))
+    }
+}
+
+/// The members of an object in their order; names are unique.
+public struct JSONObject: Hashable, Sendable {
+    public struct Member: Hashable, Sendable {
+        public var name: String
+        public var value: JSONValue
+    }
+
+    public private(set) var members: [Member] = []
+
+    public init() {}
+
+    /// `members` must have been checked for duplicates.
+    init(unique members: [Member]) { self.members = members }
+
+    public var isEmpty: Bool { members.isEmpty }
+    public var names: [String] { members.map(\.name) }
+
+    /// Setting nil removes the member; setting keeps the place of a member that is there.
+    public subscript(name: String) -> JSONValue? {
+        get { members.first { $0.name == name }?.value }
+        set {
+            let index = members.firstIndex { $0.name == name }
+            switch (index, newValue) {
+            case (let index?, let value?): members[index].value = value
+            case (let index?, nil): members.remove(at: index)
+            case (nil, let value?): members.append(Member(name: name, value: value))
+            case (nil, nil): break
+            }
+        }
+    }
+}

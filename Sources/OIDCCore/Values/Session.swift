@@ -1,0 +1,77 @@
+/// What one sign-in left behind: tokens, and where they came from and may go.
+public struct Session: Hashable, Sendable {
+    public var key: SessionKey
+    public var endpoints: Endpoints
+    /// How the client proved itself, so that a refresh does it the same way (RFC 6749 §6).
+    public var clientAuthentication: String?
+    public var createdAt: Instant
+    /// What was asked for; what was granted stands with the token.
+    public var requestedScope: Scope?
+    public var tokens: TokenSet
+    /// The `sub` of the validated ID token.
+    public var subject: String?
+    /// A name for people: `email`, `preferred_username` or `name` of the ID token.
+    public var displayName: String?
+    /// The key that the tokens are bound to, as PEM (RFC 9449).
+    public var dpopKey: Redacted<String>?
+    /// Other access tokens got by the same refresh token: a narrower scope or a resource (RFC 8707).
+    public var derived: [DerivedToken]
+
+    public init(
+        key: SessionKey, endpoints: Endpoints, clientAuthentication: String? = nil, createdAt: Instant,
+        requestedScope: Scope?, tokens: TokenSet, subject: String? = nil, displayName: String? = nil,
+        dpopKey: Redacted<String>? = nil, derived: [DerivedToken] = []
+    ) {
+        self.key = key
+        self.endpoints = endpoints
+        self.clientAuthentication = clientAuthentication
+        self.createdAt = createdAt
+        self.requestedScope = requestedScope
+        self.tokens = tokens
+        self.subject = subject
+        self.displayName = displayName
+        self.dpopKey = dpopKey
+        self.derived = derived
+    }
+
+    /// The places that a session's tokens may be sent to; kept, so that no later configuration or metadata
+    /// sends them elsewhere.
+    public struct Endpoints: Hashable, Sendable {
+        public var issuer: String?
+        public var token: WebURL
+        public var userInfo: WebURL?
+        public var keys: WebURL?
+        public var revocation: WebURL?
+        public var introspection: WebURL?
+        public var endSession: WebURL?
+
+        public init(
+            issuer: String?, token: WebURL, userInfo: WebURL? = nil, keys: WebURL? = nil,
+            revocation: WebURL? = nil, introspection: WebURL? = nil, endSession: WebURL? = nil
+        ) {
+            self.issuer = issuer
+            self.token = token
+            self.userInfo = userInfo
+            self.keys = keys
+            self.revocation = revocation
+            self.introspection = introspection
+            self.endSession = endSession
+        }
+    }
+
+    /// An access token for less than the session's own.
+    public struct DerivedToken: Hashable, Sendable {
+        public var requestedScope: Scope?
+        public var resources: [String]
+        public var access: AccessToken
+
+        public init(requestedScope: Scope?, resources: [String], access: AccessToken) {
+            self.requestedScope = requestedScope
+            self.resources = resources
+            self.access = access
+        }
+    }
+
+    /// The scope that the session's own token carries, as far as is known.
+    public var grantedScope: Scope? { tokens.access.scope ?? requestedScope }
+}

@@ -1,0 +1,156 @@
+extension Session {
+    /// The version of the stored form; a newer one is left alone.
+    public static let formatVersion: Int64 = 1
+
+    /// Why a stored session cannot be used.
+    public enum Damage: Error, Hashable, Sendable {
+        case notJSON(String)
+        case newerVersion(Int64)
+        case member(String)
+    }
+
+    /// The stored form. The key comes first, and whole.
+    public var json: JSONValue {
+        var object = JSONObject()
+        object["version"] = JSONValue(Session.formatVersion)
+        object["key"] = .string(key.text)
+        object["created_at"] = JSONValue(createdAt.secondsSinceEpoch)
+        object["issuer"] = endpoints.issuer.map { .string($0) }
+        object["token_endpoint"] = .string(endpoints.token.text)
+        for (name, url) in endpoints.optional { object[name] = url.map { .string($0.text) } }
+        object["client_auth"] = clientAuthentication.map { .string($0) }
+        object["requested_scope"] = requestedScope.map { .string($0.text) }
+        object["access"] = tokens.access.json
+        object["refresh_token"] = tokens.refreshToken.map { .string($0.revealed) }
+        object["id_token"] = tokens.idToken.map { .string($0.revealed) }
+        object["issued_token_type"] = tokens.issuedTokenType.map { .string($0) }
+        object["subject"] = subject.map { .string($0) }
+        object["display_name"] = displayName.map { .string($0) }
+        object["dpop_key"] = dpopKey.map { .string($0.revealed) }
+        if !derived.isEmpty { object["derived"] = .array(derived.map(\.json)) }
+        return .object(object)
+    }
+
+    /// Reads the stored form; `key` is what the session is asked for. Nil when the file is another key's.
+    public init?(stored bytes: [UInt8], for key: SessionKey) throws(Damage) {
+        let json = try Session.parse(bytes)
+        guard json["key"]?.string == key.text else { return nil }
+        try self.init(json, key: key)
+    }
+
+    /// Reads the stored form, taking the key from it (`status --all`).
+    public init(stored bytes: [UInt8]) throws(Damage) {
+        let json = try Session.parse(bytes)
+        guard let text = json["key"]?.string, let key = SessionKey(text: text) else {
+            throw Damage.member("key")
+        }
+        try self.init(json, key: key)
+    }
+
+    private static func parse(_ bytes: [UInt8]) throws(Damage) -> JSONValue {
+        let json: JSONValue
+        do { json = try JSONValue(parsing: bytes) } catch { throw Damage.notJSON(error.description) }
+        guard let version = json["version"]?.integer else { throw Damage.member("version") }
+        guard version <= formatVersion else { throw Damage.newerVersion(version) }
+        return json
+    }
+
+    private init(_ json: JSONValue, key: SessionKey) throws(Damage) {
+        func text(_ name: String) throws(Damage) -> String? {
+            guard let value = json[name] else { return nil }
+            guard let text = value.string else { throw Damage.member(name) }
+            return text
+        }
+        func url(_ name: String) throws(Damage) -> WebURL? {
+            guard let text = try text(name) else { return nil }
+            guard let url = WebURL(text) else { throw Damage.member(name) }
+            return url
+        }
+        guard let createdAt = json["created_at"]?.integer else { throw Damage.member("created_at") }
+        guard let token = try url("token_endpoint") else { throw Damage.member("token_endpoint") }
+        guard let access = json["access"].flatMap(AccessToken.init(json:)) else {
+            throw Damage.member("access")
+        }
+        let derived = (json["derived"]?.array ?? []).map(DerivedToken.init(json:))
+        guard !derived.contains(where: { $0 == nil }) else { throw Damage.member("derived") }
+        self.init(
+            key: key,
+            endpoints: Endpoints(
+                issuer: try text("issuer"), token: token, userInfo: try url("userinfo_endpoint"),
+                keys: try url("jwks_uri"), revocation: try url("revocation_endpoint"),
+                introspection: try url("introspection_endpoint"), endSession: try url("end_session_endpoint")),
+            clientAuthentication: try text("client_auth"),
+            createdAt: Instant(secondsSinceEpoch: createdAt),
+            requestedScope: try text("requested_scope").map { Scope($0) },
+            tokens: TokenSet(
+                access: access, refreshToken: try text("refresh_token").map { Redacted($0) },
+                idToken: try text("id_token").map { Redacted($0) },
+                issuedTokenType: try text("issued_token_type")),
+            subject: try text("subject"), displayName: try text("display_name"),
+            dpopKey: try text("dpop_key").map { Redacted($0) }, derived: derived.compactMap { $0 })
+    }
+}
+
+extension SessionKey {
+    /// Reads what `text` writes.
+    init?(text: String) {
+        guard let json = try? JSONValue(parsing: text), let provider = json["provider"]?.string,
+            let clientID = json["client_id"]?.string, let grant = json["grant"]?.string
+        else { return nil }
+        self.init(
+            provider: provider, clientID: clientID, grant: GrantType(rawValue: grant),
+            audience: json["audience"]?.string, account: json["account"]?.string,
+            scope: json["scope"]?.string.map { Scope($0) },
+            resources: json["resource"]?.array?.compactMap(\.string) ?? [], subject: json["subject"]?.string)
+    }
+}
+
+extension Session.Endpoints {
+    fileprivate var optional: [(String, WebURL?)] {
+        [
+            ("userinfo_endpoint", userInfo), ("jwks_uri", keys), ("revocation_endpoint", revocation),
+            ("introspection_endpoint", introspection), ("end_session_endpoint", endSession),
+        ]
+    }
+}
+
+extension AccessToken {
+    fileprivate var json: JSONValue {
+        var object = JSONObject()
+        object["token"] = .string(token.revealed)
+        object["token_type"] = .string(type.name)
+        object["obtained_at"] = JSONValue(obtainedAt.secondsSinceEpoch)
+        object["expires_at"] = expiresAt.map { JSONValue($0.secondsSinceEpoch) }
+        object["scope"] = scope.map { .string($0.text) }
+        return .object(object)
+    }
+
+    fileprivate init?(json: JSONValue) {
+        guard let token = json["token"]?.string, let type = json["token_type"]?.string,
+            let obtainedAt = json["obtained_at"]?.integer,
+            json["expires_at"] == nil || json["expires_at"]?.integer != nil
+        else { return nil }
+        self.init(
+            token: Redacted(token), type: TokenType(type),
+            obtainedAt: Instant(secondsSinceEpoch: obtainedAt),
+            expiresAt: json["expires_at"]?.integer.map { Instant(secondsSinceEpoch: $0) },
+            scope: json["scope"]?.string.map { Scope($0) })
+    }
+}
+
+extension Session.DerivedToken {
+    fileprivate var json: JSONValue {
+        var object = JSONObject()
+        object["requested_scope"] = requestedScope.map { .string($0.text) }
+        object["resource"] = resources.isEmpty ? nil : .array(resources.map { .string($0) })
+        object["access"] = access.json
+        return .object(object)
+    }
+
+    fileprivate init?(json: JSONValue) {
+        guard let access = json["access"].flatMap(AccessToken.init(json:)) else { return nil }
+        self.init(
+            requestedScope: json["requested_scope"]?.string.map { Scope($0) },
+            resources: json["resource"]?.array?.compactMap(\.string) ?? [], access: access)
+    }
+}

@@ -1,0 +1,77 @@
+/// How a token is come by (RFC 6749 §4, RFC 8693, RFC 7523); an open set.
+public struct GrantType: Hashable, Sendable, RawRepresentable {
+    /// The name that settings use.
+    public let rawValue: String
+
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    public static let authorizationCode = GrantType(rawValue: "authorization_code")
+    public static let clientCredentials = GrantType(rawValue: "client_credentials")
+    public static let tokenExchange = GrantType(rawValue: "token_exchange")
+    public static let jwtBearer = GrantType(rawValue: "jwt_bearer")
+    public static let all: [GrantType] = [.authorizationCode, .clientCredentials, .tokenExchange, .jwtBearer]
+
+    /// Whether a person signs in for it; the others are repeated at will.
+    public var needsPerson: Bool { self == .authorizationCode }
+}
+
+/// What a session is for. Two commands that ask for the same meet in one session, whatever their profiles.
+public struct SessionKey: Hashable, Sendable {
+    /// The issuer, or the token endpoint where no issuer is known.
+    public var provider: String
+    public var clientID: String
+    public var grant: GrantType
+    public var audience: String?
+    public var account: String?
+    /// The three that tell apart the tokens of grants without a person; nil and empty otherwise.
+    public var scope: Scope?
+    public var resources: [String]
+    public var subject: String?
+
+    public init(
+        provider: String, clientID: String, grant: GrantType = .authorizationCode, audience: String? = nil,
+        account: String? = nil, scope: Scope? = nil, resources: [String] = [], subject: String? = nil
+    ) {
+        self.provider = provider
+        self.clientID = clientID
+        self.grant = grant
+        self.audience = audience
+        self.account = account
+        self.scope = scope
+        self.resources = resources
+        self.subject = subject
+    }
+
+    /// The whole key as one line; it stands in the session's file and is compared to the letter.
+    public var text: String {
+        var object = JSONObject()
+        object["provider"] = .string(provider)
+        object["client_id"] = .string(clientID)
+        object["grant"] = .string(grant.rawValue)
+        object["audience"] = audience.map { .string($0) }
+        object["account"] = account.map { .string($0) }
+        object["scope"] = scope.map { .string($0.tokens.sorted().joined(separator: " ")) }
+        object["resource"] = resources.isEmpty ? nil : .array(resources.sorted().map { .string($0) })
+        object["subject"] = subject.map { .string($0) }
+        return JSONValue.object(object).compact
+    }
+
+    /// `<readable part>-<64-bit hash of the key>`: the same for the same key, short, and safe as a file name.
+    public var fileStem: String {
+        let readable = (WebURL(provider)?.host ?? provider) + "-" + clientID
+        let kept = readable.utf8.prefix(100).map { byte -> UInt8 in
+            ASCII.isAlphanumeric(byte) || byte == 0x2D || byte == 0x2E ? ASCII.lowercased(byte) : 0x5F
+        }
+        let hash = String(SessionKey.hash(text), radix: 16)
+        let padding = String(repeating: "0", count: 16 - hash.utf8.count)
+        let safe = kept.first == 0x2E ? [0x5F] + kept.dropFirst() : kept
+        return "\(String(decoding: safe, as: UTF8.self))-\(padding)\(hash)"
+    }
+
+    /// FNV-1a: no secrecy is wanted of it, as the key in the file is compared whole.
+    private static func hash(_ text: String) -> UInt64 {
+        text.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    }
+}

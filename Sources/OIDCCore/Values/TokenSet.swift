@@ -1,0 +1,67 @@
+/// How an access token is presented (RFC 6749 §7.1); compared without regard to case.
+public struct TokenType: Hashable, Sendable, CustomStringConvertible {
+    public let name: String
+
+    /// `bearer` and `BEARER` are Bearer: several providers write it so.
+    public init(_ name: String) {
+        self.name = [TokenType.bearer, .dpop].first { ASCII.isSameIgnoringCase($0.name, name) }?.name ?? name
+    }
+
+    private init(known: String) { name = known }
+
+    public static let bearer = TokenType(known: "Bearer")
+    public static let dpop = TokenType(known: "DPoP")
+    /// RFC 8693 §2.2.1: the issued token is no access token.
+    public static let notApplicable = TokenType(known: "N_A")
+
+    public var description: String { name }
+}
+
+/// An access token with what is needed to judge and use it.
+public struct AccessToken: Hashable, Sendable {
+    public var token: Redacted<String>
+    public var type: TokenType
+    public var obtainedAt: Instant
+    /// Nil where the provider did not say: usable until it is refused.
+    public var expiresAt: Instant?
+    /// What was granted, where the provider said or the request implies it (RFC 6749 §5.1).
+    public var scope: Scope?
+
+    public init(
+        token: Redacted<String>, type: TokenType, obtainedAt: Instant, expiresAt: Instant?, scope: Scope?
+    ) {
+        self.token = token
+        self.type = type
+        self.obtainedAt = obtainedAt
+        self.expiresAt = expiresAt
+        self.scope = scope
+    }
+
+    /// Valid long enough to hand out: more than `minimum` or half the lifetime left, whichever is less. A
+    /// token from the future (the clock was set back) is not trusted to be fresh beyond its lifetime.
+    public func isFresh(at now: Instant, minimum: Int64) -> Bool {
+        guard let expiresAt else { return true }
+        let lifetime = expiresAt.seconds(since: obtainedAt)
+        let left = expiresAt.seconds(since: now)
+        return left > min(minimum, lifetime / 2) && left <= lifetime.addingReportingOverflow(300).partialValue
+    }
+}
+
+/// What a token endpoint gave (RFC 6749 §5.1, OIDC Core §3.1.3.3).
+public struct TokenSet: Hashable, Sendable {
+    public var access: AccessToken
+    public var refreshToken: Redacted<String>?
+    public var idToken: Redacted<String>?
+    /// RFC 8693 §2.2.1.
+    public var issuedTokenType: String?
+
+    public init(
+        access: AccessToken, refreshToken: Redacted<String>? = nil, idToken: Redacted<String>? = nil,
+        issuedTokenType: String? = nil
+    ) {
+        self.access = access
+        self.refreshToken = refreshToken
+        self.idToken = idToken
+        self.issuedTokenType = issuedTokenType
+    }
+}
