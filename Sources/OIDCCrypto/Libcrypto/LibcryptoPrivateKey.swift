@@ -63,7 +63,7 @@
                 case .ed25519: "ED25519"
                 case .p256, .p384, .p521: "EC"
                 }
-            guard let context = EVP_PKEY_CTX_new_from_name(nil, type, nil) else {
+            guard let context = EVP_PKEY_CTX_new_from_name(nil, Self.name(type), nil) else {
                 throw failure("making a key")
             }
             defer { EVP_PKEY_CTX_free(context) }

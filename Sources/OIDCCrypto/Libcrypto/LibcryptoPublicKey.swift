@@ -96,7 +96,7 @@
             defer { OSSL_PARAM_BLD_free(builder) }
             guard let parameters = makeParameters(builder) else { throw failure("reading a key") }
             defer { OSSL_PARAM_free(parameters) }
-            guard let context = EVP_PKEY_CTX_new_from_name(nil, type, nil) else {
+            guard let context = EVP_PKEY_CTX_new_from_name(nil, Self.name(type), nil) else {
                 throw failure("reading a key")
             }
             defer { EVP_PKEY_CTX_free(context) }
