@@ -22,7 +22,9 @@ let package = Package(
         .target(name: "CLibcurl"),
         .target(name: "CPlatform", cSettings: [.define("OIDC_COMMIT", to: "\"\(commit)\"")]),
         .target(name: "OIDCCrypto", dependencies: ["CLibcrypto"], swiftSettings: strict),
-        .target(name: "OIDCCore", dependencies: ["OIDCCrypto"], swiftSettings: strict),
+        .target(
+            name: "OIDCCore", dependencies: ["OIDCCrypto"], swiftSettings: strict,
+            linkerSettings: [.linkedLibrary("m", .when(platforms: [.linux]))]),
         .target(
             name: "OIDCSystem", dependencies: ["OIDCCore", "OIDCCrypto", "CLibcurl", "CPlatform"],
             swiftSettings: strict),
