@@ -1,0 +1,85 @@
+/// What can be said of a command without knowing its type.
+public struct CommandDescription: Sendable {
+    /// From the program's name on: `["oidc", "config", "show"]`.
+    public let path: [String]
+    public let summary: String
+    public let discussion: String
+    /// Usage lines, whole.
+    public let usage: [String]
+    public let examples: [Example]
+    public let exitCodes: [ExitCode]
+    public let operands: [OperandDescription]
+    /// Without the hidden ones.
+    public let options: [OptionDescription]
+    public let stopsAtFirstOperand: Bool
+    public let subcommands: [any Command.Type]
+
+    public init<Root: Command>(_ type: Root.Type, path: [String]) {
+        let declaration = type.declaration
+        let defaults = Root()
+        self.path = path
+        summary = type.summary
+        discussion = declaration.discussion
+        examples = declaration.examples
+        exitCodes = declaration.exitCodes
+        operands = declaration.operands.map(\.text)
+        options = declaration.leaves.map { $0.described(by: defaults) }.filter { !$0.isHidden }
+        stopsAtFirstOperand = declaration.stopsAtFirstOperand
+        subcommands = type.subcommands
+        let words: [String]
+        if !declaration.usage.isEmpty {
+            words = declaration.usage
+        } else {
+            let start = subcommands.isEmpty ? (options.isEmpty ? [] : ["[options]"]) : ["COMMAND [options]"]
+            words = [(start + operands.map(\.synopsis)).joined(separator: " ")]
+        }
+        let call = path.joined(separator: " ")
+        usage = words.map { $0.isEmpty ? call : "\(call) \($0)" }
+    }
+
+    /// The headings of the shared groups, in order of appearance.
+    var groups: [String] {
+        var titles: [String] = []
+        for case let title? in options.map(\.group) where !titles.contains(title) { titles.append(title) }
+        return titles
+    }
+
+    var shared: [OptionDescription] { options.filter { $0.group != nil } }
+    var own: [OptionDescription] { options.filter { $0.group == nil } }
+}
+
+extension Program {
+    /// Every command in the order of the help, each followed by its subcommands.
+    public var descriptions: [CommandDescription] {
+        sections.flatMap(\.commands).flatMap { describe($0, below: [name]) }
+    }
+
+    private func describe(_ type: any Command.Type, below parent: [String]) -> [CommandDescription] {
+        let description = CommandDescription(type, path: parent + [type.name])
+        return [description] + description.subcommands.flatMap { describe($0, below: description.path) }
+    }
+
+    /// The command of a path, where there is one.
+    func command(_ path: some Sequence<String>) -> CommandDescription? {
+        var found: (any Command.Type)?
+        var words = [name]
+        for word in path {
+            guard let next = find(word, below: found) else { return nil }
+            found = next
+            words.append(word)
+        }
+        return found.map { CommandDescription($0, path: words) }
+    }
+
+    func find(_ word: String, below parent: (any Command.Type)?) -> (any Command.Type)? {
+        if let parent { return parent.subcommands.first { $0.name == word } }
+        for section in sections {
+            if let type = section.commands.first(where: { $0.name == word }) { return type }
+        }
+        return nil
+    }
+
+    func names(below parent: (any Command.Type)?) -> [String] {
+        (parent?.subcommands ?? sections.flatMap(\.commands)).map { $0.name }
+    }
+}

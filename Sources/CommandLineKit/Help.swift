@@ -1,0 +1,119 @@
+extension Program {
+    /// `--help`: the commands in their sections, within 40 lines of 80 columns.
+    public func help() -> String {
+        let names = sections.flatMap(\.commands).map { $0.name }
+        let column = 4 + (names.map(TextLayout.length).max() ?? 0)
+        var lines = TextLayout.wrap("\(name): \(summary)")
+        lines += ["Usage: \(name) [options] COMMAND [options]"]
+        for section in sections {
+            lines += ["", section.title]
+            for command in section.commands {
+                lines += TextLayout.entry("  \(command.name)", command.summary, column: column)
+            }
+        }
+        if !footnote.isEmpty { lines += [""] + TextLayout.prose(footnote) }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The help of one command, by its path without the program's name; nil where there is none.
+    public func help(_ path: [String]) -> String? {
+        command(path).map(Help.text)
+    }
+
+    func help(for type: any Command.Type, path: [String]) -> String {
+        Help.text(CommandDescription(type, path: path))
+    }
+}
+
+/// The help of one command as text.
+enum Help {
+    static func text(_ command: CommandDescription) -> String {
+        var blocks = [usage(command), TextLayout.wrap(command.summary)]
+        if !command.discussion.isEmpty { blocks.append(TextLayout.prose(command.discussion)) }
+        if !command.subcommands.isEmpty { blocks.append(subcommands(command)) }
+        if command.operands.contains(where: { !$0.help.isEmpty }) { blocks.append(operands(command)) }
+        if !command.own.isEmpty { blocks.append(options("Options", command.own)) }
+        for title in command.groups {
+            blocks.append(options(title, command.options.filter { $0.group == title }))
+        }
+        if !command.examples.isEmpty { blocks.append(examples(command)) }
+        if !command.exitCodes.isEmpty { blocks.append(exitCodes(command)) }
+        return blocks.map { $0.joined(separator: "\n") + "\n" }.joined(separator: "\n")
+    }
+
+    private static func usage(_ command: CommandDescription) -> [String] {
+        command.usage.enumerated().map { ($0.offset == 0 ? "Usage: " : "       ") + $0.element }
+    }
+
+    private static func subcommands(_ command: CommandDescription) -> [String] {
+        let column = 4 + (command.subcommands.map { TextLayout.length($0.name) }.max() ?? 0)
+        return ["Commands:"]
+            + command.subcommands.flatMap {
+                TextLayout.entry("  \($0.name)", $0.summary, column: column)
+            }
+    }
+
+    private static func operands(_ command: CommandDescription) -> [String] {
+        let column = column(command.operands.map(\.name))
+        return ["Arguments:"]
+            + command.operands.flatMap { operand in
+                TextLayout.entry(
+                    "  \(operand.name)", annotated(operand.help, [choices(operand.choices, operand.name)]),
+                    column: column)
+            }
+    }
+
+    private static func options(_ title: String, _ options: [OptionDescription]) -> [String] {
+        let column = column(options.map { String($0.term.dropFirst(2)) })
+        return ["\(title):"]
+            + options.flatMap { TextLayout.entry($0.term, $0.annotatedHelp, column: column) }
+    }
+
+    private static func examples(_ command: CommandDescription) -> [String] {
+        ["Examples:"]
+            + command.examples.flatMap { example in
+                ["  \(example.command)"] + TextLayout.wrap(example.explanation, indent: 6)
+            }
+    }
+
+    private static func exitCodes(_ command: CommandDescription) -> [String] {
+        let column = column(command.exitCodes.map(\.code))
+        return ["Exit codes:"]
+            + command.exitCodes.flatMap { TextLayout.entry("  \($0.code)", $0.meaning, column: column) }
+    }
+
+    /// The longest term, its margins, and no more than the left third.
+    private static func column(_ terms: [String]) -> Int {
+        4 + (terms.map(TextLayout.length).filter { $0 <= 24 }.max() ?? 0)
+    }
+
+    static func annotated(_ help: String, _ notes: [String?]) -> String {
+        let notes = notes.compactMap { $0 }
+        return notes.isEmpty ? help : "\(help) (\(notes.joined(separator: "; ")))"
+    }
+
+    /// The accepted words, unless the placeholder lists them already.
+    static func choices(_ words: [String], _ placeholder: String) -> String? {
+        words.isEmpty || placeholder.contains("|") ? nil : TextLayout.list(words)
+    }
+}
+
+extension OptionDescription {
+    /// `--port N`.
+    var synopsis: String { valueName.map { "\(name) \($0)" } ?? name }
+
+    /// `  -p, --profile NAME`, with the long names in line.
+    var term: String { (short.map { "  -\($0), " } ?? "      ") + synopsis }
+
+    /// The help, then what is accepted, the default and the variable.
+    var annotatedHelp: String {
+        Help.annotated(
+            help,
+            [
+                Help.choices(choices, valueName ?? ""),
+                isRepeatable ? "repeatable" : nil,
+                defaultText.map { "default: \($0)" },
+                environment.map { "or $\($0)" },
+            ])
+    }
+}

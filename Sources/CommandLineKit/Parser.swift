@@ -1,0 +1,161 @@
+/// What the command line asks for.
+public enum Invocation: Sendable {
+    /// The command with its options set, and its path without the program's name.
+    case run(any Command, path: [String])
+    case help(String)
+    case version
+}
+
+extension Program {
+    /// The command that the arguments (without the program's own name) ask for.
+    public func parse(_ arguments: [String]) throws(UsageError) -> Invocation {
+        var route = Route(program: name, rest: arguments[...])
+        while true {
+            let ahead = Scan(
+                route.rest, stopsAtFirstOperand: true, place: " before the command", options: commonOptions)
+            route.take(ahead)
+            guard let word = ahead.operands.first else {
+                return try answer(route, or: missingCommand(route))
+            }
+            guard let type = find(word, below: route.type) else {
+                return try answer(route, or: unknownCommand(word, route))
+            }
+            route.enter(type, rest: ahead.operands.dropFirst())
+            if type == HelpCommand.self, route.request == nil {
+                return .help(try help(for: route.rest.filter { !Scan.isOption($0) }))
+            }
+            if type.subcommands.isEmpty { return try read(type, route) }
+        }
+    }
+
+    /// Reads the arguments of a found command; a request for help goes before any fault.
+    private func read<Root: Command>(_ type: Root.Type, _ route: Route) throws(UsageError) -> Invocation {
+        let declaration = type.declaration
+        var leaves: [OptionLeaf<Root>] = []
+        let scan = Scan(
+            (route.leading + route.rest)[...], stopsAtFirstOperand: declaration.stopsAtFirstOperand,
+            options: {
+                leaves = declaration.leaves
+                return leaves.map(\.text)
+            })
+        var route = route
+        route.take(scan)
+        if route.request != nil || route.fault != nil {
+            return try answer(route, or: UsageError(""))
+        }
+        var command = Root()
+        do throws(UsageError) {
+            for setting in scan.settings { try leaves[setting.index].set(&command, setting.argument) }
+            try assign(scan.operands, to: declaration.operands, in: &command, route)
+            try command.validate()
+        } catch {
+            throw error.hinting(route.hint)
+        }
+        return .run(command, path: Array(route.path.dropFirst()))
+    }
+
+    /// Gives each operand its argument: required ones first, what is left over to the optional from the left.
+    private func assign<Root>(
+        _ arguments: [String], to operands: [Operand<Root>], in root: inout Root, _ route: Route
+    ) throws(UsageError) {
+        var rest = arguments[...]
+        var spare = arguments.count - operands.reduce(0) { $0 + $1.text.least }
+        guard spare >= 0 else {
+            let missing = operands.filter { $0.text.least > 0 }.map(\.text.name)
+            let given = min(arguments.count, max(0, missing.count - 1))
+            throw UsageError("\(route.call) needs \(missing[given...].joined(separator: " "))")
+        }
+        for operand in operands {
+            var count = operand.text.least
+            switch operand.text.arity {
+            case .required: break
+            case .optional: count = min(1, spare)
+            case .rest: count += spare
+            }
+            spare -= count - operand.text.least
+            for argument in rest.prefix(count) { try operand.set(&root, argument) }
+            rest = rest.dropFirst(count)
+        }
+        if let extra = rest.first {
+            throw UsageError("unexpected argument \(UsageError.quoted(extra))")
+        }
+    }
+
+    private func answer(_ route: Route, or fault: UsageError) throws(UsageError) -> Invocation {
+        switch route.request {
+        case .version: return .version
+        case .help: return .help(route.type.map { help(for: $0, path: route.path) } ?? help())
+        default: throw (route.fault ?? fault).hinting(route.hint)
+        }
+    }
+
+    private func missingCommand(_ route: Route) -> UsageError {
+        guard route.type != nil else { return UsageError("\(name) needs a command", hint: "\(name) --help") }
+        return UsageError("\(route.call) needs \(TextLayout.list(names(below: route.type)))")
+    }
+
+    private func unknownCommand(_ word: String, _ route: Route) -> UsageError {
+        let nearest = Nearest.match(word, among: names(below: route.type))
+        let suggestion = nearest.map { ", did you mean \((route.path + [$0]).joined(separator: " "))?" } ?? ""
+        return UsageError("unknown command \(UsageError.quoted(word))" + suggestion)
+    }
+
+    /// `oidc help COMMAND [SUBCOMMAND]`.
+    private func help(for words: [String]) throws(UsageError) -> String {
+        var route = Route(program: name, rest: [])
+        for word in words {
+            guard let type = find(word, below: route.type) else {
+                throw unknownCommand(word, route).hinting(route.hint)
+            }
+            route.enter(type, rest: [])
+        }
+        return route.type.map { help(for: $0, path: route.path) } ?? help()
+    }
+}
+
+/// How far the command line has been followed.
+private struct Route {
+    var path: [String]
+    var type: (any Command.Type)?
+    /// Options given before the command's name.
+    var leading: [String] = []
+    var rest: ArraySlice<String>
+    var request: OptionDescription.Role?
+    var fault: UsageError?
+
+    init(program: String, rest: ArraySlice<String>) {
+        path = [program]
+        self.rest = rest
+    }
+
+    mutating func take(_ scan: Scan) {
+        if request == nil { request = scan.request }
+        if fault == nil { fault = scan.fault }
+        leading += scan.leading
+    }
+
+    mutating func enter(_ type: any Command.Type, rest: ArraySlice<String>) {
+        path.append(type.name)
+        self.type = type
+        self.rest = rest
+    }
+
+    var call: String { path.joined(separator: " ") }
+
+    /// The line that explains the command reached so far.
+    var hint: String {
+        path.count == 1 ? "\(call) --help" : ([path[0], "help"] + path.dropFirst()).joined(separator: " ")
+    }
+}
+
+extension OptionGroup {
+    /// Reads this group alone out of any argument list and ignores everything else in it;
+    /// for `-o json` on a command line that could not be parsed.
+    public static func lenient(_ arguments: [String]) -> Self {
+        let leaves = options.flatMap(\.leaves)
+        let scan = Scan(arguments[...], options: { leaves.map(\.text) })
+        var group = Self()
+        for setting in scan.settings { try? leaves[setting.index].set(&group, setting.argument) }
+        return group
+    }
+}

@@ -1,0 +1,70 @@
+/// A program: its commands in sections, and what is said above and below their list.
+public struct Program: Sendable {
+    public let name: String
+    public let summary: String
+    public let sections: [CommandSection]
+    /// Below the list of commands in `--help`.
+    public let footnote: String
+    /// The group of options that every command has; accepted before the command's name too.
+    public let common: any OptionGroup.Type
+    /// The program's own words that make it list completions, and the options it needs for that.
+    public let dynamicCompletion: DynamicCompletion?
+
+    public init(
+        name: String, summary: String, common: any OptionGroup.Type, sections: [CommandSection],
+        footnote: String = "", dynamicCompletion: DynamicCompletion? = nil
+    ) {
+        self.name = name
+        self.summary = summary
+        self.common = common
+        self.sections = sections
+        self.footnote = footnote
+        self.dynamicCompletion = dynamicCompletion
+    }
+
+    func commonOptions() -> [OptionDescription] { common.descriptions() }
+}
+
+/// Commands under one heading, in the order of the help.
+public struct CommandSection: Sendable {
+    public let title: String
+    public let commands: [any Command.Type]
+
+    public init(_ title: String, _ commands: [any Command.Type]) {
+        self.title = title
+        self.commands = commands
+    }
+}
+
+/// How a completion script asks the program itself: `oidc completions --list KIND`.
+public struct DynamicCompletion: Sendable {
+    /// The words before the kind.
+    public let words: [String]
+    /// Options with a value that are passed on when they were typed already.
+    public let forwarded: [String]
+
+    public init(words: [String], forwarding forwarded: [String] = []) {
+        self.words = words
+        self.forwarded = forwarded
+    }
+}
+
+/// Explains a command; put it in a section, the parser answers it.
+public struct HelpCommand: Command {
+    public static let name = "help"
+    public static let summary = "Explain a command"
+    public static let declaration = Declaration<HelpCommand>(
+        operands: [
+            .rest(\.path, "COMMAND", "the command, and its subcommand", completion: .commandNames)
+        ])
+
+    public var path: [String] = []
+
+    public init() {}
+}
+
+extension OptionGroup {
+    static func descriptions() -> [OptionDescription] {
+        options.flatMap(\.leaves).map(\.text)
+    }
+}

@@ -1,0 +1,120 @@
+/// An argument list sorted into options and operands; the first fault is kept and reading goes on,
+/// so that a request for help is found behind it.
+struct Scan {
+    struct Setting: Equatable {
+        let index: Int
+        let argument: String
+    }
+
+    private(set) var settings: [Setting] = []
+    private(set) var operands: [String] = []
+    private(set) var request: OptionDescription.Role?
+    private(set) var fault: UsageError?
+    /// The arguments before the first operand, without the `--` that may end them.
+    private(set) var leading: ArraySlice<String>
+    /// Said of an unknown option after its name.
+    private let place: String
+
+    /// `options` is asked at the first word that looks like an option, and not at all without one.
+    init(
+        _ arguments: ArraySlice<String>, stopsAtFirstOperand: Bool = false, place: String = "",
+        options: () -> [OptionDescription]
+    ) {
+        leading = arguments
+        self.place = place
+        var rest = arguments
+        var table: [OptionDescription]?
+        while let word = rest.first {
+            if word == "--" || (stopsAtFirstOperand && !Self.isOption(word)) {
+                if operands.isEmpty { leading = arguments[..<rest.startIndex] }
+                operands += word == "--" ? rest.dropFirst() : rest
+                return
+            }
+            rest = rest.dropFirst()
+            guard Self.isOption(word) else {
+                operands.append(word)
+                continue
+            }
+            let known = table ?? options()
+            table = known
+            if word.utf8.starts(with: "--".utf8) {
+                readLong(word, &rest, known)
+            } else {
+                readShort(word, &rest, known)
+            }
+        }
+    }
+
+    /// `-` alone is an operand: standard input.
+    static func isOption(_ word: String) -> Bool {
+        word.utf8.first == UInt8(ascii: "-") && word.utf8.count > 1
+    }
+
+    private mutating func readLong(
+        _ word: String, _ rest: inout ArraySlice<String>, _ table: [OptionDescription]
+    ) {
+        let equals = word.utf8.firstIndex(of: UInt8(ascii: "="))
+        let name = equals.map { String(word[..<$0]) } ?? word
+        let attached = equals.map { String(word[word.utf8.index(after: $0)...]) }
+        guard let index = table.firstIndex(where: { $0.name == name }) else {
+            return note("unknown option \(UsageError.quoted(name))\(place)" + Self.suggestion(name, table))
+        }
+        if table[index].valueName != nil {
+            takeValue(index, attached ?? Self.nextValue(&rest), table)
+        } else if attached != nil {
+            note("\(name) takes no value")
+        } else {
+            raise(index, table)
+        }
+    }
+
+    /// `-v -q` may be written `-vq`, `-p work` as `-pwork`.
+    private mutating func readShort(
+        _ word: String, _ rest: inout ArraySlice<String>, _ table: [OptionDescription]
+    ) {
+        var letters = word.unicodeScalars.dropFirst()
+        while let letter = letters.popFirst() {
+            guard let index = table.firstIndex(where: { $0.short == Character(letter) }) else {
+                return note("unknown option \(UsageError.quoted("-\(letter)"))\(place)")
+            }
+            if table[index].valueName != nil {
+                let attached = letters.isEmpty ? nil : String(String.UnicodeScalarView(letters))
+                return takeValue(index, attached ?? Self.nextValue(&rest), table)
+            }
+            raise(index, table)
+        }
+    }
+
+    /// The next word, unless it looks like a long option: such a value is written with `=`.
+    private static func nextValue(_ rest: inout ArraySlice<String>) -> String? {
+        guard let next = rest.first, !next.utf8.starts(with: "--".utf8) else { return nil }
+        rest = rest.dropFirst()
+        return next
+    }
+
+    private mutating func takeValue(_ index: Int, _ value: String?, _ table: [OptionDescription]) {
+        let option = table[index]
+        guard let value else { return note("\(option.name) needs a value") }
+        if !option.isRepeatable, settings.contains(where: { $0.index == index }) {
+            return note("\(option.name) is given twice")
+        }
+        settings.append(Setting(index: index, argument: value))
+    }
+
+    private mutating func raise(_ index: Int, _ table: [OptionDescription]) {
+        if table[index].role == .ordinary {
+            settings.append(Setting(index: index, argument: ""))
+        } else if request == nil {
+            request = table[index].role
+        }
+    }
+
+    private mutating func note(_ message: String) {
+        if fault == nil { fault = UsageError(message) }
+    }
+
+    private static func suggestion(_ name: String, _ table: [OptionDescription]) -> String {
+        let names = table.filter { !$0.isHidden }.map { String($0.name.dropFirst(2)) }
+        return Nearest.match(String(name.dropFirst(2)), among: names).map { ", did you mean --\($0)?" } ?? ""
+    }
+}

@@ -1,0 +1,147 @@
+import CommandLineKit
+import Testing
+
+@Suite struct HelpTests {
+    @Test("the program's help lists the commands in their sections")
+    func overview() {
+        #expect(
+            Toy.program.help() == """
+                toy: carry parcels about
+                Usage: toy [options] COMMAND [options]
+
+                CARRY
+                  send    Send a parcel
+                  track   Say where a parcel is
+                  run     Run a program with a parcel
+
+                SETTINGS
+                  config  Look at the settings
+                  help    Explain a command
+
+                toy help COMMAND explains a command.
+
+                """)
+    }
+
+    @Test("a command's help says all that its table says")
+    func command() {
+        #expect(
+            Toy.program.help(["send"]) == """
+                Usage: toy send [options] [KIND] PLACE
+
+                Send a parcel
+
+                Weighs the parcel first.
+
+                  a kept line
+
+                Then sends it.
+
+                Arguments:
+                  KIND   what it is
+                  PLACE  where it goes
+
+                Options:
+                      --speed SPEED      how fast it goes (slow, fast or instant; default: slow)
+                  -w, --weight N         its weight in grams (default: 100)
+                      --parcels N        how many there are (default: one)
+                  -s, --stamp NAME       a stamp to put on it (repeatable)
+                      --label-file FILE  a file with the label
+                  -f, --fragile          handle it with care
+
+                Places:
+                      --sender PLACE  where it comes from
+
+                Common options:
+                  -p, --profile NAME      the profile to use (or $TOY_PROFILE)
+                  -o, --output text|json  how to answer (default: text)
+                  -v, --verbose           say more
+                  -q, --quiet             say less
+                  -h, --help              show this help
+                      --version           show the version
+
+                Examples:
+                  toy send Rome
+                      Sends it slowly.
+                  toy send --speed fast Rome
+                      Sends it quickly.
+
+                Exit codes:
+                  0  it was sent
+                  3  nobody was there
+
+                """)
+    }
+
+    @Test("a command of subcommands lists them")
+    func subcommands() {
+        #expect(
+            Toy.program.help(["config"]) == """
+                Usage: toy config COMMAND [options]
+
+                Look at the settings
+
+                Commands:
+                  show  Print the settings
+                  path  Print where the settings are
+
+                """)
+    }
+
+    @Test("a usage line can be given in words")
+    func usage() {
+        #expect(
+            Toy.program.help(["run"])?.hasPrefix("Usage: toy run [options] -- PROGRAM [ARG...]\n") == true)
+    }
+
+    @Test(
+        "help is answered anywhere, whatever else is wrong",
+        arguments: [
+            ["send", "--help"], ["send", "-h"], ["--help", "send"], ["-h", "send", "x"], ["send", "-vh"],
+            ["send", "--bogus", "--help"], ["send", "--help", "--bogus", "--weight"],
+            ["send", "-w", "x", "-h"],
+            ["--bogus", "send", "--help"], ["send", "a", "b", "c", "--help"], ["help", "send"],
+            ["-v", "help", "send"],
+            ["send", "--stamp", "--help"], ["-p", "x", "help", "send"], ["help", "-v", "send"],
+        ])
+    func anywhere(arguments: [String]) {
+        #expect(Toy.help(arguments) == Toy.program.help(["send"]))
+    }
+
+    @Test(
+        "help without a command is the program's",
+        arguments: [
+            ["--help"], ["-h"], ["help"], ["-v", "--help"], ["--bogus", "-h"], ["nonsense", "-h"],
+            ["-h", "nonsense"],
+        ])
+    func whole(arguments: [String]) {
+        let isFound = arguments != ["nonsense", "-h"]
+        #expect(Toy.help(arguments) == (isFound ? Toy.program.help() : nil))
+    }
+
+    @Test(
+        "a subcommand has its own help",
+        arguments: [
+            ["config", "show", "-h"], ["help", "config", "show"], ["config", "-h", "show"],
+            ["-h", "config", "show"],
+        ])
+    func subcommand(arguments: [String]) {
+        #expect(Toy.help(arguments) == Toy.program.help(["config", "show"]))
+        #expect(Toy.help(arguments)?.hasPrefix("Usage: toy config show [options] [KEY]\n") == true)
+    }
+
+    @Test("a command that is not there has no help")
+    func none() {
+        #expect(Toy.program.help(["nonsense"]) == nil)
+        #expect(Toy.program.help(["config", "nonsense"]) == nil)
+    }
+
+    @Test("no line of any help is wider than 80 columns")
+    func width() {
+        for command in Toy.program.descriptions {
+            let text = Toy.program.help(Array(command.path.dropFirst())) ?? ""
+            #expect(!text.isEmpty)
+            for line in text.split(separator: "\n") { #expect(line.count <= 80) }
+        }
+    }
+}

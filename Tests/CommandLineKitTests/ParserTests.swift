@@ -1,0 +1,177 @@
+import CommandLineKit
+import Testing
+
+/// Each rule of reading a command line, by what the toy's `send` becomes.
+@Suite struct ParserTests {
+    private func send(_ change: (inout SendCommand) -> Void) -> SendCommand {
+        var command = SendCommand()
+        command.place = "Rome"
+        change(&command)
+        return command
+    }
+
+    @Test(
+        "a value follows its option, or an equals sign",
+        arguments: [
+            ["--speed", "fast"], ["--speed=fast"],
+        ])
+    func values(option: [String]) throws {
+        #expect(try Toy.parse(["send", "Rome"] + option) == send { $0.speed = .fast })
+    }
+
+    @Test(
+        "a value follows its letter, or is attached to it",
+        arguments: [
+            ["-w", "7"], ["-w7"], ["-fw7"], ["-fw", "7"], ["-f", "-w", "7"],
+        ])
+    func letters(option: [String]) throws {
+        let expected = send {
+            $0.weight = 7
+            $0.fragile = option.contains { $0.hasPrefix("-f") }
+        }
+        #expect(try Toy.parse(["send"] + option + ["Rome"]) == expected)
+    }
+
+    @Test("bundled letters are flags of their own")
+    func bundle() throws {
+        #expect(
+            try Toy.parse(["send", "-vqf", "Rome"])
+                == send {
+                    $0.fragile = true
+                    $0.places.common.verbose = true
+                    $0.places.common.quiet = true
+                })
+    }
+
+    @Test(
+        "a negative number is a value",
+        arguments: [["-w", "-5"], ["--weight", "-5"], ["--weight=-5"], ["-w-5"]])
+    func negative(option: [String]) throws {
+        #expect(try Toy.parse(["send", "Rome"] + option) == send { $0.weight = -5 })
+    }
+
+    @Test(
+        "an attached value may be empty, begin with dashes or hold an equals sign",
+        arguments: [
+            ("", "--sender="), ("--x", "--sender=--x"), ("a=b", "--sender=a=b"),
+            ("\u{301}", "--sender=\u{301}"),
+        ])
+    func attached(value: String, option: String) throws {
+        #expect(try Toy.parse(["send", "Rome", option]) == send { $0.places.sender = value })
+    }
+
+    @Test("a repeatable option keeps its values in order")
+    func repeated() throws {
+        #expect(
+            try Toy.parse(["send", "-sred", "Rome", "--stamp", "blue", "--stamp=red"])
+                == send {
+                    $0.stamps = ["red", "blue", "red"]
+                })
+    }
+
+    @Test("a flag given twice says the same thing twice")
+    func repeatedFlag() throws {
+        #expect(try Toy.parse(["-v", "send", "-v", "Rome"]) == send { $0.places.common.verbose = true })
+    }
+
+    @Test("a group inside a group sets its own property")
+    func nested() throws {
+        #expect(
+            try Toy.parse(["send", "--sender", "Pisa", "-p", "work", "Rome"])
+                == send {
+                    $0.places.sender = "Pisa"
+                    $0.places.common.profile = "work"
+                })
+    }
+
+    @Test(
+        "two dashes end the options",
+        arguments: [
+            (["send", "--", "-v"], "-v"), (["send", "-v", "--", "--"], "--"),
+            (["--", "send", "Rome"], "Rome"),
+        ])
+    func dashes(arguments: [String], place: String) throws {
+        #expect(try Toy.parse(arguments, as: SendCommand.self)?.place == place)
+    }
+
+    @Test("a dash alone is an operand or a value", arguments: [["send", "-"], ["send", "-s", "-", "-"]])
+    func dash(arguments: [String]) throws {
+        #expect(try Toy.parse(arguments, as: SendCommand.self)?.place == "-")
+    }
+
+    @Test("an optional operand before a required one is filled from what is left over")
+    func optionalFirst() throws {
+        #expect(try Toy.parse(["send", "Rome"]) == send { _ in })
+        #expect(try Toy.parse(["send", "crate", "Rome"]) == send { $0.kind = "crate" })
+        #expect(try Toy.parse(["config", "show"]) == ConfigShow())
+        #expect(try Toy.parse(["config", "show", "alpha"], as: ConfigShow.self)?.key == "alpha")
+    }
+
+    @Test("rest operands take all, or none", arguments: [[], [1], [1, 2, 3]])
+    func rest(numbers: [Int]) throws {
+        #expect(
+            try Toy.parse(["track"] + numbers.map(String.init), as: TrackCommand.self)?.parcels == numbers)
+    }
+
+    @Test(
+        "a command before another command keeps that one's options for it",
+        arguments: [
+            (["run", "ls", "-v"], ["ls", "-v"]),
+            (["run", "--", "ls", "-v"], ["ls", "-v"]),
+            (["run", "ls", "--", "-v"], ["ls", "--", "-v"]),
+            (["run", "--", "--help"], ["--help"]),
+            (["run", "ls", "--help"], ["ls", "--help"]),
+            (["run", "-"], ["-"]),
+        ])
+    func stopping(arguments: [String], words: [String]) throws {
+        let command = try Toy.parse(arguments, as: RunCommand.self)
+        #expect(command?.words == words)
+        #expect(command?.common == CommonOptions())
+    }
+
+    @Test(
+        "common options stand before the command, the subcommand, or after",
+        arguments: [
+            ["-p", "work", "config", "path", "-v"], ["-vpwork", "config", "path"],
+            ["config", "--profile=work", "-v", "path"], ["config", "path", "-v", "-p", "work"],
+            ["--profile", "work", "config", "-v", "path"],
+        ])
+    func leading(arguments: [String]) throws {
+        let command = try Toy.parse(arguments, as: ConfigPath.self)
+        #expect(command?.common.profile == "work")
+        #expect(command?.common.verbose == true)
+    }
+
+    @Test("the path names the command and its subcommand")
+    func path() throws {
+        guard case .run(_, let path) = try Toy.program.parse(["-v", "config", "-q", "path"]) else {
+            Issue.record("not run")
+            return
+        }
+        #expect(path == ["config", "path"])
+    }
+
+    @Test(
+        "version is answered anywhere",
+        arguments: [
+            ["--version"], ["send", "--version"], ["--version", "send"], ["send", "--bogus", "--version"],
+        ])
+    func version(arguments: [String]) throws {
+        guard case .version = try Toy.program.parse(arguments) else {
+            Issue.record("no version")
+            return
+        }
+    }
+
+    @Test(
+        "one group can be read out of a command line that is wrong otherwise",
+        arguments: [
+            ["send", "--bogus", "-o", "json"], ["-ojson", "nonsense"],
+            ["send", "--output=json", "--output=text"],
+            ["send", "--output=bad", "--weight", "x", "-ojson", "--output"],
+        ])
+    func lenient(arguments: [String]) {
+        let expected = arguments.contains("--output=bad") ? CommonOptions.Output.text : .json
+        #expect(CommonOptions.lenient(arguments).output == expected)
+    }
+}

@@ -1,0 +1,80 @@
+import CommandLineKit
+import Testing
+
+@Suite struct UsageErrorTests {
+    private static let send = "toy help send"
+
+    @Test(
+        "each fault has one sentence and one remedy",
+        arguments: [
+            (["send", "Rome", "--sped", "fast"], "unknown option '--sped', did you mean --speed?", send),
+            (["send", "Rome", "--stmap=x"], "unknown option '--stmap', did you mean --stamp?", send),
+            (["send", "Rome", "--prof", "x"], "unknown option '--prof', did you mean --profile?", send),
+            (["send", "Rome", "--zebra"], "unknown option '--zebra'", send),
+            (["send", "Rome", "--secre"], "unknown option '--secre'", send),
+            (["send", "Rome", "-x"], "unknown option '-x'", send),
+            (["send", "Rome", "-vx"], "unknown option '-x'", send),
+            (["send", "Rome", "--stamp"], "--stamp needs a value", send),
+            (["send", "Rome", "--stamp", "--speed"], "--stamp needs a value", send),
+            (["send", "Rome", "--stamp", "--"], "--stamp needs a value", send),
+            (["send", "Rome", "-s"], "--stamp needs a value", send),
+            (["send", "Rome", "--fragile=yes"], "--fragile takes no value", send),
+            (["send", "Rome", "--speed=fast", "--speed", "slow"], "--speed is given twice", send),
+            (["-p", "a", "send", "-p", "b", "Rome"], "--profile is given twice", send),
+            (["send", "Rome", "--speed", "warp"], "--speed takes slow, fast or instant, not 'warp'", send),
+            (["send", "Rome", "--speed", "fas"], "--speed takes slow, fast or instant, not 'fas'", send),
+            (
+                ["send", "Rome", "-w", "1001"], "--weight takes a whole number from -5 to 1000, not '1001'",
+                send
+            ),
+            (["send", "Rome", "-w", "-6"], "--weight takes a whole number from -5 to 1000, not '-6'", send),
+            (["send", "Rome", "-w", ""], "--weight takes a whole number from -5 to 1000, not ''", send),
+            (
+                ["send", "Rome", "-w", "1e3"], "--weight takes a whole number from -5 to 1000, not '1e3'",
+                send
+            ),
+            (
+                ["send", "Rome", "--parcels", "0"], "--parcels takes a whole number from 1 to 9, not '0'",
+                send
+            ),
+            (["track", "x"], "PARCEL takes a whole number, not 'x'", "toy help track"),
+            (["send"], "toy send needs PLACE", send),
+            (["send", "a", "b", "c"], "unexpected argument 'c'", send),
+            (["config", "path", "x"], "unexpected argument 'x'", "toy help config path"),
+            (["run", "-v"], "toy run needs PROGRAM", "toy help run"),
+            (["run", "--"], "toy run needs PROGRAM", "toy help run"),
+            (["send", "-f", "--speed=instant", "Rome"], "--fragile is never --speed instant", send),
+            ([], "toy needs a command", "toy --help"),
+            (["-v"], "toy needs a command", "toy --help"),
+            (["config"], "toy config needs show or path", "toy help config"),
+            (["snd"], "unknown command 'snd', did you mean toy send?", "toy --help"),
+            (["sen", "Rome"], "unknown command 'sen', did you mean toy send?", "toy --help"),
+            (["zebra"], "unknown command 'zebra'", "toy --help"),
+            ([""], "unknown command ''", "toy --help"),
+            (["config", "sho"], "unknown command 'sho', did you mean toy config show?", "toy help config"),
+            (["help", "trakc"], "unknown command 'trakc', did you mean toy track?", "toy --help"),
+            (["--speed", "fast", "send"], "unknown option '--speed' before the command", "toy --help"),
+            (["-f", "send", "Rome"], "unknown option '-f' before the command", send),
+        ])
+    func fault(arguments: [String], message: String, hint: String) {
+        #expect(Toy.fault(arguments) == UsageError(message, hint: hint))
+    }
+
+    @Test("the value of an unknown option is not repeated")
+    func secretValue() {
+        #expect(
+            Toy.fault(["send", "--client-secret=hunter2"])?.message == "unknown option '--client-secret'")
+        #expect(Toy.fault(["send", "-xhunter2"])?.message == "unknown option '-x'")
+    }
+
+    @Test(
+        "an argument is shown without control characters, and not at all when it is long",
+        arguments: [
+            ("a\u{1B}[31mb", "'a?[31mb'"), ("a\nb", "'a?b'"), ("a\r\nb", "'a??b'"), ("\u{202E}x", "'?x'"),
+            ("ä€😀", "'ä€😀'"), (String(repeating: "x", count: 41), "a text of 41 characters"),
+        ])
+    func quoted(argument: String, shown: String) {
+        #expect(UsageError.quoted(argument) == shown)
+        #expect(Toy.fault([argument])?.message == "unknown command \(shown)")
+    }
+}
