@@ -1,1 +1,102 @@
 #include "CLibcurl.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifdef __APPLE__
+static const char *const library_names[] = {"libcurl.4.dylib", "/usr/lib/libcurl.4.dylib", NULL};
+#else
+static const char *const library_names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
+#endif
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static oidc_curl_library loaded;
+static bool is_loaded;
+static char problem_text[512];
+
+/// Whether the loader did not find the file, and not, say, a library that the file needs.
+static bool is_absent(const char *name, const char *reason) {
+    size_t length = strlen(name);
+    bool is_about_it = strncmp(reason, name, length) == 0 && reason[length] == ':';
+    return (is_about_it && strstr(reason, "No such file") != NULL) || strstr(reason, "image not found") != NULL;
+}
+
+const char *oidc_curl_load(
+    const char *const *names, oidc_curl_library *library, char *problem, size_t size) {
+    void *handle = NULL;
+    snprintf(problem, size, "%s is not installed", names[0]);
+    for (size_t index = 0; names[index] != NULL && handle == NULL; index++) {
+        handle = dlopen(names[index], RTLD_LAZY | RTLD_LOCAL);
+        const char *reason = handle == NULL ? dlerror() : NULL;
+        if (reason != NULL && !is_absent(names[index], reason))
+            snprintf(problem, size, "%s cannot be loaded: %s", names[index], reason);
+    }
+    if (handle == NULL) return problem;
+
+    const char *missing = NULL;
+#define OIDC_CURL_FIND(result, name, parameters)                                                         \
+    *(void **)&library->name = dlsym(handle, "curl_" #name);                                             \
+    if (*(void **)&library->name == NULL) missing = "curl_" #name;
+    OIDC_CURL_SYMBOLS(OIDC_CURL_FIND)
+#undef OIDC_CURL_FIND
+    if (missing == NULL) return NULL;
+    snprintf(problem, size, "%s is too old (no %s): version 7.66 or later is needed", names[0], missing);
+    return problem;
+}
+
+static void load_once(void) {
+    const long everything = 3;
+    if (oidc_curl_load(library_names, &loaded, problem_text, sizeof problem_text) != NULL) return;
+    int code = loaded.global_init(everything);
+    is_loaded = code == 0;
+    if (!is_loaded)
+        snprintf(
+            problem_text, sizeof problem_text, "%s does not start: %s", library_names[0],
+            loaded.easy_strerror(code));
+}
+
+const oidc_curl_library *oidc_curl(void) {
+    pthread_once(&once, load_once);
+    return is_loaded ? &loaded : NULL;
+}
+
+const char *oidc_curl_problem(void) { return problem_text; }
+
+int oidc_curl_set_long(oidc_curl_easy *easy, int option, long value) {
+    return loaded.easy_setopt(easy, option, value);
+}
+
+int oidc_curl_set_offset(oidc_curl_easy *easy, int option, int64_t value) {
+    return loaded.easy_setopt(easy, option, value);
+}
+
+int oidc_curl_set_string(oidc_curl_easy *easy, int option, const char *value) {
+    return loaded.easy_setopt(easy, option, value);
+}
+
+int oidc_curl_set_pointer(oidc_curl_easy *easy, int option, const void *value) {
+    return loaded.easy_setopt(easy, option, value);
+}
+
+int oidc_curl_set_data_function(oidc_curl_easy *easy, int option, oidc_curl_data_function function) {
+    return loaded.easy_setopt(easy, option, function);
+}
+
+int oidc_curl_set_before_request(oidc_curl_easy *easy, oidc_curl_before_request_function function) {
+    return loaded.easy_setopt(easy, OIDC_CURLOPT_PREREQFUNCTION, function);
+}
+
+int oidc_curl_get_long(oidc_curl_easy *easy, int info, long *value) {
+    return loaded.easy_getinfo(easy, info, value);
+}
+
+int oidc_curl_get_offset(oidc_curl_easy *easy, int info, int64_t *value) {
+    return loaded.easy_getinfo(easy, info, value);
+}
+
+int oidc_curl_get_string(oidc_curl_easy *easy, int info, const char **value) {
+    return loaded.easy_getinfo(easy, info, value);
+}

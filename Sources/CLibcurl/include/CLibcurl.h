@@ -1,4 +1,179 @@
 #ifndef CLIBCURL_H
 #define CLIBCURL_H
 
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma clang assume_nonnull begin
+
+// The interface of libcurl 7.66 and later as far as it is used here. Prototypes and numbers are written
+// out because they are frozen by libcurl's own promise, and so no development package is needed.
+
+typedef struct oidc_curl_easy oidc_curl_easy;
+typedef struct oidc_curl_multi oidc_curl_multi;
+
+/// `struct curl_slist`: a list of strings.
+typedef struct oidc_curl_list {
+    char *data;
+    struct oidc_curl_list *_Nullable next;
+} oidc_curl_list;
+
+/// The part of `curl_version_info_data` that every version has.
+typedef struct oidc_curl_version {
+    int age;
+    const char *version;
+    unsigned int version_number;
+    const char *host;
+    int features;
+} oidc_curl_version;
+
+/// `struct curl_waitfd`: one more descriptor to wait for.
+typedef struct oidc_curl_wait {
+    int descriptor;
+    short events;
+    short revents;
+} oidc_curl_wait;
+
+/// `CURLMsg`: how a transfer ended.
+typedef struct oidc_curl_message {
+    int kind;
+    oidc_curl_easy *easy;
+    union {
+        void *_Nullable whatever;
+        int result;
+    } data;
+} oidc_curl_message;
+
+/// The one list of symbols: result, name without its prefix, parameters. The two variadic ones are
+/// reached through the typed functions below.
+#define OIDC_CURL_SYMBOLS(X)                                                                             \
+    X(int, global_init, (long flags))                                                                    \
+    X(oidc_curl_version *_Nonnull, version_info, (int age))                                                      \
+    X(oidc_curl_easy *_Nullable, easy_init, (void))                                                      \
+    X(void, easy_cleanup, (oidc_curl_easy * easy))                                                       \
+    X(void, easy_reset, (oidc_curl_easy * easy))                                                         \
+    X(int, easy_pause, (oidc_curl_easy * easy, int mask))                                                \
+    X(const char *_Nonnull, easy_strerror, (int code))                                                           \
+    X(int, easy_setopt, (oidc_curl_easy * easy, int option, ...))                                        \
+    X(int, easy_getinfo, (oidc_curl_easy * easy, int info, ...))                                         \
+    X(oidc_curl_list *_Nullable, slist_append, (oidc_curl_list *_Nullable list, const char *text))       \
+    X(void, slist_free_all, (oidc_curl_list *_Nullable list))                                            \
+    X(oidc_curl_multi *_Nullable, multi_init, (void))                                                    \
+    X(int, multi_cleanup, (oidc_curl_multi * multi))                                                     \
+    X(int, multi_add_handle, (oidc_curl_multi * multi, oidc_curl_easy *easy))                            \
+    X(int, multi_remove_handle, (oidc_curl_multi * multi, oidc_curl_easy *easy))                         \
+    X(int, multi_perform, (oidc_curl_multi * multi, int *running))                                       \
+    X(int, multi_poll,                                                                                   \
+      (oidc_curl_multi * multi, oidc_curl_wait *_Nullable extra, unsigned int count, int milliseconds,   \
+       int *_Nullable ready))                                                                            \
+    X(oidc_curl_message *_Nullable, multi_info_read, (oidc_curl_multi * multi, int *left))
+
+/// libcurl, loaded.
+typedef struct oidc_curl_library {
+#define OIDC_CURL_FIELD(result, name, parameters) result (*_Nonnull name) parameters;
+    OIDC_CURL_SYMBOLS(OIDC_CURL_FIELD)
+#undef OIDC_CURL_FIELD
+} oidc_curl_library;
+
+/// The library of this machine, loaded at the first call; NULL where there is none.
+const oidc_curl_library *_Nullable oidc_curl(void);
+
+/// Why `oidc_curl` is NULL.
+const char *oidc_curl_problem(void);
+
+/// Loads the first of `names` (NULL at the end) that is there. Returns NULL, or writes the reason to
+/// `problem` and returns it.
+const char *_Nullable oidc_curl_load(
+    const char *_Nullable const *_Nonnull names, oidc_curl_library *library, char *problem, size_t size);
+
+typedef size_t (*oidc_curl_data_function)(
+    char *bytes, size_t size, size_t count, void *_Nullable context);
+typedef int (*oidc_curl_before_request_function)(
+    void *_Nullable context, char *_Nullable address, char *_Nullable local, int port, int local_port);
+
+// Each returns a CURLcode.
+int oidc_curl_set_long(oidc_curl_easy *easy, int option, long value);
+int oidc_curl_set_offset(oidc_curl_easy *easy, int option, int64_t value);
+int oidc_curl_set_string(oidc_curl_easy *easy, int option, const char *_Nullable value);
+int oidc_curl_set_pointer(oidc_curl_easy *easy, int option, const void *_Nullable value);
+int oidc_curl_set_data_function(oidc_curl_easy *easy, int option, oidc_curl_data_function function);
+int oidc_curl_set_before_request(oidc_curl_easy *easy, oidc_curl_before_request_function function);
+int oidc_curl_get_long(oidc_curl_easy *easy, int info, long *value);
+int oidc_curl_get_offset(oidc_curl_easy *easy, int info, int64_t *value);
+int oidc_curl_get_string(oidc_curl_easy *easy, int info, const char *_Nullable *_Nonnull value);
+
+/// CURLOPT_…: the thousands tell the type of the value.
+enum {
+    OIDC_CURLOPT_SSLVERSION = 32,
+    OIDC_CURLOPT_NOBODY = 44,
+    OIDC_CURLOPT_UPLOAD = 46,
+    OIDC_CURLOPT_POST = 47,
+    OIDC_CURLOPT_SSL_VERIFYPEER = 64,
+    OIDC_CURLOPT_MAXCONNECTS = 71,
+    OIDC_CURLOPT_FRESH_CONNECT = 74,
+    OIDC_CURLOPT_HTTPGET = 80,
+    OIDC_CURLOPT_SSL_VERIFYHOST = 81,
+    OIDC_CURLOPT_HTTP_VERSION = 84,
+    OIDC_CURLOPT_NOSIGNAL = 99,
+    OIDC_CURLOPT_CONNECTTIMEOUT_MS = 156,
+    OIDC_CURLOPT_PROTOCOLS = 181,
+    OIDC_CURLOPT_PATH_AS_IS = 234,
+    OIDC_CURLOPT_PROXY_SSLVERSION = 250,
+    OIDC_CURLOPT_SUPPRESS_CONNECT_HEADERS = 265,
+    OIDC_CURLOPT_HTTP09_ALLOWED = 285,
+    OIDC_CURLOPT_QUICK_EXIT = 322,
+    OIDC_CURLOPT_WRITEDATA = 10001,
+    OIDC_CURLOPT_URL = 10002,
+    OIDC_CURLOPT_PROXY = 10004,
+    OIDC_CURLOPT_READDATA = 10009,
+    OIDC_CURLOPT_ERRORBUFFER = 10010,
+    OIDC_CURLOPT_POSTFIELDS = 10015,
+    OIDC_CURLOPT_USERAGENT = 10018,
+    OIDC_CURLOPT_HTTPHEADER = 10023,
+    OIDC_CURLOPT_SSLCERT = 10025,
+    OIDC_CURLOPT_KEYPASSWD = 10026,
+    OIDC_CURLOPT_HEADERDATA = 10029,
+    OIDC_CURLOPT_CUSTOMREQUEST = 10036,
+    OIDC_CURLOPT_CAINFO = 10065,
+    OIDC_CURLOPT_SSLKEY = 10087,
+    OIDC_CURLOPT_CAPATH = 10097,
+    OIDC_CURLOPT_ACCEPT_ENCODING = 10102,
+    OIDC_CURLOPT_RESOLVE = 10203,
+    OIDC_CURLOPT_PROXY_CAINFO = 10246,
+    OIDC_CURLOPT_PROXY_CAPATH = 10247,
+    OIDC_CURLOPT_PREREQDATA = 10313,
+    OIDC_CURLOPT_PROTOCOLS_STR = 10318,
+    OIDC_CURLOPT_WRITEFUNCTION = 20011,
+    OIDC_CURLOPT_READFUNCTION = 20012,
+    OIDC_CURLOPT_HEADERFUNCTION = 20079,
+    OIDC_CURLOPT_PREREQFUNCTION = 20312,
+    OIDC_CURLOPT_INFILESIZE_LARGE = 30115,
+    OIDC_CURLOPT_POSTFIELDSIZE_LARGE = 30120,
+};
+
+/// CURLINFO_…: the type of the value is in the sixth hexadecimal digit.
+enum {
+    OIDC_CURLINFO_CAINFO = 0x100000 + 61,
+    OIDC_CURLINFO_CAPATH = 0x100000 + 62,
+    OIDC_CURLINFO_HTTP_CONNECTCODE = 0x200000 + 22,
+    OIDC_CURLINFO_OS_ERRNO = 0x200000 + 25,
+    OIDC_CURLINFO_NUM_CONNECTS = 0x200000 + 26,
+    OIDC_CURLINFO_NAMELOOKUP_TIME_T = 0x600000 + 51,
+    OIDC_CURLINFO_PRETRANSFER_TIME_T = 0x600000 + 53,
+};
+
+enum {
+    OIDC_CURL_ERROR_SIZE = 256,
+    OIDC_CURL_FEATURE_LIBZ = 1 << 3,
+    OIDC_CURL_PROTOCOLS_HTTP_HTTPS = 3,
+    OIDC_CURL_HTTP_VERSION_1_1 = 2,
+    OIDC_CURL_SSLVERSION_TLS1_2 = 6,
+    OIDC_CURL_READFUNC_ABORT = 0x10000000,
+    OIDC_CURL_READFUNC_PAUSE = 0x10000001,
+    OIDC_CURL_WAIT_POLLIN = 1,
+    OIDC_CURL_MESSAGE_DONE = 1,
+};
+
+#pragma clang assume_nonnull end
+
 #endif

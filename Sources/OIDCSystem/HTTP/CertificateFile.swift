@@ -1,0 +1,76 @@
+internal import OIDCCore
+
+extension CurlConfiguration.CertificateAuthorities {
+    /// A file that cannot be read or holds nothing usable is an error, never a reason to trust all.
+    func check() throws(OIDCError) {
+        switch PEMFile.look(path, for: [" CERTIFICATE-----"]) {
+        case .found: return
+        case .absent:
+            throw OIDCError(
+                .usage, "\(setting): \(path) holds no PEM certificate",
+                hint: "name a file with “-----BEGIN CERTIFICATE-----” in it", stage: .settings)
+        case .unreadable(let reason):
+            throw OIDCError(
+                .usage, "\(setting): \(path) cannot be read: \(reason)",
+                hint: "name a PEM file that this user may read", stage: .settings)
+        }
+    }
+
+    var unusable: OIDCError {
+        OIDCError(
+            .usage, "\(setting): \(path) holds no usable certificate",
+            hint: "name a PEM file of certificate authorities", stage: .settings)
+    }
+}
+
+extension CurlConfiguration.ClientCertificate {
+    private static let certificateSetting = "tls_client_certificate"
+    private static let keySetting = "tls_client_key"
+
+    func check() throws(OIDCError) {
+        try Self.check(
+            certificatePath, setting: Self.certificateSetting, for: [" CERTIFICATE-----"], what: "certificate"
+        )
+        try Self.check(keyPath, setting: Self.keySetting, for: ["PRIVATE KEY-----"], what: "private key")
+        if passphrase == nil, case .found = PEMFile.look(keyPath, for: ["ENCRYPTED"]) {
+            throw OIDCError(
+                .usage, "\(Self.keySetting): \(keyPath) is encrypted and there is no passphrase for it",
+                hint: "set private_key_passphrase_file", stage: .settings)
+        }
+    }
+
+    private static func check(
+        _ path: String, setting: String, for marks: [String], what: String
+    ) throws(OIDCError) {
+        switch PEMFile.look(path, for: marks) {
+        case .found: return
+        case .absent:
+            throw OIDCError(
+                .usage, "\(setting): \(path) holds no PEM \(what)",
+                hint: "name a PEM file with the \(what)", stage: .settings)
+        case .unreadable(let reason):
+            throw OIDCError(
+                .usage, "\(setting): \(path) cannot be read: \(reason)",
+                hint: "name a PEM file that this user may read", stage: .settings)
+        }
+    }
+
+    /// What libcurl's complaint means for the settings.
+    func unusable(because text: String) -> OIDCError {
+        let lowered = ASCII.lowercased(text)
+        if lowered.contains("match") {
+            return OIDCError(
+                .usage,
+                "\(Self.keySetting): \(keyPath) does not belong to the certificate \(certificatePath)",
+                hint: "set \(Self.certificateSetting) and \(Self.keySetting) to a pair", stage: .settings)
+        }
+        if lowered.contains("key") && !lowered.contains("client certificate") {
+            return OIDCError(
+                .usage, "\(Self.keySetting): \(keyPath) cannot be used as a private key",
+                hint: "check its format and its passphrase", stage: .settings)
+        }
+        return OIDCError(
+            .usage, "\(Self.certificateSetting): \(certificatePath) cannot be used with the key \(keyPath)",
+            hint: "set \(Self.certificateSetting) and \(Self.keySetting) to a PEM pair", stage: .settings)
+    }
+}

@@ -1,0 +1,170 @@
+internal import CLibcurl
+internal import OIDCCore
+internal import Synchronization
+
+/// A libcurl handle with the connections it keeps for the next request.
+///
+/// Unchecked, because a channel is with one thread at a time: it is taken out of the pool under a lock.
+final class CurlChannel: @unchecked Sendable {
+    let library: UnsafePointer<oidc_curl_library>
+    private let easy: OpaquePointer
+    private let multi: OpaquePointer
+    /// Set where a transfer was left to itself: its name resolution cannot be ended, only forgotten.
+    private(set) var isAbandoned = false
+
+    init() throws(OIDCError) {
+        guard let library = oidc_curl() else {
+            throw OIDCError(
+                .failed, String(cString: oidc_curl_problem()),
+                hint: "install libcurl: apt install libcurl4 (Debian, Ubuntu), dnf install libcurl (Fedora)")
+        }
+        guard let easy = library.pointee.easy_init() else {
+            throw OIDCError(.failed, "libcurl has no memory for a request")
+        }
+        guard let multi = library.pointee.multi_init() else {
+            library.pointee.easy_cleanup(easy)
+            throw OIDCError(.failed, "libcurl has no memory for a request")
+        }
+        self.library = library
+        self.easy = easy
+        self.multi = multi
+    }
+
+    deinit {
+        guard !isAbandoned else { return }
+        withoutBrokenPipeSignal {
+            library.pointee.easy_cleanup(easy)
+            _ = library.pointee.multi_cleanup(multi)
+        }
+    }
+
+    /// When a transfer is given up.
+    struct Limits {
+        var configuration: CurlConfiguration
+        /// The end of the whole request; nil for a streamed one.
+        var end: ContinuousClock.Instant?
+        /// The longest time in which nothing moves; nil where `end` bounds it.
+        var silence: Duration?
+    }
+
+    /// Sends one request and feeds the exchange with the answer.
+    func perform(_ request: HTTPRequest, _ exchange: CurlExchange, _ limits: Limits) throws(OIDCError)
+        -> CurlResult
+    {
+        let lists = [CurlList(library), CurlList(library)]
+        defer { library.pointee.easy_reset(easy) }
+        var options = CurlOptions(easy)
+        let setup = CurlSetup(library: library, configuration: limits.configuration, stage: exchange.stage)
+        try setup.apply(request, exchange, headers: lists[0], addresses: lists[1], to: &options)
+        return withExtendedLifetime((lists, exchange)) {
+            withoutBrokenPipeSignal { drive(exchange, limits) }
+        }
+    }
+
+    private func drive(_ exchange: CurlExchange, _ limits: Limits) -> CurlResult {
+        exchange.touch()
+        guard library.pointee.multi_add_handle(multi, easy) == 0 else { return result(.code(2), exchange) }
+        var ending: CurlResult.Ending?
+        while ending == nil {
+            var running: Int32 = 0
+            guard library.pointee.multi_perform(multi, &running) == 0 else {
+                ending = .code(2)
+                break
+            }
+            ending = finished() ?? limit(exchange, limits)
+            if ending == nil { wait(exchange, limits) }
+        }
+        let result = result(ending ?? .code(2), exchange)
+        close(ending)
+        return result
+    }
+
+    private func finished() -> CurlResult.Ending? {
+        var left: Int32 = 0
+        while let message = library.pointee.multi_info_read(multi, &left) {
+            guard message.pointee.kind == Int32(OIDC_CURL_MESSAGE_DONE) else { continue }
+            return .code(message.pointee.data.result)
+        }
+        return nil
+    }
+
+    private func limit(_ exchange: CurlExchange, _ limits: Limits) -> CurlResult.Ending? {
+        if let ending = limits.configuration.interruption { return ending }
+        let now = ContinuousClock.now
+        if let end = limits.end, now >= end { return .timeOut }
+        if let silence = limits.silence, now - exchange.lastActivity >= silence { return .timeOut }
+        return nil
+    }
+
+    private func wait(_ exchange: CurlExchange, _ limits: Limits) {
+        let now = ContinuousClock.now
+        var milliseconds: Int64 = 100
+        for end in [limits.end, limits.configuration.deadline] {
+            guard let end else { continue }
+            let left = (end - now).components
+            guard left.seconds < 1 else { continue }
+            milliseconds = min(
+                milliseconds, left.seconds * 1_000 + left.attoseconds / 1_000_000_000_000_000 + 1)
+        }
+        guard exchange.isWaitingForInput, case .descriptor(let descriptor) = exchange.body else {
+            _ = library.pointee.multi_poll(multi, nil, 0, Int32(max(0, milliseconds)), nil)
+            return
+        }
+        exchange.touch()
+        var entry = oidc_curl_wait(descriptor: descriptor, events: Int16(OIDC_CURL_WAIT_POLLIN), revents: 0)
+        _ = library.pointee.multi_poll(multi, &entry, 1, Int32(max(0, milliseconds)), nil)
+        guard Descriptor.isReady(descriptor) else { return }
+        exchange.inputMayBeReady()
+        _ = library.pointee.easy_pause(easy, 0)
+    }
+
+    /// Before version 7.87, libcurl would wait here for the end of a name resolution that is under way,
+    /// which may take many seconds: the handles are then left as they are.
+    private func close(_ ending: CurlResult.Ending?) {
+        let quickExitVersion: UInt32 = 0x07_57_00
+        if case .code = ending {
+        } else if library.pointee.version_info(0).pointee.version_number < quickExitVersion,
+            offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T) == 0
+        {
+            isAbandoned = true
+            return
+        }
+        _ = library.pointee.multi_remove_handle(multi, easy)
+    }
+
+    private func result(_ ending: CurlResult.Ending, _ exchange: CurlExchange) -> CurlResult {
+        CurlResult(
+            ending: ending,
+            text: DisplayText.clean(String(cString: exchange.errorText)),
+            systemError: Int32(clamping: number(OIDC_CURLINFO_OS_ERRNO)),
+            proxyStatus: number(OIDC_CURLINFO_HTTP_CONNECTCODE),
+            isResolved: offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T) > 0,
+            isSent: exchange.isSent || offset(OIDC_CURLINFO_PRETRANSFER_TIME_T) > 0,
+            isReusedConnection: number(OIDC_CURLINFO_NUM_CONNECTS) == 0)
+    }
+
+    private func number(_ info: Int) -> Int {
+        var value = 0
+        return oidc_curl_get_long(easy, Int32(info), &value) == 0 ? value : 0
+    }
+
+    private func offset(_ info: Int) -> Int64 {
+        var value: Int64 = 0
+        return oidc_curl_get_offset(easy, Int32(info), &value) == 0 ? value : 0
+    }
+}
+
+/// The channels that wait for their next request; those that present our certificate keep to themselves.
+final class CurlChannelPool: Sendable {
+    private let idle = Mutex<[Bool: [CurlChannel]]>([:])
+
+    func take(usesClientCertificate: Bool) throws(OIDCError) -> CurlChannel {
+        if let channel = idle.withLock({ $0[usesClientCertificate]?.popLast() }) { return channel }
+        return try CurlChannel()
+    }
+
+    func giveBack(_ channel: CurlChannel, usesClientCertificate: Bool) {
+        guard !channel.isAbandoned else { return }
+        idle.withLock { $0[usesClientCertificate, default: []].append(channel) }
+    }
+}

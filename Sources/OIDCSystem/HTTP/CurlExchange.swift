@@ -1,0 +1,138 @@
+internal import CLibcurl
+internal import OIDCCore
+
+/// One request on its way: what libcurl's callbacks are given and leave behind, all on the thread that
+/// drives the transfer.
+final class CurlExchange {
+    private(set) var head = ResponseHead()
+    private(set) var receivedBytes = 0
+    /// Why a callback of ours ended the transfer.
+    private(set) var refusal: OIDCError?
+    /// Whether the request may have reached the other side.
+    fileprivate(set) var isSent = false
+    /// When bytes last moved, in either direction.
+    private(set) var lastActivity = ContinuousClock.now
+    /// The body source had nothing to send; it is asked again when it has.
+    private(set) var isWaitingForInput = false
+
+    let body: RequestBody
+    let decodesContent: Bool
+    let stage: Stage
+    private var sentBytes = 0
+    private let onHead: (Int, HTTPHeaders) throws(OIDCError) -> Void
+    private let onBody: (UnsafeRawBufferPointer) throws(OIDCError) -> Void
+    let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(OIDC_CURL_ERROR_SIZE))
+
+    init(
+        body: RequestBody, decodesContent: Bool = true, stage: Stage,
+        onHead: @escaping (Int, HTTPHeaders) throws(OIDCError) -> Void = { _, _ in },
+        onBody: @escaping (UnsafeRawBufferPointer) throws(OIDCError) -> Void
+    ) {
+        self.body = body
+        self.decodesContent = decodesContent
+        self.stage = stage
+        self.onHead = onHead
+        self.onBody = onBody
+        errorText.initialize(repeating: 0, count: Int(OIDC_CURL_ERROR_SIZE))
+    }
+
+    deinit {
+        errorText.deallocate()
+    }
+
+    /// Waiting for our own input is nobody's silence.
+    func touch() {
+        lastActivity = .now
+    }
+
+    func inputMayBeReady() {
+        isWaitingForInput = false
+    }
+
+    fileprivate func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
+        defer { touch() }
+        switch head.take(line) {
+        case .more: return true
+        case .complete: return attempt { () throws(OIDCError) in try onHead(head.status, head.headers) }
+        case .tooLarge:
+            refusal = OIDCError(
+                .refused,
+                "\(stage.title): the header of the answer is larger than "
+                    + "\(ResponseHead.byteLimit / 1_024) KiB", stage: stage)
+            return false
+        }
+    }
+
+    fileprivate func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        defer { touch() }
+        receivedBytes += bytes.count
+        return attempt { () throws(OIDCError) in try onBody(bytes) }
+    }
+
+    private func attempt(_ step: () throws(OIDCError) -> Void) -> Bool {
+        do {
+            try step()
+            return true
+        } catch {
+            refusal = error
+            return false
+        }
+    }
+
+    fileprivate func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        defer { touch() }
+        switch body {
+        case .bytes(let bytes):
+            let count = min(buffer.count, bytes.count - sentBytes)
+            bytes.withUnsafeBytes { source in
+                buffer.copyMemory(
+                    from: UnsafeRawBufferPointer(rebasing: source[sentBytes..<sentBytes + count]))
+            }
+            sentBytes += count
+            return count
+        case .descriptor(let descriptor):
+            guard Descriptor.isReady(descriptor) else {
+                isWaitingForInput = true
+                return Int(OIDC_CURL_READFUNC_PAUSE)
+            }
+            guard let count = Descriptor.read(descriptor, into: buffer) else {
+                refusal = OIDCError(
+                    .failed, "\(stage.title): the body to send cannot be read: \(Descriptor.lastProblem)",
+                    stage: stage)
+                return Int(OIDC_CURL_READFUNC_ABORT)
+            }
+            sentBytes += count
+            return count
+        }
+    }
+}
+
+/// The functions that libcurl calls, each with the exchange as its context.
+enum CurlCallback {
+    static let header: oidc_curl_data_function = { bytes, size, count, context in
+        guard let context else { return 0 }
+        let exchange = Unmanaged<CurlExchange>.fromOpaque(context).takeUnretainedValue()
+        return exchange.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
+            ? size * count : 0
+    }
+
+    static let body: oidc_curl_data_function = { bytes, size, count, context in
+        guard let context else { return 0 }
+        guard size * count > 0 else { return 0 }
+        let exchange = Unmanaged<CurlExchange>.fromOpaque(context).takeUnretainedValue()
+        return exchange.receiveBody(UnsafeRawBufferPointer(start: bytes, count: size * count))
+            ? size * count : 0
+    }
+
+    static let read: oidc_curl_data_function = { bytes, size, count, context in
+        guard let context else { return 0 }
+        let exchange = Unmanaged<CurlExchange>.fromOpaque(context).takeUnretainedValue()
+        return exchange.read(into: UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
+    }
+
+    static let beforeRequest: oidc_curl_before_request_function = { context, _, _, _, _ in
+        guard let context else { return 0 }
+        Unmanaged<CurlExchange>.fromOpaque(context).takeUnretainedValue().isSent = true
+        return 0
+    }
+}

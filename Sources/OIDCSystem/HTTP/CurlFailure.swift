@@ -1,0 +1,113 @@
+internal import OIDCCore
+
+/// Says what a failed transfer means, with the stage and the host, and nothing of query, header or body.
+struct CurlFailure {
+    let result: CurlResult
+    let request: HTTPRequest
+    let stage: Stage
+    let configuration: CurlConfiguration
+
+    private var host: String { request.url.hostAndPort }
+
+    var error: OIDCError {
+        switch result.ending {
+        case .cancelled: error(.interrupted, "interrupted while waiting for \(host)")
+        case .deadline: error(.timedOut, "the time for the sign-in is over, waiting for \(host)")
+        case .timeOut: timeOut
+        case .code(let code): judged(code)
+        }
+    }
+
+    private func judged(_ code: Int32) -> OIDCError {
+        switch code {
+        case 5:
+            error(.unreachable, "cannot find the proxy for \(host)", hint: "check \(proxyVariables)")
+        case 6:
+            error(
+                .unreachable, "cannot find host \(request.url.host)",
+                hint: "check the name, and this machine's network and name server")
+        case 7: connectFailure
+        case 28: timeOut
+        case 1, 8, 61: notHTTP(code)
+        case 27: error(.failed, "libcurl has no memory for a request")
+        case 35, 58, 59, 51, 60, 66, 77, 82, 83, 90, 91, 98:
+            CurlTLSFailure(failure: self, code: code).error
+        case 52: broken("\(host) closed the connection without an answer")
+        case 18: broken("the answer of \(host) broke off")
+        case 55, 56, 97: brokenConnection
+        default: error(.unreachable, "the request to \(host) failed: \(words(code))")
+        }
+    }
+
+    func error(_ kind: OIDCError.Kind, _ message: String, hint: String? = nil) -> OIDCError {
+        OIDCError(kind, "\(stage.title): \(message)", hint: hint, stage: stage)
+    }
+
+    /// libcurl's own words, or the number where it has none.
+    func words(_ code: Int32) -> String {
+        result.text.isEmpty ? "libcurl error \(code)" : result.text
+    }
+
+    private var proxyVariables: String {
+        if case .url = configuration.proxy { return "the proxy's address" }
+        return request.url.isSecure ? "https_proxy" : "http_proxy"
+    }
+
+    private var connectFailure: OIDCError {
+        let reason = result.systemError != 0 ? Descriptor.problem(result.systemError) : words(7)
+        return error(
+            .unreachable, "cannot connect to \(host): \(reason)",
+            hint: request.url.isLoopback
+                ? "check that it is running on this port"
+                : "check the address, this machine's network and its proxy settings")
+    }
+
+    private var timeOut: OIDCError {
+        if result.isSent {
+            return error(
+                .unreachable,
+                "no complete answer from \(host) within \(configuration.httpTimeout.words)\(aftermath)",
+                hint: "try again later, or raise http_timeout")
+        }
+        let step = result.isResolved ? "cannot connect to \(host)" : "cannot find host \(request.url.host)"
+        let limit = min(configuration.connectTimeout, configuration.httpTimeout)
+        return error(
+            .unreachable, "\(step) within \(limit.words)",
+            hint: "try again later, or check this machine's network and its proxy settings")
+    }
+
+    private func notHTTP(_ code: Int32) -> OIDCError {
+        code == 61
+            ? error(.refused, "the answer of \(host) cannot be decompressed")
+            : error(.refused, "\(host) does not answer with HTTP", hint: "check the address and its port")
+    }
+
+    private var brokenConnection: OIDCError {
+        if !result.isSent, result.proxyStatus >= 300 {
+            let hint = result.proxyStatus == 407 ? "give user and password in \(proxyVariables)" : nil
+            return error(
+                .unreachable, "the proxy does not connect to \(host): it answers \(result.proxyStatus)",
+                hint: hint ?? "check \(proxyVariables) and no_proxy")
+        }
+        if let refusal = CurlTLSFailure(failure: self, code: 56).alertAfterHandshake { return refusal }
+        let reason = result.systemError != 0 ? ": \(Descriptor.problem(result.systemError))" : ""
+        return broken("the connection to \(host) broke\(reason)")
+    }
+
+    private func broken(_ message: String) -> OIDCError {
+        error(.unreachable, message + aftermath, hint: "try again later")
+    }
+
+    /// What a caller needs to know before it repeats the request.
+    private var aftermath: String {
+        guard result.isSent, request.method != .get, request.method != HTTPMethod("HEAD") else { return "" }
+        return " after the request was sent: it is not known whether the provider acted on it"
+    }
+}
+
+extension Duration {
+    /// `30 s`, for messages.
+    var words: String {
+        milliseconds % 1_000 == 0 ? "\(milliseconds / 1_000) s" : "\(milliseconds) ms"
+    }
+}

@@ -1,0 +1,63 @@
+internal import CLibcurl
+internal import OIDCCore
+
+/// Sets options on a handle and remembers the first one that this libcurl did not take.
+struct CurlOptions {
+    let easy: OpaquePointer
+    private(set) var rejected: Int?
+
+    init(_ easy: OpaquePointer) {
+        self.easy = easy
+    }
+
+    mutating func set(_ option: Int, _ number: Int) {
+        note(option, oidc_curl_set_long(easy, Int32(option), number))
+    }
+
+    mutating func set(_ option: Int, offset: Int64) {
+        note(option, oidc_curl_set_offset(easy, Int32(option), offset))
+    }
+
+    mutating func set(_ option: Int, _ text: String?) {
+        note(option, oidc_curl_set_string(easy, Int32(option), text))
+    }
+
+    mutating func set(_ option: Int, pointer: UnsafeRawPointer?) {
+        note(option, oidc_curl_set_pointer(easy, Int32(option), pointer))
+    }
+
+    mutating func set(_ option: Int, function: oidc_curl_data_function) {
+        note(option, oidc_curl_set_data_function(easy, Int32(option), function))
+    }
+
+    /// An option that older libraries lack and that can be done without.
+    func offer(_ option: Int, _ number: Int) {
+        _ = oidc_curl_set_long(easy, Int32(option), number)
+    }
+
+    func offer(_ option: Int, _ text: String?) {
+        _ = oidc_curl_set_string(easy, Int32(option), text)
+    }
+
+    private mutating func note(_ option: Int, _ code: Int32) {
+        if code != 0, rejected == nil { rejected = option }
+    }
+}
+
+/// A `curl_slist`, freed with its owner; libcurl keeps only the pointer.
+final class CurlList {
+    private let library: UnsafePointer<oidc_curl_library>
+    private(set) var head: UnsafeMutablePointer<oidc_curl_list>?
+
+    init(_ library: UnsafePointer<oidc_curl_library>) {
+        self.library = library
+    }
+
+    deinit {
+        library.pointee.slist_free_all(head)
+    }
+
+    func append(_ text: String) {
+        if let longer = library.pointee.slist_append(head, text) { head = longer }
+    }
+}

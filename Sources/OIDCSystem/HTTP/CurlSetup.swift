@@ -1,0 +1,159 @@
+internal import CLibcurl
+internal import OIDCCore
+
+/// Turns a request and the configuration into libcurl's options.
+struct CurlSetup {
+    let library: UnsafePointer<oidc_curl_library>
+    let configuration: CurlConfiguration
+    let stage: Stage
+
+    func apply(
+        _ request: HTTPRequest, _ exchange: CurlExchange, headers: CurlList, addresses: CurlList,
+        to options: inout CurlOptions
+    ) throws(OIDCError) {
+        try addHeaders(of: request, exchange.body, to: headers)
+        setConnection(request, &options)
+        setAddress(request.url, addresses, &options)
+        setMethod(request, exchange.body, &options)
+        try setTrust(&options)
+        if request.usesClientCertificate { try setClientCertificate(&options) }
+        options.set(OIDC_CURLOPT_HTTPHEADER, pointer: headers.head)
+        setCallbacks(exchange, &options)
+        if let option = options.rejected {
+            throw OIDCError(
+                .failed, "\(stage.title): libcurl does not take the option \(option)",
+                hint: "use libcurl 7.66 or later, built with TLS", stage: stage)
+        }
+    }
+
+    private func setConnection(_ request: HTTPRequest, _ options: inout CurlOptions) {
+        options.set(OIDC_CURLOPT_URL, request.url.text)
+        options.set(OIDC_CURLOPT_NOSIGNAL, 1)
+        options.set(OIDC_CURLOPT_PATH_AS_IS, 1)
+        options.set(OIDC_CURLOPT_HTTP09_ALLOWED, 0)
+        options.set(OIDC_CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        options.set(OIDC_CURLOPT_MAXCONNECTS, 4)
+        options.set(OIDC_CURLOPT_USERAGENT, configuration.userAgent)
+        options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, max(1, configuration.connectTimeout.milliseconds))
+        options.offer(OIDC_CURLOPT_QUICK_EXIT, 1)
+        // HTTP/1.1 alone: with HTTP/2 libcurl repeats a request whose stream was refused.
+        options.set(OIDC_CURLOPT_HTTP_VERSION, OIDC_CURL_HTTP_VERSION_1_1)
+        let firstVersionWithNames: UInt32 = 0x07_55_00
+        if library.pointee.version_info(0).pointee.version_number >= firstVersionWithNames {
+            options.set(OIDC_CURLOPT_PROTOCOLS_STR, "http,https")
+        } else {
+            options.set(OIDC_CURLOPT_PROTOCOLS, OIDC_CURL_PROTOCOLS_HTTP_HTTPS)
+        }
+    }
+
+    /// RFC 8252 §8.3: `localhost` is this machine whatever a resolver says; both addresses are tried.
+    private func setAddress(_ url: WebURL, _ addresses: CurlList, _ options: inout CurlOptions) {
+        switch (url.isLoopback, configuration.proxy) {
+        case (true, _), (false, .none): options.set(OIDC_CURLOPT_PROXY, "")
+        case (false, .url(let proxy)): options.set(OIDC_CURLOPT_PROXY, proxy)
+        case (false, .environment): break
+        }
+        if url.host == "localhost" {
+            addresses.append("localhost:\(url.effectivePort):127.0.0.1,[::1]")
+            options.set(OIDC_CURLOPT_RESOLVE, pointer: addresses.head)
+        }
+    }
+
+    /// A connection that was kept may be dead, and libcurl repeats a request that got no answer on one.
+    /// What must not be sent twice therefore always goes over a new connection.
+    private func setMethod(_ request: HTTPRequest, _ body: RequestBody, _ options: inout CurlOptions) {
+        let length = body.length
+        let hasBody = length != 0
+        switch request.method {
+        case .get where !hasBody: return options.set(OIDC_CURLOPT_HTTPGET, 1)
+        case HTTPMethod("HEAD") where !hasBody: return options.set(OIDC_CURLOPT_NOBODY, 1)
+        case .post: break
+        default: options.set(OIDC_CURLOPT_CUSTOMREQUEST, request.method.name)
+        }
+        options.set(OIDC_CURLOPT_FRESH_CONNECT, 1)
+        options.set(OIDC_CURLOPT_POST, 1)
+        options.set(OIDC_CURLOPT_POSTFIELDSIZE_LARGE, offset: length ?? -1)
+    }
+
+    private func setTrust(_ options: inout CurlOptions) throws(OIDCError) {
+        options.set(OIDC_CURLOPT_SSL_VERIFYPEER, 1)
+        options.set(OIDC_CURLOPT_SSL_VERIFYHOST, 2)
+        options.set(OIDC_CURLOPT_SSLVERSION, OIDC_CURL_SSLVERSION_TLS1_2)
+        options.offer(OIDC_CURLOPT_PROXY_SSLVERSION, OIDC_CURL_SSLVERSION_TLS1_2)
+        guard let file = configuration.caFile else { return }
+        // Those of the file and no others: libcurl would add the machine's directory to them.
+        options.set(OIDC_CURLOPT_CAINFO, file.path)
+        options.offer(OIDC_CURLOPT_CAPATH, nil)
+        options.offer(OIDC_CURLOPT_PROXY_CAINFO, file.path)
+        options.offer(OIDC_CURLOPT_PROXY_CAPATH, nil)
+    }
+
+    private func setClientCertificate(_ options: inout CurlOptions) throws(OIDCError) {
+        guard let certificate = configuration.clientCertificate else { return }
+        options.set(OIDC_CURLOPT_SSLCERT, certificate.certificatePath)
+        options.set(OIDC_CURLOPT_SSLKEY, certificate.keyPath)
+        // Never nil, or the TLS library would ask for it on the terminal.
+        options.set(OIDC_CURLOPT_KEYPASSWD, certificate.passphrase ?? "")
+    }
+
+    private func setCallbacks(_ exchange: CurlExchange, _ options: inout CurlOptions) {
+        let context = UnsafeRawPointer(Unmanaged.passUnretained(exchange).toOpaque())
+        options.set(OIDC_CURLOPT_ERRORBUFFER, pointer: exchange.errorText)
+        options.set(OIDC_CURLOPT_HEADERFUNCTION, function: CurlCallback.header)
+        options.set(OIDC_CURLOPT_HEADERDATA, pointer: context)
+        options.set(OIDC_CURLOPT_WRITEFUNCTION, function: CurlCallback.body)
+        options.set(OIDC_CURLOPT_WRITEDATA, pointer: context)
+        options.set(OIDC_CURLOPT_READFUNCTION, function: CurlCallback.read)
+        options.set(OIDC_CURLOPT_READDATA, pointer: context)
+        if oidc_curl_set_before_request(options.easy, CurlCallback.beforeRequest) == 0 {
+            options.set(OIDC_CURLOPT_PREREQDATA, pointer: context)
+        }
+        if exchange.decodesContent {
+            let canInflate =
+                library.pointee.version_info(0).pointee.features & Int32(OIDC_CURL_FEATURE_LIBZ) != 0
+            if canInflate { options.set(OIDC_CURLOPT_ACCEPT_ENCODING, "gzip, deflate") }
+        }
+    }
+
+    private func addHeaders(of request: HTTPRequest, _ body: RequestBody, to list: CurlList) throws(OIDCError)
+    {
+        for field in request.headers.fields {
+            try check(field)
+            list.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
+        }
+        // What libcurl would add by itself and must not.
+        for name in ["Expect", "Content-Type"] where request.headers[name] == nil { list.append("\(name):") }
+        if body.length == nil { list.append("Transfer-Encoding: chunked") }
+    }
+
+    /// RFC 9110 §5.5: a field cannot hold a line end; and those that frame the message are not the caller's.
+    private func check(_ field: HTTPHeaders.Field) throws(OIDCError) {
+        let isName =
+            !field.name.isEmpty
+            && field.name.utf8.allSatisfy {
+                ASCII.isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0)
+            }
+        let isValue = field.value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
+        guard isName, isValue else {
+            throw OIDCError(
+                .usage,
+                "\(stage.title): the request header \(DisplayText.quoted(field.name, limit: 60)) holds a "
+                    + "character that a header cannot hold", stage: stage)
+        }
+        let framing = ["host", "content-length", "transfer-encoding", "expect"]
+        guard !framing.contains(ASCII.lowercased(field.name)) else {
+            throw OIDCError(
+                .usage, "\(stage.title): the request header \(field.name) is set by the program alone",
+                hint: "leave it out", stage: stage)
+        }
+    }
+}
+
+extension Duration {
+    /// Whole milliseconds, rounded up, within what a C `long` or an `int` of libcurl can hold.
+    var milliseconds: Int {
+        let (seconds, attoseconds) = components
+        guard seconds < 2_000_000 else { return 2_000_000_000 }
+        return Int(seconds) * 1_000 + Int((attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
+    }
+}

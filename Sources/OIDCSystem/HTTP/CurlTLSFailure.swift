@@ -1,0 +1,91 @@
+internal import OIDCCore
+
+/// Tells a certificate or TLS version that does not hold from a handshake that failed otherwise, by
+/// libcurl's code and the words of OpenSSL and GnuTLS.
+struct CurlTLSFailure {
+    let failure: CurlFailure
+    let code: Int32
+
+    private var host: String { failure.request.url.hostAndPort }
+    private var text: String { failure.result.text }
+
+    var error: OIDCError {
+        switch code {
+        case 77: authoritiesProblem
+        case 58: ownCertificateProblem
+        case 51, 60, 83, 90, 91: untrustedCertificate
+        default: handshakeFailure
+        }
+    }
+
+    private func says(_ words: String...) -> Bool {
+        let lowered = ASCII.lowercased(text)
+        return words.contains { lowered.contains($0) }
+    }
+
+    private var authoritiesProblem: OIDCError {
+        if let file = failure.configuration.caFile { return file.unusable }
+        return failure.error(
+            .failed, "this machine has no list of certificate authorities",
+            hint: "install the package ca-certificates, or set ca_file")
+    }
+
+    private var untrustedCertificate: OIDCError {
+        var reason = text
+        for prefix in ["SSL certificate problem: ", "SSL: ", "server certificate verification failed. "]
+        where reason.hasPrefix(prefix) {
+            reason = String(reason.dropFirst(prefix.count))
+        }
+        return failure.error(
+            .untrusted,
+            "the certificate of \(host) does not hold: \(reason.isEmpty ? "not trusted" : reason)",
+            hint: certificateHint)
+    }
+
+    private var certificateHint: String {
+        if says("expired", "not yet valid", "not yet activated") {
+            return "check this machine's clock, or tell the provider"
+        }
+        if says("does not match", "no alternative", "unable to match", "no matching") {
+            return "check the host in the address"
+        }
+        let setting = failure.configuration.caFile?.setting ?? "ca_file"
+        return "name the file of the authority that signed it in \(setting)"
+    }
+
+    private var handshakeFailure: OIDCError {
+        if says("unsupported protocol", "protocol version", "version_too_low", "unsupported version") {
+            return failure.error(
+                .untrusted, "\(host) speaks no TLS 1.2 or later",
+                hint: "the provider has to offer TLS 1.2 or 1.3")
+        }
+        if says("wrong version number", "http request", "unexpected tls packet", "packet length too long") {
+            return failure.error(
+                .unreachable, "\(host) does not answer with TLS", hint: "check the address and its port")
+        }
+        if let refusal = alertAfterHandshake { return refusal }
+        return failure.error(
+            .unreachable, "the TLS handshake with \(host) failed: \(failure.words(code))",
+            hint: "try again later, or check for a proxy in between")
+    }
+
+    /// With TLS 1.3 a certificate of ours is judged only after the handshake, as an alert.
+    var alertAfterHandshake: OIDCError? {
+        guard
+            says(
+                "certificate required", "bad certificate", "alert unknown ca", "alert certificate",
+                "certificate is required", "certificate is bad", "ca is unknown")
+        else { return nil }
+        let isGiven = failure.request.usesClientCertificate && failure.configuration.clientCertificate != nil
+        return failure.error(
+            .unreachable,
+            isGiven
+                ? "\(host) does not accept the client certificate" : "\(host) asks for a client certificate",
+            hint: "set tls_client_certificate and tls_client_key to a pair that the provider knows")
+    }
+
+    private var ownCertificateProblem: OIDCError {
+        failure.configuration.clientCertificate?.unusable(because: text)
+            ?? failure.error(.usage, "the client certificate cannot be used: \(text)")
+    }
+}

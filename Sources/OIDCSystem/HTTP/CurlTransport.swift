@@ -1,0 +1,138 @@
+public import OIDCCore
+
+/// HTTP over libcurl, which is loaded at the first request.
+///
+/// It may be used from several threads; connections are kept for the next request.
+public final class CurlTransport: HTTPTransport {
+    public let configuration: CurlConfiguration
+    let pool: CurlChannelPool
+
+    /// What an answer may hold after decompression.
+    public static let bodyLimit = 1_024 * 1_024
+
+    public init(_ configuration: CurlConfiguration = CurlConfiguration()) {
+        self.configuration = configuration
+        pool = CurlChannelPool()
+    }
+
+    private init(_ configuration: CurlConfiguration, sharing pool: CurlChannelPool) {
+        self.configuration = configuration
+        self.pool = pool
+    }
+
+    /// The same connections, with another moment when everything has to be over.
+    public func bounded(by deadline: ContinuousClock.Instant?) -> CurlTransport {
+        var bounded = configuration
+        bounded.deadline = deadline
+        return CurlTransport(bounded, sharing: pool)
+    }
+
+    /// Any status is an answer; redirects of a GET are followed within its origin.
+    public func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
+        try admit(request, stage: stage)
+        let end = ContinuousClock.now + configuration.httpTimeout
+        var request = request
+        var redirects = 0
+        while true {
+            let response = try sendRepeatedly(request, stage: stage, end: end)
+            let redirect = Redirect(request: request, stage: stage)
+            guard let next = try redirect.next(after: response, count: redirects) else { return response }
+            redirects += 1
+            request.url = next
+        }
+    }
+
+    /// What can be said without sending anything.
+    func admit(_ request: HTTPRequest, stage: Stage) throws(OIDCError) {
+        guard request.url.isSecure || request.url.isLoopback || configuration.allowInsecureHTTP else {
+            throw OIDCError(
+                .usage, "\(stage.title): \(request.url.origin) is plain http, which is only for this machine",
+                hint: "use https, or set allow_insecure_http", stage: stage)
+        }
+        try configuration.caFile?.check()
+        if request.usesClientCertificate { try configuration.clientCertificate?.check() }
+    }
+
+    private func sendRepeatedly(
+        _ request: HTTPRequest, stage: Stage, end: ContinuousClock.Instant
+    ) throws(OIDCError) -> HTTPResponse {
+        let policy = RepeatPolicy(method: request.method)
+        var tries = 0
+        while true {
+            tries += 1
+            var body: [UInt8] = []
+            let exchange = CurlExchange(body: .bytes(request.body), stage: stage) {
+                (bytes) throws(OIDCError) in
+                guard body.count + bytes.count <= Self.bodyLimit else {
+                    throw OIDCError(
+                        .refused,
+                        "\(stage.title): the answer of \(request.url.hostAndPort) is larger than "
+                            + "\(Self.bodyLimit / 1_024) KiB", stage: stage)
+                }
+                body.append(contentsOf: bytes)
+            }
+            let (result, failure) = try perform(request, exchange, end: end, silence: nil)
+            let response = HTTPResponse(
+                status: exchange.head.status, headers: exchange.head.headers, body: body)
+            let pause =
+                failure == nil
+                ? policy.pause(after: response, tries: tries) : policy.pause(after: result, tries: tries)
+            guard let pause, ContinuousClock.now + pause < end else {
+                if let failure { throw failure }
+                return response
+            }
+            try wait(pause, before: request, stage: stage)
+        }
+    }
+
+    /// One transfer, told to `trace`, and what its end means.
+    func perform(
+        _ request: HTTPRequest, _ exchange: CurlExchange, end: ContinuousClock.Instant?, silence: Duration?
+    ) throws(OIDCError) -> (CurlResult, OIDCError?) {
+        let (method, url) = (request.method.name, request.url.withoutQuery)
+        configuration.trace?(.request(method: method, url: url, bytes: exchange.body.knownByteCount))
+        let channel = try pool.take(usesClientCertificate: request.usesClientCertificate)
+        defer { pool.giveBack(channel, usesClientCertificate: request.usesClientCertificate) }
+        let start = ContinuousClock.now
+        let limits = CurlChannel.Limits(configuration: configuration, end: end, silence: silence)
+        let result = try channel.perform(request, exchange, limits)
+        let elapsed = ContinuousClock.now - start
+        guard let failure = failure(result, exchange, request) else {
+            configuration.trace?(
+                .answer(
+                    method: method, url: url, status: exchange.head.status, elapsed: elapsed,
+                    isReusedConnection: result.isReusedConnection, bytes: exchange.receivedBytes))
+            return (result, nil)
+        }
+        configuration.trace?(.failure(method: method, url: url, elapsed: elapsed, message: failure.message))
+        return (result, failure)
+    }
+
+    private func failure(_ result: CurlResult, _ exchange: CurlExchange, _ request: HTTPRequest) -> OIDCError?
+    {
+        if let refusal = exchange.refusal { return refusal }
+        let failure = CurlFailure(
+            result: result, request: request, stage: exchange.stage, configuration: configuration)
+        guard result.isSuccess else { return failure.error }
+        guard exchange.head.isComplete, (200...599).contains(exchange.head.status) else {
+            return failure.error(.refused, "\(request.url.hostAndPort) does not answer with HTTP")
+        }
+        return nil
+    }
+
+    private func wait(_ pause: Duration, before request: HTTPRequest, stage: Stage) throws(OIDCError) {
+        configuration.trace?(
+            .repeating(method: request.method.name, url: request.url.withoutQuery, after: pause))
+        if let pauseElsewhere = configuration.pause { return pauseElsewhere(pause) }
+        let end = ContinuousClock.now + pause
+        while ContinuousClock.now < end {
+            if let ending = configuration.interruption {
+                throw CurlFailure(
+                    result: CurlResult(ending: ending), request: request, stage: stage,
+                    configuration: configuration
+                ).error
+            }
+            Descriptor.sleep(milliseconds: Int32(clamping: min((end - .now).milliseconds, 50)))
+        }
+    }
+}

@@ -1,0 +1,75 @@
+internal import OIDCCore
+
+/// What a redirect answer means: a GET goes on within its origin, at most three times; nothing else is
+/// sent a second time (RFC 9700 §4.12).
+struct Redirect {
+    static let limit = 3
+
+    let request: HTTPRequest
+    let stage: Stage
+
+    /// The next address, or nil where the answer is no redirect.
+    func next(after response: HTTPResponse, count: Int) throws(OIDCError) -> WebURL? {
+        guard [301, 302, 303, 307, 308].contains(response.status), let location = response.headers["Location"]
+        else { return nil }
+        let from = request.url
+        guard let target = from.resolving(location) else {
+            throw refused("\(from.hostAndPort) redirects to something that is no web address", hint: nil)
+        }
+        let hint = "if \(target.origin) is the right place, name it in the settings"
+        guard request.method == .get else {
+            throw refused(
+                "\(from.hostAndPort) answers the \(request.method) with a redirect to \(target.origin), "
+                    + "which is not followed", hint: hint)
+        }
+        guard target.origin == from.origin else {
+            throw refused(
+                "\(from.origin) redirects to another origin, \(target.origin), which is not followed",
+                hint: hint)
+        }
+        guard count < Redirect.limit else {
+            throw refused("\(from.hostAndPort) redirects more than \(Redirect.limit) times", hint: nil)
+        }
+        return target
+    }
+
+    private func refused(_ message: String, hint: String?) -> OIDCError {
+        OIDCError(.refused, "\(stage.title): \(message)", hint: hint, stage: stage)
+    }
+}
+
+extension WebURL {
+    /// RFC 3986 §5.2: what a reference means on this page; nil where that is no http(s) address.
+    func resolving(_ reference: String) -> WebURL? {
+        let reference = String(reference.prefix { $0 != "#" })
+        if let scheme = reference.firstIndex(where: { ":/?".contains($0) }), reference[scheme] == ":" {
+            return WebURL(reference)
+        }
+        if reference.hasPrefix("//") { return WebURL("\(scheme):\(reference)") }
+        let base = "\(scheme)://\(hostAndPort)"
+        if reference.isEmpty { return WebURL("\(base)\(path)\(query.map { "?\($0)" } ?? "")") }
+        if reference.hasPrefix("?") { return WebURL("\(base)\(path)\(reference)") }
+        let end = reference.firstIndex(of: "?") ?? reference.endIndex
+        let folder = path.lastIndex(of: "/").map { path[...$0] } ?? "/"
+        let steps = String(reference[..<end])
+        let whole = steps.hasPrefix("/") ? steps : folder + steps
+        return WebURL("\(base)\(WebURL.withoutDots(whole))\(reference[end...])")
+    }
+
+    /// RFC 3986 §5.2.4.
+    private static func withoutDots(_ path: String) -> String {
+        let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        var kept: [Substring] = []
+        for (index, segment) in segments.enumerated() {
+            let isLast = index == segments.count - 1
+            switch segment {
+            case ".": if isLast { kept.append("") }
+            case "..":
+                _ = kept.popLast()
+                if isLast { kept.append("") }
+            default: kept.append(segment)
+            }
+        }
+        return "/" + kept.joined(separator: "/")
+    }
+}

@@ -1,0 +1,16 @@
+/// Where the bytes of a request come from.
+public enum RequestBody: Hashable, Sendable {
+    case bytes([UInt8])
+    /// Read until its end while it is sent, in bounded memory; it stays open.
+    case descriptor(Int32)
+
+    /// Nil where only the end tells.
+    var length: Int64? {
+        switch self {
+        case .bytes(let bytes): Int64(bytes.count)
+        case .descriptor(let descriptor): Descriptor.remainingLength(descriptor)
+        }
+    }
+
+    var knownByteCount: Int { length.map { Int(clamping: $0) } ?? 0 }
+}

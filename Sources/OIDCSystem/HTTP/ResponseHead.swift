@@ -1,0 +1,47 @@
+internal import OIDCCore
+
+/// The header fields of an answer, gathered line by line: those of the final answer alone, without the
+/// interim ones (RFC 9110 §15.2) before it and without trailers.
+struct ResponseHead {
+    /// What all lines together may hold, interim answers included.
+    static let byteLimit = 256 * 1_024
+
+    private(set) var status = 0
+    private(set) var isComplete = false
+    private var byteCount = 0
+    private var fields: [(String, String)] = []
+
+    var headers: HTTPHeaders { HTTPHeaders(fields) }
+
+    enum Line {
+        case more
+        /// The empty line after the final answer's fields.
+        case complete
+        case tooLarge
+    }
+
+    mutating func take(_ line: UnsafeRawBufferPointer) -> Line {
+        byteCount += line.count
+        guard byteCount <= ResponseHead.byteLimit else { return .tooLarge }
+        guard !isComplete else { return .more }
+        let text = String(decoding: line, as: UTF8.self)
+        if text.utf8.starts(with: "HTTP/".utf8) {
+            begin(text)
+        } else if let first = text.utf8.first, first == 0x20 || first == 0x09, !fields.isEmpty {
+            fields[fields.count - 1].1 += " " + ASCII.trimmed(text)
+        } else if ASCII.trimmed(text).isEmpty {
+            isComplete = status >= 200
+            return isComplete ? .complete : .more
+        } else if let colon = text.utf8.firstIndex(of: 0x3A) {
+            fields.append(
+                (ASCII.trimmed(text[..<colon]), ASCII.trimmed(text[text.utf8.index(after: colon)...])))
+        }
+        return .more
+    }
+
+    private mutating func begin(_ statusLine: String) {
+        let words = statusLine.split(separator: " ", maxSplits: 2)
+        status = words.count > 1 ? Int(ASCII.trimmed(words[1])) ?? 0 : 0
+        fields = []
+    }
+}

@@ -1,0 +1,26 @@
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
+
+/// Writing to a connection that is gone must not kill the process: a TLS library may write without
+/// `MSG_NOSIGNAL`, so SIGPIPE is held back on this thread meanwhile and taken away where it came.
+func withoutBrokenPipeSignal<Result>(_ body: () -> Result) -> Result {
+    var brokenPipe = sigset_t()
+    sigemptyset(&brokenPipe)
+    sigaddset(&brokenPipe, SIGPIPE)
+    var pending = sigset_t()
+    sigemptyset(&pending)
+    sigpending(&pending)
+    let wasPending = sigismember(&pending, SIGPIPE) == 1
+    var previous = sigset_t()
+    guard !wasPending, pthread_sigmask(SIG_BLOCK, &brokenPipe, &previous) == 0 else { return body() }
+    defer {
+        sigpending(&pending)
+        var number: Int32 = 0
+        if sigismember(&pending, SIGPIPE) == 1 { sigwait(&brokenPipe, &number) }
+        pthread_sigmask(SIG_SETMASK, &previous, nil)
+    }
+    return body()
+}

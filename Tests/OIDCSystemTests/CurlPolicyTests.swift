@@ -1,0 +1,76 @@
+import OIDCCore
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("when a request is sent again, and where to")
+struct CurlPolicyTests {
+    @Test(
+        "a redirect's reference is resolved as RFC 3986 §5.4 says",
+        arguments: [
+            ("/g", "http://a/g"), ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"),
+            ("../g", "http://a/b/g"), ("../../../g", "http://a/g"), ("g/", "http://a/b/c/g/"),
+            (".", "http://a/b/c/"), ("..", "http://a/b/"), ("?y", "http://a/b/c/d;p?y"),
+            ("g?y/./x", "http://a/b/c/g?y/./x"), ("//g/x", "http://g/x"), ("https://g:8/x", "https://g:8/x"),
+            ("", "http://a/b/c/d;p?q"), ("g#s", "http://a/b/c/g"), ("./g:h", "http://a/b/c/g:h"),
+        ])
+    func resolution(reference: String, expected: String) throws {
+        let base = try #require(WebURL("http://a/b/c/d;p?q"))
+        #expect(base.resolving(reference)?.text == expected)
+    }
+
+    @Test(
+        "a redirect to what is no web address is none",
+        arguments: ["ftp://g/x", "javascript:alert(1)", "file:///etc/passwd", "//", "/a b", "http://u:p@g/"])
+    func noWebAddress(reference: String) throws {
+        let base = try #require(WebURL("http://a/b/c/d"))
+        #expect(base.resolving(reference) == nil)
+    }
+
+    @Test("a POST is repeated only where no connection was made, and once")
+    func postRepeats() {
+        let policy = RepeatPolicy(method: .post)
+        #expect(policy.pause(after: CurlResult(ending: .code(7)), tries: 1) != nil)
+        #expect(policy.pause(after: CurlResult(ending: .code(6)), tries: 1) != nil)
+        #expect(policy.pause(after: CurlResult(ending: .code(7)), tries: 2) == nil)
+        for code: Int32 in [18, 28, 35, 52, 55, 56, 92] {
+            #expect(policy.pause(after: CurlResult(ending: .code(code)), tries: 1) == nil)
+        }
+        #expect(policy.pause(after: CurlResult(ending: .code(7), isSent: true), tries: 1) == nil)
+        #expect(policy.pause(after: CurlResult(ending: .timeOut), tries: 1) == nil)
+        #expect(policy.pause(after: HTTPResponse(status: 503), tries: 1) == nil)
+    }
+
+    @Test("a GET is repeated twice")
+    func getRepeats() {
+        let policy = RepeatPolicy(method: .get)
+        #expect(policy.pause(after: CurlResult(ending: .code(7)), tries: 2) != nil)
+        #expect(policy.pause(after: CurlResult(ending: .code(7)), tries: 3) == nil)
+        #expect(policy.pause(after: HTTPResponse(status: 502), tries: 2) != nil)
+        #expect(policy.pause(after: HTTPResponse(status: 504), tries: 3) == nil)
+        #expect(policy.pause(after: HTTPResponse(status: 500), tries: 1) == nil)
+        #expect(policy.pause(after: HTTPResponse(status: 429), tries: 1) == nil)
+    }
+
+    @Test(
+        "Retry-After is honoured up to five seconds; who asks for more is not asked again",
+        arguments: [
+            ("0", .milliseconds(200)), ("3", .seconds(3)), ("5", .seconds(5)), ("6", nil), ("-1", nil),
+            ("99999999999999999999", nil), ("Wed, 21 Oct 2026 07:28:00 GMT", nil), ("", nil),
+        ] as [(String, Duration?)])
+    func retryAfter(value: String, expected: Duration?) {
+        let response = HTTPResponse(status: 503, headers: HTTPHeaders([("Retry-After", value)]))
+        #expect(RepeatPolicy(method: .get).pause(after: response, tries: 1) == expected)
+    }
+
+    @Test(
+        "plain http to another machine is refused before anything is sent",
+        arguments: ["http://idp.example/x?secret", "http://127.0.0.2/", "http://localhost.example/"])
+    func plainHTTP(address: String) throws {
+        let url = try #require(WebURL(address))
+        let expected = OIDCError(
+            .usage, "token: \(url.origin) is plain http, which is only for this machine",
+            hint: "use https, or set allow_insecure_http", stage: .token)
+        #expect(throws: expected) { try CurlTransport().send(.form(url, []), stage: .token) }
+    }
+}
