@@ -1,0 +1,107 @@
+/// Files that hold no key we sign with.
+extension PEM {
+    static let rsa1024 = """
+        -----BEGIN PRIVATE KEY-----
+        MIICdwIBADANBgkqhkiG9w0BAQEFAASCAmEwggJdAgEAAoGBAOPUSp6KNcoJaCat
+        jHLSpV6Gq3bIaJueFedeNTd21xwsfIWp/ag5I46pMgSjgC2Kpuoz/T2kLhcmYmyq
+        PqJfV35gyVz3NGH5g9lHYIt7Ij/42IuAk6sBzubUYrshYfJaqeS7I0C/MC5mvNaD
+        nJygC+GkyOl6chlvoz2zWEv3EsjtAgMBAAECgYAcWmMe79xZ1GndxmNgNs7VwLS+
+        B5rdIwNe096TlHqYywCEMe+ba+D89BmBckeVY1f6dZXigfgqcWB2XYmF84+TsqHv
+        kbaI7l/WqPNhqdvYg5Pfri9P0BZ3M/R+cT70yqUYlCn38fBmYV3IME3E7SSPmj5s
+        Yr2eyMs/CiwsJPR8gQJBAPT9DOfGslgtHxNK15wDtTSRbXp7Dh9aXKNPdEzgIcEq
+        9FCKZdHUOCX3stqRvq4jJa9wz8RSEl3duH2Ju3eP37UCQQDuEcyeXahx+0sQvZva
+        LOfxtyH6EybCXja/1k8P2WLRLnwdrfHHzvURTnGwIy92UcwxKzIoUHFWAgqgjPQm
+        mddZAkEAlqA3HRIXeQtU/eGYKv5EnSuE6jdaeYBvUKF7WgC8AC5OxG4zKA2Y8A8Z
+        UjUlzZ8ifnmX5JapYDkAQ385WcuFuQJBAIxwmZnOvGDJEmZExFz3Yri4BOYmSBYf
+        SALxJOC/p8iouHU1uMzbLLzR3sU+bHBLHr7esY8QrVtEhwphPGJNHLkCQEvxX819
+        ysyB4KjbOvtVqVRh8pCD3hpqCiJJSbKh2yML72aewfRLBtCdtbRIK9CzWV7RQbDx
+        IBORNIn2WhMRv0g=
+        -----END PRIVATE KEY-----
+
+        """
+
+    static let rsaPSS = """
+        -----BEGIN PRIVATE KEY-----
+        MIIEvAIBADALBgkqhkiG9w0BAQoEggSoMIIEpAIBAAKCAQEAt3011vjPH3K1xMec
+        vmsljXspm6QYnSfHv5XcHjGzxK23emK8lFpfrXJmIHV24bVdYylpr9P5LgbzE3XR
+        cDQJ+r7X1gDVRf99PGSVHUsQMg9GRoHSeLcwB8Ah43G4gQ14YbAnJBcjpZU59rQS
+        U61yhfEtFTBZZdMpgx8Ot9PjOKMOOXAR3flsm3vzO0IIBuApHOHVJI7hPvl0i5Mx
+        a9Zx5m+IW3mVi7RhPqnHPeoIVKEe9StYg1aKTCIs/qPqcDf9T576q1UkHjLhTnUp
+        Yv0d0OnyDOGx3T4yj3N7p3sAm+ybKNCSFUnMsZ3FN+tYt9Gk+b4kiVXQtfW14FCg
+        7KYJuwIDAQABAoIBAAmAoIMri35zcFpqhAGQhvdWw4bd7rBk2QFg/29I36h13qSl
+        7GI6c+4FmKhhrPBvdhCmmmSSs7rgfUIqvdfzufiUXZUloeXoH1I7W0WTF5mgFOGd
+        44qA4inkl1yyDP4R9oQInV5PHHd8zO2r0a8nsmChZtZMFLUjRGkX+KkofgH2yVg2
+        WlkBC5UE0W93Lqp8pMyXP+gD/sQtT0T6h1Y/1+UUCKFWuxE1CoJPBfZW+Y2iuhL8
+        16ckXc94j9Uo5KWGZZPAYwzjQCpwShUL6b70S8qFf3EgL1nuELa11mBZLqF0z31K
+        oj0aiXF2AbiCFe+/yH3IvE2KlO/qZ0TFSKjNGEECgYEA3FFIrSqwNAyhPYepVNCv
+        tJQePUVDkRW78CBVYAdGCoQVwF0oRO4NQiWqOkvxPcbNdqjw4wWUpT5FC/CuBoQ+
+        gfiXWexcjRs7mtuTAOLz2Qhv35x1mdDgMGvAyhh9A9YKNbsFMuDCd2vpxqxQ1EG8
+        kacreAaH0XfKDDn0nSvfvssCgYEA1TT2LC2svZtYVlcTfFNbM2w/tX7BOOqhRhgi
+        youyfG8twPNafITnjsdr1/fI09xmnI16rLSEH5kTCWQxy00LzYthBizFOExlz+1g
+        qlIFvijGjtjXd2ExAVOgz5CIsxucoU92oIuDXqAbPZBLb6firAUXkfCPWzn/EkEY
+        LFOTEtECgYEAm/bG1h+UISSXuHEjBDG/ULxSM9mmnTyfkLuy9InxoVwj8cuAyFsk
+        86CqQx6jprHnnYq3DF9U/S15v5wf9ekEPwn2SugyFIokxdmO1V/Uc92vJMMj1UGy
+        k1SUY/y181NAYw0D/yJxSA0Sr1wo1Dm8/fczpIIq/7QnSkR00BbRC8UCgYEAmMZf
+        k96Sxjb3gL7anp7YXiu2JyaR7Gfscl6/J2Yc2p+MKJP4hftyNdReSZ4rUOzAtnOG
+        sRSVDFNS2crrB2PJDltOhe80zxenaOwO9Vza8p0jUp69HrUNOYckVzeZTMZ/YPOg
+        7H+r/fU6L84iz/p8KYloj1HSV6tiREFSwgiM/dECgYA7KDokyYGIXXmC/eD4cWyI
+        b4HJrZA6nd34sA1Klv3yRbTh2oRphuV4inXkmXnoKiiaS6Z6OvQ2jsmtnfwawpBv
+        XsozRqdmGQLL6+WEaeooyhdq7pIYyH520WuO0XTeUObTO13/7g2Bcw1amgJ8hHqh
+        etf/LOd6wxfQ5bqHHMD+bA==
+        -----END PRIVATE KEY-----
+
+        """
+
+    static let x25519 = """
+        -----BEGIN PRIVATE KEY-----
+        MC4CAQAwBQYDK2VuBCIEIJBtguSkgYHFBbGr11+sHyC2PLDGPQg+/0aQA4SzLepn
+        -----END PRIVATE KEY-----
+
+        """
+
+    static let ed448 = """
+        -----BEGIN PRIVATE KEY-----
+        MEcCAQAwBQYDK2VxBDsEOVbauV41dXEhrwDufCeAN8+0BpTSDQBqByfJaJ+G+niz
+        yXHm81SjgOHT/QL9hL3q2l8ggkXEEi+J6A==
+        -----END PRIVATE KEY-----
+
+        """
+
+    static let secp256k1 = """
+        -----BEGIN EC PRIVATE KEY-----
+        MHQCAQEEIKd8IdK0b8EDHQptW533ajKzL5S+IZU5czDN2RwuZTCxoAcGBSuBBAAK
+        oUQDQgAEviiyrLxHSTJU+LBax8N50v4e4fKFKMH7pDsJINN+x36DCYgEOCuPHkUB
+        nOe196izNx0hnj8XlQC8C/kmNHp8Uw==
+        -----END EC PRIVATE KEY-----
+
+        """
+
+    static let publicKey = """
+        -----BEGIN PUBLIC KEY-----
+        MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE2Em/qchS7D/JDhxl9pDap7o5MVkN
+        D+jpjEtyrsiyECs6SnwREjAcxj00XZggbQK0gve3DWpYNEfkE9GiPVeBUA==
+        -----END PUBLIC KEY-----
+
+        """
+
+    static let curveOnly = """
+        -----BEGIN EC PARAMETERS-----
+        BggqhkjOPQMBBw==
+        -----END EC PARAMETERS-----
+
+        """
+
+    static let certificate = """
+        -----BEGIN CERTIFICATE-----
+        MIIBbTCCAROgAwIBAgIUDdPU3NWYh4OdA/S5dRP9bdyPPG4wCgYIKoZIzj0EAwIw
+        DDEKMAgGA1UEAwwBeDAeFw0yNjExMjEwOTQ3NDhaFw0yNjEyMjEwOTQ3NDhaMAwx
+        CjAIBgNVBAMMAXgwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAATYSb+pyFLsP8kO
+        HGX2kNqnujkxWQ0P6OmMS3KuyLIQKzpKfBESMBzGPTRdmCBtArSC97cNalg0R+QT
+        0aI9V4FQo1MwUTAdBgNVHQ4EFgQUEoKDpL+0Z95nf/93Fg6hsNUmBLMwHwYDVR0j
+        BBgwFoAUEoKDpL+0Z95nf/93Fg6hsNUmBLMwDwYDVR0TAQH/BAUwAwEB/zAKBggq
+        hkjOPQQDAgNIADBFAiEA1VSwiYICZj4l7Dk9FBHkt3L0w25NX83jc3pqndwdoUAC
+        IB5ksSWLiA8aVfUaQjQjMP6vdrCEa/79KcaLD0Raul3P
+        -----END CERTIFICATE-----
+
+        """
+}
