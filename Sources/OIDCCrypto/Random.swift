@@ -2,6 +2,11 @@
 public enum Random {
     public static func bytes(_ count: Int) -> [UInt8] {
         var generator = SystemRandomNumberGenerator()
-        return (0..<max(0, count)).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
+        var bytes: [UInt8] = []
+        while bytes.count < count {
+            let word: UInt64 = generator.next()
+            withUnsafeBytes(of: word) { bytes.append(contentsOf: $0.prefix(count - bytes.count)) }
+        }
+        return bytes
     }
 }

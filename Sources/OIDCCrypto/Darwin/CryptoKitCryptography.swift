@@ -1,0 +1,135 @@
+#if canImport(Darwin)
+    import CryptoKit
+    import Foundation
+    import Security
+
+    /// What libcrypto does elsewhere, by CryptoKit, and by Security for RSA; it has not been run yet.
+    enum SystemCryptography {
+        static func hash(_ bytes: [UInt8], _ algorithm: HashAlgorithm) throws(CryptoError) -> [UInt8] {
+            switch algorithm {
+            case .sha256: Array(SHA256.hash(data: bytes))
+            case .sha384: Array(SHA384.hash(data: bytes))
+            case .sha512: Array(SHA512.hash(data: bytes))
+            }
+        }
+
+        static func authenticationCode(
+            _ message: [UInt8], key: [UInt8], _ algorithm: HashAlgorithm
+        ) throws(CryptoError) -> [UInt8] {
+            let key = SymmetricKey(data: key)
+            return switch algorithm {
+            case .sha256: Array(HMAC<SHA256>.authenticationCode(for: message, using: key))
+            case .sha384: Array(HMAC<SHA384>.authenticationCode(for: message, using: key))
+            case .sha512: Array(HMAC<SHA512>.authenticationCode(for: message, using: key))
+            }
+        }
+
+        static func checkPoint(_ curve: EllipticCurve, x: [UInt8], y: [UInt8]) throws(CryptoError) {
+            do {
+                switch curve {
+                case .p256: _ = try P256.Signing.PublicKey(rawRepresentation: x + y)
+                case .p384: _ = try P384.Signing.PublicKey(rawRepresentation: x + y)
+                case .p521: _ = try P521.Signing.PublicKey(rawRepresentation: x + y)
+                }
+            } catch {
+                throw .invalidKey("the point is not on \(curve.rawValue)")
+            }
+        }
+
+        static func isValidSignature(
+            _ signature: [UInt8], for message: [UInt8], _ algorithm: SignatureAlgorithm,
+            _ parameters: PublicKey.Parameters
+        ) throws(CryptoError) -> Bool {
+            switch parameters {
+            case .rsa(let modulus, let exponent):
+                return try isValidRSA(
+                    signature, for: message, algorithm, modulus: modulus, exponent: exponent)
+            case .elliptic(.p256, let x, let y):
+                guard let key = try? P256.Signing.PublicKey(rawRepresentation: x + y),
+                    let pair = try? P256.Signing.ECDSASignature(rawRepresentation: signature)
+                else { return false }
+                return key.isValidSignature(pair, for: message)
+            case .elliptic(.p384, let x, let y):
+                guard let key = try? P384.Signing.PublicKey(rawRepresentation: x + y),
+                    let pair = try? P384.Signing.ECDSASignature(rawRepresentation: signature)
+                else { return false }
+                return key.isValidSignature(pair, for: message)
+            case .elliptic(.p521, let x, let y):
+                guard let key = try? P521.Signing.PublicKey(rawRepresentation: x + y),
+                    let pair = try? P521.Signing.ECDSASignature(rawRepresentation: signature)
+                else { return false }
+                return key.isValidSignature(pair, for: message)
+            case .ed25519(let point):
+                guard let key = try? Curve25519.Signing.PublicKey(rawRepresentation: point) else {
+                    return false
+                }
+                return key.isValidSignature(signature, for: message)
+            }
+        }
+
+        static func encrypt(
+            _ plain: [UInt8], key: [UInt8], nonce: [UInt8], authenticating context: [UInt8]
+        ) throws(CryptoError) -> [UInt8] {
+            do {
+                let box = try AES.GCM.seal(
+                    plain, using: SymmetricKey(data: key), nonce: AES.GCM.Nonce(data: nonce),
+                    authenticating: context)
+                return Array(box.ciphertext) + Array(box.tag)
+            } catch {
+                throw .failed("AES-256-GCM failed")
+            }
+        }
+
+        static func decrypt(
+            _ ciphertext: [UInt8], tag: [UInt8], key: [UInt8], nonce: [UInt8], authenticating context: [UInt8]
+        ) throws(CryptoError) -> [UInt8] {
+            do {
+                let box = try AES.GCM.SealedBox(
+                    nonce: AES.GCM.Nonce(data: nonce), ciphertext: ciphertext, tag: tag)
+                return Array(try AES.GCM.open(box, using: SymmetricKey(data: key), authenticating: context))
+            } catch {
+                throw .failed("the sealed text was changed, or the key is another")
+            }
+        }
+    }
+
+    extension SystemCryptography {
+        private static func isValidRSA(
+            _ signature: [UInt8], for message: [UInt8], _ algorithm: SignatureAlgorithm, modulus: [UInt8],
+            exponent: [UInt8]
+        ) throws(CryptoError) -> Bool {
+            let attributes = [kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeyClass: kSecAttrKeyClassPublic]
+            let encoded = element(0x30, element(0x02, [0] + modulus) + element(0x02, [0] + exponent))
+            guard let key = SecKeyCreateWithData(Data(encoded) as CFData, attributes as CFDictionary, nil)
+            else {
+                throw .invalidKey("Security does not take the key")
+            }
+            let name = try secKeyAlgorithm(algorithm)
+            return SecKeyVerifySignature(key, name, Data(message) as CFData, Data(signature) as CFData, nil)
+        }
+
+        private static func secKeyAlgorithm(
+            _ algorithm: SignatureAlgorithm
+        ) throws(CryptoError) -> SecKeyAlgorithm {
+            switch algorithm {
+            case .rs256: .rsaSignatureMessagePKCS1v15SHA256
+            case .rs384: .rsaSignatureMessagePKCS1v15SHA384
+            case .rs512: .rsaSignatureMessagePKCS1v15SHA512
+            case .ps256: .rsaSignatureMessagePSSSHA256
+            case .ps384: .rsaSignatureMessagePSSSHA384
+            case .ps512: .rsaSignatureMessagePSSSHA512
+            default: throw .unsupported("\(algorithm.rawValue) is not an RSA algorithm")
+            }
+        }
+
+        /// A DER element; the numbers in it are positive, and a zero too many in front is dropped here.
+        private static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
+            var content = content
+            if tag == 0x02, content.count > 1, content[0] == 0, content[1] < 0x80 { content.removeFirst() }
+            let size = content.count
+            if size < 0x80 { return [tag, UInt8(size)] + content }
+            if size < 0x100 { return [tag, 0x81, UInt8(size)] + content }
+            return [tag, 0x82, UInt8(size >> 8 & 0xff), UInt8(size & 0xff)] + content
+        }
+    }
+#endif
