@@ -7,6 +7,8 @@ public struct Session: Hashable, Sendable {
     public var createdAt: Instant
     /// What was asked for; what was granted stands with the token.
     public var requestedScope: Scope?
+    /// The resource indicators that were asked for at sign-in (RFC 8707).
+    public var requestedResources: [String]
     public var tokens: TokenSet
     /// The `sub` of the validated ID token.
     public var subject: String?
@@ -19,7 +21,7 @@ public struct Session: Hashable, Sendable {
 
     public init(
         key: SessionKey, endpoints: Endpoints, clientAuthentication: String? = nil, createdAt: Instant,
-        requestedScope: Scope?, tokens: TokenSet, subject: String? = nil, displayName: String? = nil,
+        requestedScope: Scope?, requestedResources: [String] = [], tokens: TokenSet, subject: String? = nil, displayName: String? = nil,
         dpopKey: Redacted<String>? = nil, derived: [DerivedToken] = []
     ) {
         self.key = key
@@ -27,6 +29,7 @@ public struct Session: Hashable, Sendable {
         self.clientAuthentication = clientAuthentication
         self.createdAt = createdAt
         self.requestedScope = requestedScope
+        self.requestedResources = requestedResources
         self.tokens = tokens
         self.subject = subject
         self.displayName = displayName

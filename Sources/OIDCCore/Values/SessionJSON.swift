@@ -20,6 +20,9 @@ extension Session {
         for (name, url) in endpoints.optional { object[name] = url.map { .string($0.text) } }
         object["client_auth"] = clientAuthentication.map { .string($0) }
         object["requested_scope"] = requestedScope.map { .string($0.text) }
+        if !requestedResources.isEmpty {
+            object["requested_resource"] = .array(requestedResources.map { .string($0) })
+        }
         object["access"] = tokens.access.json
         object["refresh_token"] = tokens.refreshToken.map { .string($0.revealed) }
         object["id_token"] = tokens.idToken.map { .string($0.revealed) }
@@ -82,6 +85,7 @@ extension Session {
             clientAuthentication: try text("client_auth"),
             createdAt: Instant(secondsSinceEpoch: createdAt),
             requestedScope: try text("requested_scope").map { Scope($0) },
+            requestedResources: json["requested_resource"]?.array?.compactMap(\.string) ?? [],
             tokens: TokenSet(
                 access: access, refreshToken: try text("refresh_token").map { Redacted($0) },
                 idToken: try text("id_token").map { Redacted($0) },

@@ -1,0 +1,52 @@
+/// Which of a session's tokens is asked for.
+public struct TokenDemand: Hashable, Sendable {
+    /// Nil or empty: what the session was made for.
+    public var scope: Scope?
+    public var resources: [String]
+    /// Seconds that the token must still be valid, unless half its lifetime is less.
+    public var minimumValidity: Int64
+
+    public init(scope: Scope? = nil, resources: [String] = [], minimumValidity: Int64 = 60) {
+        self.scope = scope
+        self.resources = resources
+        self.minimumValidity = minimumValidity
+    }
+}
+
+/// How a session answers a demand.
+public enum TokenSource: Hashable, Sendable {
+    /// The session's own access token.
+    case own
+    /// A token of its own, for less, got by the session's refresh token (RFC 6749 §6, RFC 8707 §2.2).
+    case derived(scope: Scope?, resources: [String])
+    /// More than was granted: only a new sign-in can give it.
+    case wider(Scope)
+}
+
+extension Session {
+    public func source(for demand: TokenDemand) -> TokenSource {
+        let wantsOwnResources =
+            demand.resources.isEmpty || Set(demand.resources) == Set(requestedResources)
+        guard let scope = demand.scope, !scope.isEmpty, scope != requestedScope, scope != grantedScope else {
+            return wantsOwnResources ? .own : .derived(scope: nil, resources: demand.resources)
+        }
+        guard let granted = grantedScope, scope.isSubset(of: granted) else { return .wider(scope) }
+        return .derived(scope: scope, resources: wantsOwnResources ? [] : demand.resources)
+    }
+
+    /// The access token that answers the demand as it stands, fresh or not.
+    public func accessToken(from source: TokenSource) -> AccessToken? {
+        switch source {
+        case .own: tokens.access
+        case .derived(let scope, let resources):
+            derived.first { $0.requestedScope == scope && Set($0.resources) == Set(resources) }?.access
+        case .wider: nil
+        }
+    }
+
+    /// Keeps a derived token in the place of the one before it.
+    public mutating func keep(_ access: AccessToken, scope: Scope?, resources: [String]) {
+        derived.removeAll { $0.requestedScope == scope && Set($0.resources) == Set(resources) }
+        derived.append(DerivedToken(requestedScope: scope, resources: resources, access: access))
+    }
+}
