@@ -1,7 +1,7 @@
 #if !canImport(Darwin)
     import CLibcrypto
     import Dispatch
-    import OIDCCrypto
+    @testable import OIDCCrypto
     import Synchronization
     import Testing
 
@@ -57,6 +57,22 @@
                 try? failure()
                 #expect(library.ERR_get_error() == 0)
             }
+        }
+
+        @Test("r and s outside 1 ..< order are refused by us, whatever libcrypto would say")
+        func range() throws {
+            let library = try SystemCryptography.libcrypto()
+            let key = try #require(try library.publicKey(Vector.es256.parameters))
+            defer { library.EVP_PKEY_free(key) }
+            let order = bytes(hex: "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551")
+            let zero = [UInt8](repeating: 0, count: 32)
+            let good = [UInt8](repeating: 1, count: 32)
+            let largest: [UInt8] = order.dropLast() + [0x50]
+            for bad in [zero, order, [UInt8](repeating: 0xff, count: 32)] {
+                #expect(try library.encodedECDSA(bad + good, key: key) == nil)
+                #expect(try library.encodedECDSA(good + bad, key: key) == nil)
+            }
+            #expect(try library.encodedECDSA(largest + largest, key: key) != nil)
         }
 
         @Test("one key serves many threads at once")

@@ -118,7 +118,7 @@
         }
 
         /// The DER form of a JOSE signature r || s; nil when r or s is not in 1 ..< order of the curve.
-        fileprivate func encodedECDSA(
+        func encodedECDSA(
             _ signature: [UInt8], key: OpaquePointer
         ) throws(CryptoError) -> [UInt8]? {
             var order: OpaquePointer?
