@@ -1,0 +1,163 @@
+import CommandLineKit
+import Foundation
+
+/// A real shell that has loaded the toy's completion script; lines are typed into it, candidates read.
+struct ShellSession {
+    let shell: Shell
+    let directory: URL
+
+    static func path(_ program: String) -> String? {
+        ["/bin/", "/usr/bin/", "/usr/local/bin/"].map { $0 + program }
+            .first { FileManager.default.isExecutableFile(atPath: $0) }
+    }
+
+    static func isInstalled(_ shell: Shell) -> Bool {
+        path(shell.rawValue) != nil && (shell == .fish || path("script") != nil)
+    }
+
+    /// A directory with the script, a stand-in for the program that lists values, and some files.
+    init(_ shell: Shell) throws {
+        self.shell = shell
+        let manager = FileManager.default
+        directory = manager.temporaryDirectory.appendingPathComponent("toy-\(UUID().uuidString)")
+        try manager.createDirectory(
+            at: directory.appendingPathComponent("work/sub"), withIntermediateDirectories: true)
+        try Completion.script(shell, Toy.program).write(
+            to: directory.appendingPathComponent("script"), atomically: false, encoding: .utf8)
+        for name in ["fi le", "fine"] {
+            try Data().write(to: directory.appendingPathComponent("work/\(name)"))
+        }
+        let program = directory.appendingPathComponent("toy")
+        let lines = "work home 'my place' a:b 'x$(touch pwned)`touch pwned`'"
+        try """
+        #!/bin/sh
+        printf '%s\\n' "$*" >> '\(directory.path)/asked'
+        case $3 in
+        profiles) printf '%s\\n' \(lines) ;;
+        parcels) printf '%s\\n' 11 12 ;;
+        esac
+
+        """.write(to: program, atomically: false, encoding: .utf8)
+        try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program.path)
+    }
+
+    func remove() { try? FileManager.default.removeItem(at: directory) }
+
+    func read(_ name: String) -> String {
+        (try? String(contentsOf: directory.appendingPathComponent(name), encoding: .utf8)) ?? ""
+    }
+
+    /// The candidates for each line, sorted, without the shell's quoting.
+    func candidates(_ lines: [String]) throws -> [[String]] {
+        switch shell {
+        case .bash: try bash(lines)
+        case .zsh: try zsh(lines)
+        case .fish: try fish(lines)
+        }
+    }
+
+    /// All candidates are inserted in the line, which is then written to a file.
+    private func bash(_ lines: [String]) throws -> [[String]] {
+        try type(
+            lines, key: "\u{1B}*\u{07}",
+            start: """
+                source ../script; \
+                keep() { printf '%s\\n' "$READLINE_LINE" >> ../out; READLINE_LINE=; }; \
+                bind -x '"\\C-g": keep'; bind '"\\e*": insert-completions'
+                """,
+            arguments: ["bash --norc --noprofile -i"])
+        return zip(lines, read("out").split(separator: "\n")).map { typed, buffer in
+            let start =
+                typed.replacingOccurrences(of: "\\ ", with: "__").lastIndex(of: " ") ?? typed.startIndex
+            let head = typed.distance(from: typed.startIndex, to: start)
+            let isChanged = buffer != typed
+            return isChanged ? Self.words(String(buffer.dropFirst(head))) : []
+        }
+    }
+
+    /// What reaches `compadd` is written to a file.
+    private func zsh(_ lines: [String]) throws -> [[String]] {
+        try type(
+            lines, key: "\u{07}",
+            start: """
+                PS1='> '; autoload -Uz compinit; compinit -u -D; source ../script
+                typeset -ga hits
+                compadd() { \
+                  if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)* ]]; then builtin compadd "$@"; return; fi; \
+                  typeset -a found; builtin compadd -A found "$@"; hits+=("$found[@]"); builtin compadd "$@"; }
+                collect() { hits=(); zle complete-it; print -r -- "=${(j: :)hits}" >> ../out; BUFFER=; }
+                zle -C complete-it list-choices _main_complete; zle -N collect; bindkey '^G' collect
+                """,
+            arguments: ["zsh -f -i"])
+        return read("out").split(separator: "\n").map { Self.words(String($0.dropFirst())) }
+    }
+
+    private func fish(_ lines: [String]) throws -> [[String]] {
+        let calls = lines.map { line in
+            let quoted = line.replacingOccurrences(of: "\\", with: "\\\\")
+            return "complete -C '\(quoted)' | string replace -r '\\t.*' ''; echo =="
+        }
+        let text = try run(
+            "fish", ["-N", "-c", "source ../script; " + calls.joined(separator: "; ")], input: "")
+        return text.components(separatedBy: "==\n").dropLast().map { block in
+            Self.plain(block.split(separator: "\n").map(String.init))
+        }
+    }
+
+    private func type(_ lines: [String], key: String, start: String, arguments: [String]) throws {
+        let input = "\(start)\n" + lines.map { $0 + key }.joined() + "exit\n"
+        _ = try run("script", ["-qec"] + arguments + ["/dev/null"], input: input)
+    }
+
+    private func run(_ program: String, _ arguments: [String], input: String) throws -> String {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: Self.path(program) ?? program)
+        process.arguments = arguments
+        process.currentDirectoryURL = directory.appendingPathComponent("work")
+        process.environment = [
+            "PATH": "\(directory.path):/usr/bin:/bin", "HOME": directory.path, "TERM": "dumb",
+            "LC_ALL": "C.UTF-8",
+        ]
+        let file = directory.appendingPathComponent("input")
+        try Data(input.utf8).write(to: file)
+        process.standardInput = try FileHandle(forReadingFrom: file)
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        let data = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return String(decoding: data, as: UTF8.self)
+    }
+
+    /// Words parted by spaces, with backslashes taken away.
+    private static func words(_ text: String) -> [String] {
+        var words = [""]
+        var isEscaped = false
+        for character in text {
+            if isEscaped {
+                words[words.count - 1].append(character)
+                isEscaped = false
+            } else if character == "\\" {
+                isEscaped = true
+            } else if character == " " {
+                words.append("")
+            } else {
+                words[words.count - 1].append(character)
+            }
+        }
+        return plain(words)
+    }
+
+    /// One form for all shells: without `--option=`, the slash after a directory, and repeats.
+    private static func plain(_ words: [String]) -> [String] {
+        let bare = words.map { word in
+            var word = word
+            if word.hasPrefix("--"), let equals = word.firstIndex(of: "=") {
+                word = String(word[word.index(after: equals)...])
+            }
+            return word.hasSuffix("/") ? String(word.dropLast()) : word
+        }
+        return Set(bare).subtracting([""]).sorted()
+    }
+}
