@@ -1,6 +1,9 @@
 #ifndef CPLATFORM_H
 #define CPLATFORM_H
 
+#include "CPlatformProcess.h"
+#include "CPlatformSockets.h"
+
 /// The commit this build was made from; empty when it is not known.
 const char *oidc_build_commit(void);
 

@@ -1,0 +1,68 @@
+#ifndef CPLATFORM_PROCESS_H
+#define CPLATFORM_PROCESS_H
+
+#include <sys/types.h>
+
+/// The environment of this process, ended by NULL.
+char **oidc_environment(void);
+
+/// Descriptors 0 to 2 that are closed are opened so that using them fails: otherwise the next file or
+/// socket would take their place, and what is written for a person would go into it.
+void oidc_reserve_standard_descriptors(void);
+
+/// A broken pipe is an error of `write`, not the end of the process; children get what was set before.
+void oidc_ignore_broken_pipes(void);
+
+/// Undoes `oidc_ignore_broken_pipes`, before another program takes this process over.
+void oidc_restore_broken_pipes(void);
+
+/// Whether a broken pipe ended this process as it was started.
+int oidc_broken_pipes_were_default(void);
+
+/// Records SIGINT, SIGTERM and SIGHUP, and makes a descriptor readable then. SIGHUP stays ignored where it
+/// was (nohup); SIGINT does not, as shells ignore it for what they start in the background.
+/// Returns 0, or errno.
+int oidc_record_interruptions(void);
+
+/// The first signal recorded, or 0.
+int oidc_recorded_interruption(void);
+
+/// Readable from the first recorded signal on; -1 before `oidc_record_interruptions`.
+int oidc_interruption_descriptor(void);
+
+/// Takes back what was recorded and the handlers, for tests and for another program's turn.
+void oidc_forget_interruptions(void);
+
+enum {
+    OIDC_SPAWN_NEW_SESSION = 1,
+    OIDC_SPAWN_CLOSE_OTHERS = 2
+};
+
+/// Starts a program without a shell. A descriptor of -1 stands for /dev/null. Returns 0, or errno.
+int oidc_spawn(pid_t *child, const char *path, char *const arguments[], char *const environment[],
+               int input, int output, int errors, int flags);
+
+/// -1: no such child, 0: still running, 1: ended, with its exit status or its signal (the other is -1).
+int oidc_reap(pid_t child, int *exit_status, int *signal_number);
+
+/// A pipe whose ends are not inherited by programs. Returns 0, or errno.
+int oidc_pipe(int ends[2]);
+
+/// Returns 0, or errno.
+int oidc_set_nonblocking(int descriptor);
+
+/// The soft limit on open descriptors, at most 65,536.
+int oidc_descriptor_limit(void);
+
+/// Columns of a terminal, or 0.
+int oidc_terminal_width(int descriptor);
+
+/// Whether this process may read the terminal without being stopped by job control.
+int oidc_is_foreground(int descriptor);
+
+/// Takes over the editing of lines from the terminal driver, which would cut them at 4,095 bytes; undone
+/// by `oidc_release_lines`, at exit, and before a signal ends the process. Returns 0, or errno.
+int oidc_take_lines(int descriptor);
+void oidc_release_lines(void);
+
+#endif

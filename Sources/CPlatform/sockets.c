@@ -1,0 +1,123 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "CPlatform.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+typedef union {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+} loopback_address;
+
+static socklen_t make_address(loopback_address *address, int is_ipv6, uint16_t port) {
+    memset(address, 0, sizeof *address);
+    if (is_ipv6) {
+        address->v6.sin6_family = AF_INET6;
+        address->v6.sin6_port = htons(port);
+        address->v6.sin6_addr = in6addr_loopback;
+        return sizeof address->v6;
+    }
+    address->v4.sin_family = AF_INET;
+    address->v4.sin_port = htons(port);
+    address->v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return sizeof address->v4;
+}
+
+static int prepare(int descriptor) {
+    if (fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) return errno;
+    int failure = oidc_set_nonblocking(descriptor);
+#ifdef SO_NOSIGPIPE
+    int on = 1;
+    if (failure == 0) failure = setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on) ? errno : 0;
+#endif
+    return failure;
+}
+
+static int make_socket(int is_ipv6) {
+    int family = is_ipv6 ? AF_INET6 : AF_INET;
+#ifdef SOCK_CLOEXEC
+    int descriptor = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+#else
+    int descriptor = socket(family, SOCK_STREAM, 0);
+#endif
+    if (descriptor < 0) return -errno;
+    int failure = prepare(descriptor);
+    if (failure == 0) return descriptor;
+    close(descriptor);
+    return -failure;
+}
+
+int oidc_listen_loopback(int is_ipv6, uint16_t *port, int backlog) {
+    int descriptor = make_socket(is_ipv6);
+    if (descriptor < 0) return descriptor;
+    int on = 1;
+    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (is_ipv6) setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    loopback_address address;
+    socklen_t length = make_address(&address, is_ipv6, *port);
+    if (bind(descriptor, &address.any, length) == 0 && listen(descriptor, backlog) == 0
+        && getsockname(descriptor, &address.any, &length) == 0) {
+        *port = ntohs(is_ipv6 ? address.v6.sin6_port : address.v4.sin_port);
+        return descriptor;
+    }
+    int failure = errno;
+    close(descriptor);
+    return -failure;
+}
+
+int oidc_connect_loopback(int is_ipv6, uint16_t port) {
+    int descriptor = make_socket(is_ipv6);
+    if (descriptor < 0) return descriptor;
+    loopback_address address;
+    socklen_t length = make_address(&address, is_ipv6, port);
+    if (connect(descriptor, &address.any, length) == 0 || errno == EINPROGRESS) return descriptor;
+    int failure = errno;
+    close(descriptor);
+    return -failure;
+}
+
+int oidc_accept(int listener) {
+    int descriptor;
+    do {
+#ifdef __linux__
+        descriptor = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+#else
+        descriptor = accept(listener, NULL, NULL);
+#endif
+    } while (descriptor < 0 && (errno == EINTR || errno == ECONNABORTED));
+    if (descriptor < 0) return -errno;
+#ifndef __linux__
+    int failure = prepare(descriptor);
+    if (failure != 0) {
+        close(descriptor);
+        return -failure;
+    }
+#endif
+    int on = 1;
+    setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return descriptor;
+}
+
+long oidc_send(int descriptor, const void *bytes, size_t count) {
+#ifdef MSG_NOSIGNAL
+    int flags = MSG_NOSIGNAL;
+#else
+    int flags = 0;
+#endif
+    ssize_t sent;
+    do {
+        sent = send(descriptor, bytes, count, flags);
+    } while (sent < 0 && errno == EINTR);
+    return sent < 0 ? -(long)errno : (long)sent;
+}
+
+void oidc_shutdown_sending(int descriptor) { shutdown(descriptor, SHUT_WR); }

@@ -1,0 +1,39 @@
+#include "CPlatform.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+static struct termios saved_modes;
+static volatile int taken_descriptor = -1;
+
+int oidc_terminal_width(int descriptor) {
+    struct winsize size;
+    return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+int oidc_is_foreground(int descriptor) { return isatty(descriptor) && tcgetpgrp(descriptor) == getpgrp(); }
+
+void oidc_release_lines(void) {
+    int descriptor = taken_descriptor;
+    if (descriptor < 0) return;
+    taken_descriptor = -1;
+    if (oidc_is_foreground(descriptor)) tcsetattr(descriptor, TCSANOW, &saved_modes);
+}
+
+int oidc_take_lines(int descriptor) {
+    static int is_registered;
+    if (taken_descriptor >= 0) return 0;
+    if (!oidc_is_foreground(descriptor)) return ENOTTY;
+    if (tcgetattr(descriptor, &saved_modes) != 0) return errno;
+    if (!is_registered && atexit(oidc_release_lines) == 0) is_registered = 1;
+    struct termios modes = saved_modes;
+    modes.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    modes.c_cc[VMIN] = 1;
+    modes.c_cc[VTIME] = 0;
+    if (tcsetattr(descriptor, TCSANOW, &modes) != 0) return errno;
+    taken_descriptor = descriptor;
+    return 0;
+}

@@ -1,0 +1,81 @@
+public import OIDCCore
+
+/// A program run to its end without a shell: for secrets from a command, and for credential helpers.
+public struct ChildProcess: Sendable {
+    /// What became of the program, and what it said.
+    public struct Outcome: Hashable, Sendable {
+        public var status: ExitStatus
+        public var output: [UInt8]
+        /// Empty unless it was asked for.
+        public var errorOutput: [UInt8]
+    }
+
+    /// Why there is no outcome.
+    public enum Failure: Error, Hashable, Sendable {
+        case notStarted(Errno)
+        case timedOut(milliseconds: Int64)
+        case tooMuchOutput(limit: Int)
+        case interrupted(signal: Int32)
+    }
+
+    /// What happens to the standard error of the program.
+    public enum ErrorOutput: Hashable, Sendable {
+        case discarded, captured, inherited
+    }
+
+    /// The program and its arguments.
+    public var command: [String]
+    /// The whole environment of the program: the caller has removed what it must not see.
+    public var environment: [String: String]
+    public var input: [UInt8] = []
+    public var milliseconds: Int64 = 30_000
+    /// Of output and error output, each.
+    public var outputLimit = 1 << 20
+    public var errorOutput = ErrorOutput.discarded
+
+    public init(_ command: [String], environment: [String: String]) {
+        self.command = command
+        self.environment = environment
+    }
+
+    /// Ends with the program itself: one that it left behind is not waited for. On a time-out, too much output
+    /// or a signal to us, it is told to end, then made to.
+    public func run() throws(Failure) -> Outcome {
+        Platform.secureStandardDescriptors()
+        var exchange: ChildExchange
+        do throws(Errno) {
+            exchange = try ChildExchange(self)
+        } catch {
+            throw .notStarted(error)
+        }
+        defer { exchange.close() }
+        do throws(Failure) {
+            return try exchange.finish()
+        } catch {
+            exchange.stop()
+            throw error
+        }
+    }
+}
+
+extension ChildProcess.Failure {
+    /// In words, for the program of a setting: `client_secret_command`.
+    public func error(setting: String, command: [String]) -> OIDCError {
+        let program = DisplayText.quoted(command.first ?? "")
+        switch self {
+        case .notStarted(let reason):
+            return OIDCError(
+                .usage, "\(setting): \(program) can't be run: \(reason)",
+                hint: "check the program in \(setting)", stage: .settings)
+        case .timedOut(let milliseconds):
+            return OIDCError(
+                .failed, "\(setting): \(program) did not end within \(milliseconds / 1000) s",
+                stage: .settings)
+        case .tooMuchOutput(let limit):
+            return OIDCError(
+                .failed, "\(setting): \(program) wrote more than \(limit) bytes", stage: .settings)
+        case .interrupted(let signal):
+            return Interruption.error(signal: signal)
+        }
+    }
+}

@@ -1,0 +1,69 @@
+/// Bytes into lines, bounded; with the editing keys of a terminal where those bytes are keys.
+struct LineBuffer: Sendable {
+    private let limit: Int
+    private let edits: Bool
+    private var line: [UInt8] = []
+    private var isTooLong = false
+    private var events: [TerminalInput.Event] = []
+    private var nextEvent = 0
+
+    init(limit: Int, edits: Bool) {
+        self.limit = limit
+        self.edits = edits
+    }
+
+    var count: Int { line.count }
+
+    mutating func feed(_ bytes: [UInt8]) {
+        for byte in bytes {
+            switch byte {
+            case 0x0A: finishLine()
+            case 0x0D where edits: finishLine()
+            case 0x7F where edits, 0x08 where edits: erase()
+            case 0x15 where edits: line = []
+            case 0x04 where edits && line.isEmpty: events.append(.endOfInput)
+            case 0..<0x20 where edits: continue
+            default: append(byte)
+            }
+        }
+    }
+
+    mutating func next() -> TerminalInput.Event? {
+        guard nextEvent < events.count else {
+            events = []
+            nextEvent = 0
+            return nil
+        }
+        nextEvent += 1
+        return events[nextEvent - 1]
+    }
+
+    /// At the end of the input: a last line without a line end counts.
+    mutating func finish() {
+        if !line.isEmpty || isTooLong { finishLine() }
+    }
+
+    private mutating func append(_ byte: UInt8) {
+        guard line.count < limit else {
+            isTooLong = true
+            return
+        }
+        line.append(byte)
+    }
+
+    /// The last character, of however many bytes.
+    private mutating func erase() {
+        while let last = line.popLast(), last & 0xC0 == 0x80 {}
+    }
+
+    private mutating func finishLine() {
+        if isTooLong {
+            events.append(.tooLong)
+        } else {
+            if line.last == 0x0D { line.removeLast() }
+            events.append(.line(String(decoding: line, as: UTF8.self)))
+        }
+        line = []
+        isTooLong = false
+    }
+}

@@ -1,0 +1,43 @@
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// Why a system call failed.
+public struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
+    public let code: Int32
+
+    public init(_ code: Int32) {
+        self.code = code
+    }
+
+    /// Of the call that failed just before.
+    static var last: Errno { Errno(errno) }
+
+    static let interrupted = Errno(EINTR)
+    static let wouldBlock = Errno(EAGAIN)
+    static let noSuchFile = Errno(ENOENT)
+    static let notADirectory = Errno(ENOTDIR)
+    static let permissionDenied = Errno(EACCES)
+    static let notPermitted = Errno(EPERM)
+    static let notExecutable = Errno(ENOEXEC)
+    static let badDescriptor = Errno(EBADF)
+    static let brokenPipe = Errno(EPIPE)
+    static let noSpace = Errno(ENOSPC)
+    static let addressInUse = Errno(EADDRINUSE)
+    static let addressNotAvailable = Errno(EADDRNOTAVAIL)
+    static let familyNotSupported = Errno(EAFNOSUPPORT)
+    static let tooManyDescriptors = Errno(EMFILE)
+    static let tooManyDescriptorsOfAll = Errno(ENFILE)
+    static let noBuffers = Errno(ENOBUFS)
+    static let noMemory = Errno(ENOMEM)
+
+    /// In the words of the system: "No such file or directory".
+    public var description: String {
+        var text = [CChar](repeating: 0, count: 256)
+        let isKnown = describeError(code, &text)
+        guard isKnown else { return "error \(code)" }
+        return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+}

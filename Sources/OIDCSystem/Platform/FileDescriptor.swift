@@ -1,0 +1,106 @@
+import CPlatform
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// An open descriptor; whoever opened it closes it.
+public struct FileDescriptor: Hashable, Sendable {
+    public let rawValue: Int32
+
+    public init(rawValue: Int32) {
+        self.rawValue = rawValue
+    }
+
+    public static let standardInput = FileDescriptor(rawValue: 0)
+    public static let standardOutput = FileDescriptor(rawValue: 1)
+    public static let standardError = FileDescriptor(rawValue: 2)
+
+    public func close() {
+        #if canImport(Darwin)
+            _ = Darwin.close(rawValue)
+        #else
+            _ = Glibc.close(rawValue)
+        #endif
+    }
+
+    /// What there is, at most `limit` bytes; empty at the end of the input.
+    public func read(limit: Int = 65_536) throws(Errno) -> [UInt8] {
+        var failure: Errno?
+        let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            while true {
+                let received = systemRead(rawValue, buffer.baseAddress, limit)
+                if received >= 0 {
+                    count = received
+                    return
+                }
+                guard errno == EINTR else { break }
+            }
+            failure = .last
+            count = 0
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+
+    /// As much as fits now; how many bytes that were.
+    public func write(_ bytes: ArraySlice<UInt8>) throws(Errno) -> Int {
+        let written = bytes.withUnsafeBytes { buffer in
+            while true {
+                let count = systemWrite(rawValue, buffer.baseAddress, buffer.count)
+                if count >= 0 || errno != EINTR { return count }
+            }
+        }
+        guard written >= 0 else { throw .last }
+        return written
+    }
+
+    /// All of it, waiting where the other side is slow.
+    public func writeAll(_ bytes: [UInt8]) throws(Errno) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            do throws(Errno) {
+                rest = rest.dropFirst(try write(rest))
+            } catch {
+                guard error == .wouldBlock else { throw error }
+                var interests = [Poll.Interest(rawValue, .writing)]
+                Poll.wait(&interests, until: nil)
+            }
+        }
+    }
+
+    public func setNonBlocking() throws(Errno) {
+        let code = oidc_set_nonblocking(rawValue)
+        guard code == 0 else { throw Errno(code) }
+    }
+
+    public var isTerminal: Bool { isatty(rawValue) == 1 }
+
+    /// A pipe that programs started later do not inherit.
+    public static func pipe() throws(Errno) -> (reading: FileDescriptor, writing: FileDescriptor) {
+        var ends: (Int32, Int32) = (-1, -1)
+        let code = withUnsafeMutableBytes(of: &ends) { bytes in
+            oidc_pipe(bytes.bindMemory(to: Int32.self).baseAddress)
+        }
+        guard code == 0 else { throw Errno(code) }
+        return (FileDescriptor(rawValue: ends.0), FileDescriptor(rawValue: ends.1))
+    }
+}
+
+private func systemRead(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+    #if canImport(Darwin)
+        Darwin.read(descriptor, buffer, count)
+    #else
+        Glibc.read(descriptor, buffer, count)
+    #endif
+}
+
+private func systemWrite(_ descriptor: Int32, _ buffer: UnsafeRawPointer?, _ count: Int) -> Int {
+    #if canImport(Darwin)
+        Darwin.write(descriptor, buffer, count)
+    #else
+        Glibc.write(descriptor, buffer, count)
+    #endif
+}

@@ -1,0 +1,64 @@
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// Waiting for descriptors, the one place where this program sleeps.
+public enum Poll {
+    public struct Direction: OptionSet, Hashable, Sendable {
+        public let rawValue: UInt8
+
+        public init(rawValue: UInt8) {
+            self.rawValue = rawValue
+        }
+
+        public static let reading = Direction(rawValue: 1)
+        public static let writing = Direction(rawValue: 2)
+    }
+
+    /// A descriptor, what is waited for, and what has come.
+    public struct Interest: Hashable, Sendable {
+        public let descriptor: Int32
+        public let direction: Direction
+        /// Also set when the other side is gone: the next read or write then says so.
+        public fileprivate(set) var ready: Direction = []
+
+        public init(_ descriptor: Int32, _ direction: Direction) {
+            self.descriptor = descriptor
+            self.direction = direction
+        }
+    }
+
+    /// Returns as soon as one is ready, a signal came, or the deadline has passed; whether one is ready.
+    @discardableResult
+    public static func wait(_ interests: inout [Interest], until deadline: MonotonicTime?) -> Bool {
+        var entries = interests.map { interest in
+            var events: Int32 = 0
+            if interest.direction.contains(.reading) { events |= Int32(POLLIN) }
+            if interest.direction.contains(.writing) { events |= Int32(POLLOUT) }
+            return pollfd(fd: interest.descriptor, events: Int16(events), revents: 0)
+        }
+        let timeout = deadline.map { Int32(clamping: $0.milliseconds(from: .now())) } ?? -1
+        let count = poll(&entries, nfds_t(entries.count), timeout)
+        for index in interests.indices {
+            interests[index].ready = count > 0 ? ready(entries[index], interests[index].direction) : []
+        }
+        return count > 0
+    }
+
+    /// Sleeps until then, or until a signal comes.
+    public static func sleep(until deadline: MonotonicTime) {
+        var interests = Interruption.wakeUpDescriptor.map { [Interest($0, .reading)] } ?? []
+        wait(&interests, until: deadline)
+    }
+
+    private static func ready(_ entry: pollfd, _ wanted: Direction) -> Direction {
+        let events = Int32(entry.revents)
+        if events & Int32(POLLERR | POLLHUP | POLLNVAL) != 0 { return wanted }
+        var ready: Direction = []
+        if events & Int32(POLLIN) != 0 { ready.insert(.reading) }
+        if events & Int32(POLLOUT) != 0 { ready.insert(.writing) }
+        return ready
+    }
+}

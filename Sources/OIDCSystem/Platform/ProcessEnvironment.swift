@@ -1,0 +1,21 @@
+import CPlatform
+
+/// The environment variables as a value: what a child gets is decided by removing from it.
+public enum ProcessEnvironment {
+    /// The first of variables with the same name counts, as for `getenv`.
+    public static var current: [String: String] {
+        var variables: [String: String] = [:]
+        guard var entry = oidc_environment() else { return variables }
+        while let text = entry.pointee {
+            let pair = String(cString: text)
+            if let separator = pair.utf8.firstIndex(of: 0x3D) {
+                let name = String(pair[..<separator])
+                if variables[name] == nil {
+                    variables[name] = String(pair[pair.utf8.index(after: separator)...])
+                }
+            }
+            entry += 1
+        }
+        return variables
+    }
+}

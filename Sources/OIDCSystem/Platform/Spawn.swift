@@ -1,0 +1,129 @@
+import CPlatform
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// How a program ended.
+public enum ExitStatus: Hashable, Sendable {
+    case exited(Int32)
+    case signalled(Int32)
+
+    public var isSuccess: Bool { self == .exited(0) }
+}
+
+extension ExitStatus: CustomStringConvertible {
+    /// Completes a sentence about a program: "exited with 1", "was ended by SIGKILL".
+    public var description: String {
+        switch self {
+        case .exited(let status): "exited with \(status)"
+        case .signalled(let number): "was ended by \(Interruption.name(ofSignal: number))"
+        }
+    }
+}
+
+/// A program that was started and has to be reaped.
+struct Child: Hashable, Sendable {
+    let processID: Int32
+
+    /// Nil while it runs. One that something else has reaped counts as ended well.
+    func reap() -> ExitStatus? {
+        var status: Int32 = -1
+        var signal: Int32 = -1
+        switch oidc_reap(processID, &status, &signal) {
+        case 0: return nil
+        case 1: return signal >= 0 ? .signalled(signal) : .exited(status)
+        default: return .exited(0)
+        }
+    }
+
+    func terminate() { kill(processID, SIGTERM) }
+    func kill() { kill(processID, SIGKILL) }
+
+    private func kill(_ processID: Int32, _ signal: Int32) {
+        #if canImport(Darwin)
+            _ = Darwin.kill(processID, signal)
+        #else
+            _ = Glibc.kill(processID, signal)
+        #endif
+    }
+}
+
+/// Where a child's three standard descriptors lead; nil is `/dev/null`.
+struct StandardStreams {
+    var input: FileDescriptor?
+    var output: FileDescriptor?
+    var errors: FileDescriptor?
+}
+
+/// Starting programs without a shell.
+enum Spawn {
+    struct Options: OptionSet {
+        let rawValue: Int32
+
+        /// Away from our terminal and its signals.
+        static let newSession = Options(rawValue: Int32(OIDC_SPAWN_NEW_SESSION))
+        static let closeOthers = Options(rawValue: Int32(OIDC_SPAWN_CLOSE_OTHERS))
+    }
+
+    static func start(
+        _ path: String, arguments: [String], environment: [String: String], streams: StandardStreams,
+        options: Options = []
+    ) throws(Errno) -> Child {
+        var processID: pid_t = -1
+        let code = withVectors(arguments, environment) { argv, envp in
+            oidc_spawn(
+                &processID, path, argv, envp, streams.input?.rawValue ?? -1, streams.output?.rawValue ?? -1,
+                streams.errors?.rawValue ?? -1, options.rawValue)
+        }
+        guard code == 0 else { throw Errno(code) }
+        return Child(processID: processID)
+    }
+
+    /// Puts the program in the place of this one; returns only when that failed.
+    static func replace(_ path: String, arguments: [String], environment: [String: String]) -> Errno {
+        oidc_restore_broken_pipes()
+        let code = withVectors(arguments, environment) { argv, envp in
+            execve(path, argv, envp) == 0 ? 0 : errno
+        }
+        oidc_ignore_broken_pipes()
+        return Errno(code)
+    }
+
+    static func isExecutableFile(_ path: String) -> Result<Void, Errno> {
+        var information = stat()
+        guard stat(path, &information) == 0 else { return .failure(.last) }
+        guard information.st_mode & S_IFMT == S_IFREG else { return .failure(.permissionDenied) }
+        return access(path, X_OK) == 0 ? .success(()) : .failure(.last)
+    }
+
+    private typealias Vector = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+
+    private static func withVectors(
+        _ arguments: [String], _ environment: [String: String], _ body: (Vector, Vector) -> Int32
+    ) -> Int32 {
+        let variables = environment.map { "\($0.key)=\($0.value)" }
+        guard (arguments + variables).allSatisfy({ !$0.utf8.contains(0) }) else { return EINVAL }
+        let argv = makeVector(arguments)
+        let envp = makeVector(variables)
+        defer {
+            release(argv, count: arguments.count)
+            release(envp, count: variables.count)
+        }
+        return body(argv, envp)
+    }
+
+    private static func makeVector(_ strings: [String]) -> Vector {
+        let vector = Vector.allocate(capacity: strings.count + 1)
+        for (index, string) in strings.enumerated() { vector[index] = strdup(string) }
+        vector[strings.count] = nil
+        return vector
+    }
+
+    private static func release(_ vector: Vector, count: Int) {
+        for index in 0..<count { free(vector[index]) }
+        vector.deallocate()
+    }
+}

@@ -1,0 +1,143 @@
+import OIDCCore
+@testable import OIDCSystem
+import Testing
+
+@Suite("A program run to its end")
+struct ChildProcessTests {
+    private let environment = ["PATH": "/usr/bin:/bin", "GREETING": "hello"]
+
+    private func shell(_ script: String) -> ChildProcess {
+        ChildProcess(["/bin/sh", "-c", script], environment: environment)
+    }
+
+    @Test("output, error output and status come back, and the environment is the one given")
+    func outcome() throws {
+        var process = shell("printf '%s' \"$GREETING\"; printf oops >&2; env | grep -c HOME; exit 3")
+        process.errorOutput = .captured
+        let outcome = try process.run()
+        #expect(
+            outcome
+                == ChildProcess.Outcome(
+                    status: .exited(3), output: Array("hello0\n".utf8), errorOutput: Array("oops".utf8)))
+    }
+
+    @Test("error output is not kept unless asked for")
+    func discardedErrors() throws {
+        #expect(try shell("echo secret >&2").run().errorOutput == [])
+    }
+
+    @Test("a program on PATH gets its input whole, however large it and the output are")
+    func largeInput() throws {
+        var process = ChildProcess(["cat"], environment: environment)
+        process.input = (0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let outcome = try process.run()
+        #expect(outcome.output == process.input)
+        #expect(outcome.status.isSuccess)
+    }
+
+    @Test("a program that does not read its input is no failure")
+    func unreadInput() throws {
+        var process = shell("echo done")
+        process.input = [UInt8](repeating: 0x41, count: 1 << 20)
+        #expect(try process.run().output == Array("done\n".utf8))
+    }
+
+    @Test("an argument is one argument, whatever is in it")
+    func argumentsAreNotWords() throws {
+        let process = ChildProcess(["printf", "%s|", "a b", "$HOME", "; rm"], environment: environment)
+        #expect(try process.run().output == Array("a b|$HOME|; rm|".utf8))
+    }
+
+    @Test("a program that hangs is ended at the time-out")
+    func timeOut() throws {
+        var process = shell("exec sleep 100")
+        process.milliseconds = 50
+        #expect(throws: ChildProcess.Failure.timedOut(milliseconds: 50)) { try process.run() }
+    }
+
+    @Test("a program that ignores SIGTERM is killed")
+    func stubborn() throws {
+        var process = shell("trap '' TERM; while :; do sleep 0.05; done")
+        process.milliseconds = 100
+        #expect(throws: ChildProcess.Failure.timedOut(milliseconds: 100)) { try process.run() }
+    }
+
+    @Test("a program that it left behind with the pipes open is not waited for")
+    func leftBehind() throws {
+        var process = shell("sleep 5 & echo ready")
+        process.milliseconds = 3000
+        #expect(try process.run().output == Array("ready\n".utf8))
+    }
+
+    @Test("endless output is cut off")
+    func endlessOutput() throws {
+        var process = shell("yes")
+        process.outputLimit = 10_000
+        #expect(throws: ChildProcess.Failure.tooMuchOutput(limit: 10_000)) { try process.run() }
+    }
+
+    @Test("a signal that ends the program is told")
+    func signalled() throws {
+        #expect(try shell("kill -9 $$").run().status == .signalled(9))
+    }
+
+    @Test(
+        "a program that can't be run says why",
+        arguments: [
+            (["no-such-program-here"], Errno.noSuchFile), (["/etc/passwd"], .permissionDenied),
+            (["/tmp"], .permissionDenied), ([], .noSuchFile), ([""], .noSuchFile),
+        ] as [([String], Errno)])
+    func notStarted(command: [String], reason: Errno) {
+        #expect(throws: ChildProcess.Failure.notStarted(reason)) {
+            try ChildProcess(command, environment: environment).run()
+        }
+    }
+
+    @Test("a program of the working directory is not found through an empty or relative PATH entry")
+    func relativePath() {
+        #expect(throws: Errno.noSuchFile) { try Executable.find("sh", in: ["PATH": ":.:bin"]) }
+    }
+
+    @Test("our descriptors are not inherited")
+    func descriptors() throws {
+        let pipe = try FileDescriptor.pipe()
+        defer {
+            pipe.reading.close()
+            pipe.writing.close()
+        }
+        let script = "[ -e /proc/self/fd/\(pipe.reading.rawValue) ] && echo leaked; :"
+        #expect(try shell(script).run().output == [])
+    }
+
+    @Test("failures read as sentences that name the setting")
+    func messages() {
+        #expect(
+            ChildProcess.Failure.notStarted(.noSuchFile).error(
+                setting: "client_secret_command", command: ["pass"])
+                == OIDCError(
+                    .usage, "client_secret_command: “pass” can't be run: No such file or directory",
+                    hint: "check the program in client_secret_command", stage: .settings))
+        #expect(
+            ChildProcess.Failure.timedOut(milliseconds: 30_000).error(setting: "store", command: ["x"])
+                == OIDCError(.failed, "store: “x” did not end within 30 s", stage: .settings))
+    }
+}
+
+@Suite("A program in the place of this one")
+struct ReplacementTests {
+    @Test(
+        "what can't take our place has the status that env gives",
+        arguments: [(["no-such-program-here"], 127), (["/etc/passwd"], 126), (["/no/such"], 127)]
+            as [([String], Int32)])
+    func failures(command: [String], status: Int32) {
+        #expect(Executable.replaceThisProcess(command, environment: ["PATH": "/bin"]).status == status)
+    }
+
+    @Test("it gets its own environment, and its status becomes ours")
+    func replaces() async {
+        await #expect(processExitsWith: .exitCode(7)) {
+            Platform.secureStandardDescriptors()
+            _ = Executable.replaceThisProcess(["sh", "-c", "exit $CODE"], environment: ["CODE": "7"])
+        }
+    }
+}

@@ -1,0 +1,186 @@
+import Foundation
+import OIDCCore
+@testable import OIDCSystem
+import Testing
+
+@Suite("Terminal, input and output")
+struct TerminalTests {
+    private func lines(_ chunks: [String], edits: Bool = false, limit: Int = 65_536) -> [TerminalInput.Event]
+    {
+        var buffer = LineBuffer(limit: limit, edits: edits)
+        var events: [TerminalInput.Event] = []
+        for chunk in chunks {
+            buffer.feed(Array(chunk.utf8))
+            while let event = buffer.next() { events.append(event) }
+        }
+        buffer.finish()
+        while let event = buffer.next() { events.append(event) }
+        return events
+    }
+
+    @Test("lines end with LF or CR LF, and the last needs no end")
+    func lineEnds() {
+        #expect(lines(["a\nb", "c\r\n\nd"]) == [.line("a"), .line("bc"), .line(""), .line("d")])
+    }
+
+    @Test("a line over the limit is dropped, and the next one is read")
+    func tooLong() {
+        #expect(lines(["abcd\nabcde\nf\n"], limit: 4) == [.line("abcd"), .tooLong, .line("f")])
+    }
+
+    @Test("on a terminal, keys edit the line")
+    func editing() {
+        #expect(lines(["ax\u{7F}bé\u{08}c\r"], edits: true) == [.line("abc")])
+        #expect(lines(["wrong\u{15}right\u{1B}\n"], edits: true) == [.line("right")])
+        #expect(lines(["a\u{04}b\n\u{04}"], edits: true) == [.line("ab"), .endOfInput])
+    }
+
+    @Test("input is read as it comes, and its end is told each time it is asked for")
+    func incremental() throws {
+        let pipe = try FileDescriptor.pipe()
+        defer { pipe.reading.close() }
+        var input = TerminalInput(pipe.reading)
+        #expect(input.descriptor == pipe.reading.rawValue)
+        #expect(input.next() == nil)
+        try pipe.writing.writeAll(Array("one\ntwo\nthr".utf8))
+        #expect(input.next() == .line("one"))
+        #expect(input.next() == .line("two"))
+        #expect(input.next() == nil)
+        #expect(input.pendingCount == 3)
+        pipe.writing.close()
+        #expect(input.next() == .line("thr"))
+        #expect(input.next() == .endOfInput)
+        #expect(input.next() == .endOfInput)
+        #expect(input.descriptor == nil)
+    }
+
+    @Test("on a terminal, a pasted line may be longer than its own line editing allows")
+    func longPaste() async {
+        await #expect(processExitsWith: .exitCode(9)) {
+            let terminal = try PseudoTerminal(isOurs: true)
+            let slave = terminal.slave
+            var input = TerminalInput(slave)
+            guard input.descriptor == slave.rawValue else { exit(2) }
+            let pasted = String(repeating: "0123456789", count: 1000)
+            var line: TerminalInput.Event?
+            for chunk in 0..<10 {
+                try terminal.master.writeAll(
+                    Array(pasted.dropFirst(chunk * 1000).prefix(1000).utf8))
+                while let event = input.next() { line = event }
+            }
+            guard line == nil, input.pendingCount == 10_000 else { exit(3) }
+            try terminal.master.writeAll([0x0D])
+            line = input.next()
+            input.release()
+            exit(line == .line(pasted) ? 9 : 4)
+        }
+    }
+
+    @Test("a terminal that another program has is not read, which would stop us")
+    func foreignTerminal() throws {
+        let terminal = try PseudoTerminal()
+        defer { terminal.close() }
+        var input = TerminalInput(terminal.slave)
+        #expect(input.descriptor == nil)
+        #expect(input.next() == nil)
+    }
+
+    @Test(
+        "colour needs a terminal that is not dumb, and no NO_COLOR",
+        arguments: [
+            (["TERM": "xterm"], true), (["TERM": "xterm", "NO_COLOR": "1"], false),
+            (["TERM": "xterm", "NO_COLOR": ""], true), (["TERM": "dumb"], false), ([:], false),
+        ])
+    func colour(environment: [String: String], isUsed: Bool) throws {
+        let terminal = try PseudoTerminal()
+        defer { terminal.close() }
+        #expect(
+            Terminal.usesColor(terminal.slave, environment: environment) == isUsed)
+        let pipe = try FileDescriptor.pipe()
+        #expect(!Terminal.usesColor(pipe.writing, environment: environment))
+        pipe.reading.close()
+        pipe.writing.close()
+    }
+
+    @Test("the live line goes nowhere but to a terminal")
+    func statusLine() throws {
+        let pipe = try FileDescriptor.pipe()
+        defer { pipe.reading.close() }
+        var line = TerminalStatusLine(pipe.writing, environment: ["TERM": "xterm"])
+        line.show("waiting")
+        line.clear()
+        pipe.writing.close()
+        #expect(try pipe.reading.read() == [])
+    }
+
+    @Test("a full output is a failure")
+    func fullOutput() throws {
+        let full = open("/dev/full", O_WRONLY)
+        try #require(full >= 0)
+        defer { close(full) }
+        #expect(
+            throws: OIDCError(.failed, "standard output can't be written: No space left on device")
+        ) { try StandardOutput.write([1], to: FileDescriptor(rawValue: full)) }
+    }
+
+    @Test("an output whose reader has gone is a failure")
+    func goneReader() throws {
+        Platform.secureStandardDescriptors()
+        let pipe = try FileDescriptor.pipe()
+        pipe.reading.close()
+        defer { pipe.writing.close() }
+        #expect(throws: OIDCError(.failed, "standard output can't be written: its reader has gone")) {
+            try StandardOutput.write([1], to: pipe.writing)
+        }
+    }
+
+    @Test("a standard descriptor that is closed is not taken over by the next file, and writing there fails")
+    func closedOutput() async {
+        await #expect(processExitsWith: .exitCode(9)) {
+            close(1)
+            Platform.secureStandardDescriptors()
+            let pipe = try FileDescriptor.pipe()
+            guard pipe.reading.rawValue > 2 else { exit(1) }
+            do {
+                try StandardOutput.write("token")
+            } catch let error as OIDCError {
+                exit(error.message == "standard output can't be written: it is closed" ? 9 : 2)
+            }
+        }
+    }
+
+    @Test("the environment is a value, and time goes on")
+    func environmentAndTime() {
+        #expect(ProcessEnvironment.current["PATH"] == ProcessInfo.processInfo.environment["PATH"])
+        let now = MonotonicTime.now()
+        #expect(now.adding(milliseconds: 5).milliseconds(from: now) == 5)
+        #expect(now.milliseconds(from: now.adding(seconds: 1)) == 0)
+        #expect(now.adding(seconds: .max).nanoseconds == .max)
+        #expect(abs(Clock.now().secondsSinceEpoch - Int64(Date().timeIntervalSince1970)) <= 1)
+    }
+}
+
+/// Both ends of a terminal that only this test has.
+private struct PseudoTerminal {
+    let master: FileDescriptor
+    let slave: FileDescriptor
+
+    /// With `isOurs` it becomes the controlling terminal of this process, in whose foreground it is.
+    init(isOurs: Bool = false) throws {
+        let master = open("/dev/ptmx", O_RDWR | O_NOCTTY)
+        var isLocked: Int32 = 0
+        var number: UInt32 = 0
+        try #require(ioctl(master, 0x4004_5431, &isLocked) == 0)
+        try #require(ioctl(master, 0x8004_5430, &number) == 0)
+        if isOurs { setsid() }
+        let slave = open("/dev/pts/\(number)", isOurs ? O_RDWR : O_RDWR | O_NOCTTY)
+        try #require(slave >= 0)
+        self.master = FileDescriptor(rawValue: master)
+        self.slave = FileDescriptor(rawValue: slave)
+    }
+
+    func close() {
+        master.close()
+        slave.close()
+    }
+}
