@@ -1,0 +1,137 @@
+import OIDCCore
+
+/// Files that are there whole or not at all, for this user alone.
+enum AtomicFile {
+    static let sizeLimit = 4 << 20
+
+    /// How long a writer waits for another that writes the same file, which takes milliseconds.
+    private static let writersWait = Duration.seconds(10)
+
+    /// The content; nil when there is no such file. One open, one look at it, one read.
+    static func read(_ name: String, in directory: PrivateDirectory) throws(FileFault) -> [UInt8]? {
+        guard let file = try open(name, in: directory) else { return nil }
+        let status = try FileFault.checking(try file.status())
+        guard status.kind == .regular else { throw .kind(status.kind) }
+        guard !status.isSomeoneElses else { throw .owner(status.owner) }
+        guard !status.isOpenToOthers else { throw .permissions(status.permissions) }
+        let content = try FileFault.checking(
+            try file.readAll(expected: Int(clamping: status.size), limit: sizeLimit))
+        guard let content else { throw .tooLarge }
+        return content
+    }
+
+    private static func open(_ name: String, in directory: PrivateDirectory) throws(FileFault) -> OpenFile? {
+        do {
+            return try OpenFile(name, in: directory.file, for: .reading)
+        } catch {
+            if error.isAbsent { return nil }
+            if let kind = (try? directory.file.status(of: name))?.kind, kind != .regular { throw .kind(kind) }
+            throw .system(error)
+        }
+    }
+
+    /// Replaces the file: temporary, fsync, rename, fsync of the directory. The temporary has one name and is
+    /// locked while it is written, so that a writer that was killed leaves at most that one behind, and the
+    /// next writer takes it over.
+    static func write(
+        _ bytes: [UInt8], to name: String, temporary: String, in directory: PrivateDirectory
+    ) throws(OIDCError) {
+        try withTemporary(temporary, in: directory) { file throws(FileSystemError) in
+            try file.makeEmpty()
+            try file.write(bytes)
+            try file.synchronize()
+            try directory.file.rename(temporary, to: name)
+        }
+        do {
+            try directory.file.synchronize()
+        } catch {
+            guard error.isUnsupported else { throw .store(DisplayText.clean(directory.path), error) }
+        }
+    }
+
+    /// Fails where `write` would for want of space or permission, and leaves nothing behind.
+    static func probe(temporary: String, in directory: PrivateDirectory) throws(OIDCError) {
+        try withTemporary(temporary, in: directory) { file throws(FileSystemError) in
+            try file.makeEmpty()
+            try file.write(Array(repeating: 0x20, count: 16_384))
+            try file.synchronize()
+            try directory.file.remove(temporary)
+        }
+    }
+
+    /// Removes the file, where it is, and what a killed writer left beside it.
+    static func remove(
+        _ name: String, temporary: String, in directory: PrivateDirectory
+    ) throws(OIDCError) {
+        if (try? directory.file.status(of: temporary)) != nil {
+            try withTemporary(temporary, in: directory) { _ throws(FileSystemError) in
+                try directory.file.remove(temporary)
+            }
+        }
+        do {
+            try directory.file.remove(name)
+        } catch {
+            if error.isAbsent { return }
+            let kind = (try? directory.file.status(of: name))?.kind
+            let fault = kind == .directory ? FileFault.kind(.directory) : .system(error)
+            throw fault.complaint(directory.path(of: name), noun: "file")
+        }
+    }
+
+    /// Works on the temporary under its lock; only who holds that may rename or remove it.
+    private static func withTemporary(
+        _ temporary: String, in directory: PrivateDirectory,
+        _ body: (borrowing OpenFile) throws(FileSystemError) -> Void
+    ) throws(OIDCError) {
+        guard let lock = try FileLock.acquire(temporary, in: directory, LockWait(limit: writersWait)) else {
+            return
+        }
+        defer { withExtendedLifetime(lock) {} }
+        do {
+            try body(lock.file)
+        } catch {
+            try? directory.file.remove(temporary)
+            throw FileFault.system(error).complaint(directory.path(of: temporary), noun: "file")
+        }
+    }
+}
+
+/// Why a file is not to be used.
+enum FileFault: Error, Hashable, Sendable {
+    case kind(FileStatus.Kind)
+    case owner(UInt32)
+    case permissions(UInt32)
+    case tooLarge
+    case system(FileSystemError)
+
+    static func checking<Value: ~Copyable>(
+        _ operation: @autoclosure () throws(FileSystemError) -> Value
+    ) throws(FileFault) -> Value {
+        do { return try operation() } catch { throw .system(error) }
+    }
+
+    /// As an error with its remedy.
+    func complaint(_ path: String, noun: String) -> OIDCError {
+        let subject = "the \(noun) \(DisplayText.clean(path))"
+        let word = ShellWord.quoted(path)
+        switch self {
+        case .kind(let kind):
+            return .store(
+                "\(subject) is \(kind.rawValue), expected a regular file",
+                hint: "move it away: mv \(word) \(word).old")
+        case .owner(let owner):
+            return .store(
+                "\(subject) belongs to another user (id \(owner), this is \(FileStatus.currentUser))",
+                hint: "let its owner give it away (chown \(FileStatus.currentUser) \(word)), or remove it")
+        case .permissions(let permissions):
+            return .store(
+                "\(subject) is open to others: expected mode 0600, found"
+                    + " \(PrivateDirectory.octal(permissions))",
+                hint: "chmod 600 \(word)")
+        case .tooLarge:
+            return .store("\(subject) is larger than \(AtomicFile.sizeLimit >> 20) MiB", hint: "oidc login")
+        case .system(let error):
+            return .store(subject, error)
+        }
+    }
+}

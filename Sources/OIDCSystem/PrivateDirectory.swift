@@ -1,0 +1,107 @@
+import OIDCCore
+
+/// A directory of this user's alone, held open: what is done in it is done by name under this descriptor, so
+/// that nobody can slip another directory in (CWE-59, CWE-377).
+final class PrivateDirectory: Sendable {
+    let path: String
+    let file: OpenFile
+
+    private init(path: String, file: consuming OpenFile) {
+        self.path = path
+        self.file = file
+    }
+
+    /// The directory as it is; nil when there is none. Refused: a symbolic link, another owner, a mode that
+    /// lets others in.
+    static func open(_ path: String) throws(OIDCError) -> PrivateDirectory? {
+        let path = StateDirectories.trimmed(path)
+        let directory: PrivateDirectory
+        do {
+            directory = PrivateDirectory(path: path, file: try OpenFile(path, for: .directory))
+        } catch {
+            if error.isAbsent { return nil }
+            throw complaint(path, error)
+        }
+        try directory.check()
+        return directory
+    }
+
+    /// The directory, made with mode 0700 where it is missing, its parents too, whatever the umask.
+    static func create(_ path: String) throws(OIDCError) -> PrivateDirectory {
+        let path = StateDirectories.trimmed(path)
+        if let directory = try open(path) { return directory }
+        do {
+            try makeWithParents(path)
+        } catch {
+            throw complaint(path, error)
+        }
+        guard let directory = try open(path) else {
+            throw .store("the directory \(DisplayText.clean(path)) was removed while it was made")
+        }
+        return directory
+    }
+
+    func path(of name: String) -> String { path == "/" ? "/\(name)" : "\(path)/\(name)" }
+
+    private func check() throws(OIDCError) {
+        let status: FileStatus
+        do { status = try file.status() } catch { throw PrivateDirectory.complaint(path, error) }
+        let name = DisplayText.clean(path)
+        guard !status.isSomeoneElses else {
+            throw .store(
+                "the directory \(name) belongs to another user (id \(status.owner), this is"
+                    + " \(FileStatus.currentUser))",
+                hint: "set OIDC_STATE_DIR to a directory of your own")
+        }
+        guard !status.isOpenToOthers else {
+            throw .store(
+                "the directory \(name) is open to others: expected mode 0700, found"
+                    + " \(PrivateDirectory.octal(status.permissions))",
+                hint: "chmod 700 \(ShellWord.quoted(path))")
+        }
+    }
+
+    /// Each one with mode 0700, as the XDG specification asks, also under a umask that forbids that.
+    private static func makeWithParents(_ path: String) throws(FileSystemError) {
+        do {
+            try FilePath.createDirectory(path)
+        } catch {
+            if error.isExisting { return }
+            guard error.isAbsent, let slash = path.utf8.lastIndex(of: 0x2F), slash != path.startIndex else {
+                throw error
+            }
+            try makeWithParents(String(path[..<slash]))
+            do {
+                try FilePath.createDirectory(path)
+            } catch {
+                if error.isExisting { return }
+                throw error
+            }
+        }
+        let status = try FilePath.status(path)
+        if status.kind == .directory, status.permissions & 0o700 != 0o700 {
+            try FilePath.setPermissions(path, 0o700)
+        }
+    }
+
+    private static func complaint(_ path: String, _ error: FileSystemError) -> OIDCError {
+        let name = DisplayText.clean(path)
+        let kind = (try? FilePath.status(path))?.kind
+        if kind == .symbolicLink {
+            return .store(
+                "\(name) is a symbolic link, expected a directory",
+                hint: "set OIDC_STATE_DIR to the directory itself")
+        }
+        if let kind, kind != .directory {
+            return .store(
+                "\(name) is \(kind.rawValue), expected a directory",
+                hint: "move it away, or set OIDC_STATE_DIR")
+        }
+        return .store("the directory \(name)", error)
+    }
+
+    static func octal(_ permissions: UInt32) -> String {
+        let digits = String(permissions & 0o7777, radix: 8)
+        return String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
+    }
+}

@@ -1,0 +1,96 @@
+public import OIDCCore
+
+/// Where sessions are kept. Every fault is an `OIDCError` with its remedy; nothing falls back silently.
+public protocol SessionStoring: Sendable {
+    /// What `status` and messages call it: a path, or the name of a program.
+    var description: String { get }
+
+    /// Where the session of that key is, or would be.
+    func location(of key: SessionKey) -> String
+
+    /// The session; nil when there is none. A file that holds another key is an error, as is a damaged one.
+    func load(_ key: SessionKey) throws(OIDCError) -> Session?
+
+    /// Keeps the session. What is there is replaced when it is the same key's, or when it is damaged and
+    /// `replacingDamaged` says that a person signed in anew; never when it is another key's or a newer version.
+    func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError)
+
+    /// Forgets the session, a damaged one too; there need not be one.
+    func remove(_ key: SessionKey) throws(OIDCError)
+
+    /// Every session and every damaged entry, by the order of their names.
+    func all() throws(OIDCError) -> [StoredSession]
+
+    /// Forgets what `all` listed.
+    func remove(_ stored: StoredSession) throws(OIDCError)
+
+    /// Runs `body` while no other process does so for that key. While it waits, each session that the holder
+    /// stores is offered to `adopting`; a value ends the wait, and `body` is not run.
+    func withLock<Value>(
+        _ key: SessionKey, _ wait: LockWait, adopting: (Session) -> Value?,
+        _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value
+
+    /// Fails when a session of that key could not be saved after a sign-in; asked before a person is.
+    func probe(_ key: SessionKey) throws(OIDCError)
+}
+
+extension SessionStoring {
+    public func withLock<Value>(
+        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        try withLock(key, wait, adopting: { _ in nil }, body)
+    }
+}
+
+/// One entry of a store.
+public struct StoredSession: Sendable {
+    /// The name in the store, without an ending.
+    public let name: String
+    public let location: String
+    public let content: Result<Session, OIDCError>
+
+    public init(name: String, location: String, content: Result<Session, OIDCError>) {
+        self.name = name
+        self.location = location
+        self.content = content
+    }
+
+    public var session: Session? { try? content.get() }
+}
+
+/// The setting `store`: `file`, `none` or `helper:NAME`.
+public enum SessionStoreChoice: Hashable, Sendable {
+    case file
+    case none
+    /// The credential helper `docker-credential-NAME`.
+    case helper(String)
+
+    public init(setting: String) throws(OIDCError) {
+        if setting == "file" {
+            self = .file
+        } else if setting == "none" {
+            self = .none
+        } else if setting.hasPrefix("helper:"), SessionStoreChoice.isHelperName(setting.dropFirst(7)) {
+            self = .helper(String(setting.dropFirst(7)))
+        } else {
+            throw .usage(
+                "store: expected file, none or helper:NAME, found \(DisplayText.quoted(setting))",
+                hint: "helper:NAME runs docker-credential-NAME, say helper:secretservice or helper:pass")
+        }
+    }
+
+    public var setting: String {
+        switch self {
+        case .file: "file"
+        case .none: "none"
+        case .helper(let name): "helper:\(name)"
+        }
+    }
+
+    /// Letters, digits, `-`, `_` and `.`: a name, never a path.
+    private static func isHelperName(_ name: Substring) -> Bool {
+        !name.isEmpty && name.first != "." && name.first != "-"
+            && name.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "-_.".utf8.contains($0) }
+    }
+}

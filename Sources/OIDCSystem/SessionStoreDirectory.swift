@@ -1,0 +1,109 @@
+import OIDCCore
+
+/// What the stores with files have in common: one file a session, its lock and its temporary beside it.
+struct SessionDirectory: Sendable {
+    let path: String
+    let ending: String
+
+    init(path: String, ending: String) {
+        self.path = StateDirectories.trimmed(path)
+        self.ending = ending
+    }
+
+    private static let noun = "session file"
+
+    func location(_ name: String) -> String { "\(path == "/" ? "" : path)/\(name)\(ending)" }
+
+    /// The path on which `token` is fast: no lock, no scan, one file.
+    func read(_ name: String) throws(OIDCError) -> [UInt8]? {
+        guard let directory = try PrivateDirectory.open(path) else { return nil }
+        return try read(name, in: directory)
+    }
+
+    private func read(_ name: String, in directory: PrivateDirectory) throws(OIDCError) -> [UInt8]? {
+        do {
+            return try AtomicFile.read(name + ending, in: directory)
+        } catch {
+            throw error.complaint(location(name), noun: SessionDirectory.noun)
+        }
+    }
+
+    /// Writes the file, once `check` has let pass what is there.
+    func replace(
+        _ name: String, with bytes: [UInt8], checking check: ([UInt8]) throws(OIDCError) -> Void
+    ) throws(OIDCError) {
+        let directory = try PrivateDirectory.create(path)
+        try checkExisting(name, in: directory, check)
+        try AtomicFile.write(bytes, to: name + ending, temporary: name + ".tmp", in: directory)
+    }
+
+    /// Fails where `replace` would, without leaving anything but the directory and the lock behind.
+    func probe(_ name: String, checking check: ([UInt8]) throws(OIDCError) -> Void) throws(OIDCError) {
+        let directory = try PrivateDirectory.create(path)
+        try checkExisting(name, in: directory, check)
+        try AtomicFile.probe(temporary: name + ".tmp", in: directory)
+    }
+
+    /// Removes the file, unless it can be read and `check` objects to what it holds.
+    func remove(_ name: String, checking check: ([UInt8]) throws(OIDCError) -> Void) throws(OIDCError) {
+        guard let directory = try PrivateDirectory.open(path) else { return }
+        if let bytes = try? AtomicFile.read(name + ending, in: directory) { try check(bytes) }
+        try AtomicFile.remove(name + ending, temporary: name + ".tmp", in: directory)
+    }
+
+    /// A file too large for a session is as damaged as an empty one.
+    private func checkExisting(
+        _ name: String, in directory: PrivateDirectory, _ check: ([UInt8]) throws(OIDCError) -> Void
+    ) throws(OIDCError) {
+        let existing: [UInt8]?
+        do {
+            existing = try AtomicFile.read(name + ending, in: directory)
+        } catch {
+            guard error == .tooLarge else {
+                throw error.complaint(location(name), noun: SessionDirectory.noun)
+            }
+            existing = []
+        }
+        if let existing { try check(existing) }
+    }
+
+    func entries(
+        _ session: (String, [UInt8]) throws(OIDCError) -> Session
+    ) throws(OIDCError) -> [StoredSession] {
+        guard let directory = try PrivateDirectory.open(path) else { return [] }
+        let names: [String]
+        do { names = try directory.file.names() } catch { throw .store(DisplayText.clean(path), error) }
+        return names.filter { $0.hasSuffix(ending) && !$0.hasPrefix(".") }.sorted().compactMap { file in
+            let name = String(file.dropLast(ending.utf8.count))
+            do throws(OIDCError) {
+                guard let bytes = try read(name, in: directory) else { return nil }
+                return entry(name, .success(try session(name, bytes)))
+            } catch {
+                return entry(name, .failure(error))
+            }
+        }
+    }
+
+    private func entry(_ name: String, _ content: Result<Session, OIDCError>) -> StoredSession {
+        StoredSession(name: name, location: location(name), content: content)
+    }
+
+    /// Waits for `<name>.lock`; `adopting` is asked each time the file has become another one meanwhile.
+    func withLock<Value>(
+        _ name: String, _ wait: LockWait, adopting: () -> Value?, _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        let directory = try PrivateDirectory.create(path)
+        var seen = try? directory.file.status(of: name + ending)
+        var adopted: Value?
+        let lock = try FileLock.acquire(name + ".lock", in: directory, wait) {
+            let current = try? directory.file.status(of: name + ending)
+            guard current != seen else { return false }
+            seen = current
+            adopted = adopting()
+            return adopted != nil
+        }
+        defer { withExtendedLifetime(lock) {} }
+        if let adopted { return adopted }
+        return try body()
+    }
+}

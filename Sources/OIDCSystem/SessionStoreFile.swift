@@ -1,0 +1,126 @@
+public import OIDCCore
+
+/// Sessions as one file each, `<name>.json`, with `<name>.lock` beside it.
+public struct FileSessionStore: SessionStoring {
+    private let directory: SessionDirectory
+
+    public init(directory path: String) {
+        directory = SessionDirectory(path: path, ending: ".json")
+    }
+
+    public var description: String { directory.path }
+
+    public func location(of key: SessionKey) -> String { directory.location(key.fileStem) }
+
+    public func load(_ key: SessionKey) throws(OIDCError) -> Session? {
+        guard let bytes = try directory.read(key.fileStem) else { return nil }
+        return try read(bytes, key)
+    }
+
+    public func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
+        try directory.replace(session.key.fileStem, with: session.json.bytes) { bytes throws(OIDCError) in
+            try checkReplaceable(bytes, session.key, orDamaged: replacingDamaged)
+        }
+    }
+
+    public func remove(_ key: SessionKey) throws(OIDCError) {
+        try directory.remove(key.fileStem) { bytes throws(OIDCError) in
+            if case .otherKey? = fault(bytes, key) { throw complaint(.otherKey, key.fileStem) }
+        }
+    }
+
+    public func all() throws(OIDCError) -> [StoredSession] {
+        try directory.entries { name, bytes throws(OIDCError) in
+            do throws(Session.Damage) {
+                return try Session(stored: bytes)
+            } catch {
+                throw complaint(SessionFault(error), name)
+            }
+        }
+    }
+
+    public func remove(_ stored: StoredSession) throws(OIDCError) {
+        try directory.remove(stored.name) { _ in }
+    }
+
+    public func withLock<Value>(
+        _ key: SessionKey, _ wait: LockWait, adopting: (Session) -> Value?,
+        _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        try directory.withLock(
+            key.fileStem, wait, adopting: { (try? load(key)).flatMap(adopting) }, body)
+    }
+
+    public func probe(_ key: SessionKey) throws(OIDCError) {
+        try directory.probe(key.fileStem) { bytes throws(OIDCError) in
+            try checkReplaceable(bytes, key, orDamaged: true)
+        }
+    }
+
+    private func read(_ bytes: [UInt8], _ key: SessionKey) throws(OIDCError) -> Session {
+        do {
+            if let session = try Session(stored: bytes, for: key) { return session }
+        } catch {
+            throw complaint(SessionFault(error), key.fileStem)
+        }
+        throw complaint(SessionFault.ofUnmatched(bytes), key.fileStem)
+    }
+
+    private func fault(_ bytes: [UInt8], _ key: SessionKey) -> SessionFault? {
+        do {
+            return try Session(stored: bytes, for: key) == nil ? SessionFault.ofUnmatched(bytes) : nil
+        } catch {
+            return SessionFault(error)
+        }
+    }
+
+    private func checkReplaceable(
+        _ bytes: [UInt8], _ key: SessionKey, orDamaged: Bool
+    ) throws(OIDCError) {
+        guard let fault = fault(bytes, key) else { return }
+        if case .damaged = fault, orDamaged { return }
+        throw complaint(fault, key.fileStem)
+    }
+
+    private func complaint(_ fault: SessionFault, _ name: String) -> OIDCError {
+        fault.complaint(directory.location(name))
+    }
+}
+
+/// Why what a file holds is not the session that is looked for.
+enum SessionFault: Hashable, Sendable {
+    case otherKey
+    case newerVersion(Int64)
+    case damaged(String)
+
+    init(_ damage: Session.Damage) {
+        switch damage {
+        case .notJSON(let reason): self = .damaged("it is no JSON: \(reason)")
+        case .newerVersion(let version): self = .newerVersion(version)
+        case .member(let name): self = .damaged("its member \(name) is missing or wrong")
+        }
+    }
+
+    /// Of JSON whose key is not the one looked for: a key of another session, or none at all.
+    static func ofUnmatched(_ bytes: [UInt8]) -> SessionFault {
+        let key = (try? JSONValue(parsing: bytes))?["key"]?.string
+        return key == nil ? SessionFault(.member("key")) : .otherKey
+    }
+
+    func complaint(_ path: String) -> OIDCError {
+        let subject = "the session file \(DisplayText.clean(path))"
+        switch self {
+        case .otherKey:
+            return .store(
+                "\(subject) holds another session's key; it is neither used nor overwritten",
+                hint: "move it away: mv \(ShellWord.quoted(path)) \(ShellWord.quoted(path)).old")
+        case .newerVersion(let version):
+            return .store(
+                "\(subject) was written by a newer oidc: expected version \(Session.formatVersion) at most,"
+                    + " found \(version)",
+                hint: "use the newer oidc, or forget the session with oidc logout --local")
+        case .damaged(let reason):
+            return .store("\(subject) is damaged: \(reason)", hint: "oidc login")
+        }
+    }
+}

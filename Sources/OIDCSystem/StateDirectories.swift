@@ -1,0 +1,44 @@
+/// Where sessions, cached metadata and the configuration are, by the environment (XDG Base Directory
+/// Specification); a home that is not named is not guessed.
+public struct StateDirectories: Hashable, Sendable {
+    /// Sessions: `$OIDC_STATE_DIR`, `$XDG_STATE_HOME/oidc` or `~/.local/state/oidc`.
+    public let state: String?
+    /// Metadata and keys: `$OIDC_CACHE_DIR`, `$XDG_CACHE_HOME/oidc` or `~/.cache/oidc`.
+    public let cache: String?
+    /// The configuration: `$OIDC_CONFIG`, `$XDG_CONFIG_HOME/oidc/config.json` or `~/.config/oidc/config.json`.
+    public let configuration: String?
+
+    /// `variable` looks one name up; an empty value counts as none.
+    public init(variable: (String) -> String?) {
+        func value(_ name: String) -> String? { variable(name).flatMap { $0.isEmpty ? nil : $0 } }
+        func absolute(_ name: String) -> String? { value(name).flatMap { $0.utf8.first == 0x2F ? $0 : nil } }
+        func base(_ name: String, _ inHome: String) -> String? {
+            absolute(name) ?? absolute("HOME").map { StateDirectories.join($0, inHome) }
+        }
+        state =
+            value("OIDC_STATE_DIR").map(StateDirectories.trimmed)
+            ?? base("XDG_STATE_HOME", ".local/state").map { StateDirectories.join($0, "oidc") }
+        cache =
+            value("OIDC_CACHE_DIR").map(StateDirectories.trimmed)
+            ?? base("XDG_CACHE_HOME", ".cache").map { StateDirectories.join($0, "oidc") }
+        configuration =
+            value("OIDC_CONFIG")
+            ?? base("XDG_CONFIG_HOME", ".config").map { StateDirectories.join($0, "oidc/config.json") }
+    }
+
+    public init(environment: [String: String]) {
+        self.init { environment[$0] }
+    }
+
+    private static func join(_ directory: String, _ name: String) -> String {
+        let directory = trimmed(directory)
+        return directory == "/" ? "/\(name)" : "\(directory)/\(name)"
+    }
+
+    /// Without slashes at the end, which would make the system follow a symbolic link there.
+    static func trimmed(_ path: String) -> String {
+        var bytes = Array(path.utf8)[...]
+        while bytes.count > 1, bytes.last == 0x2F { bytes.removeLast() }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

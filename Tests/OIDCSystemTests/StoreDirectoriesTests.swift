@@ -1,0 +1,132 @@
+import Foundation
+import OIDCCore
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("where sessions, cache and configuration are")
+struct StoreDirectoriesTests {
+    struct Case: CustomTestStringConvertible, Sendable {
+        let environment: [String: String]
+        let state: String?
+        let cache: String?
+        let configuration: String?
+        var testDescription: String { environment.description }
+    }
+
+    @Test(
+        "OIDC_… first, then XDG, then HOME; empty and relative ones count as unset, nothing is guessed",
+        arguments: [
+            Case(
+                environment: ["HOME": "/home/a"], state: "/home/a/.local/state/oidc",
+                cache: "/home/a/.cache/oidc", configuration: "/home/a/.config/oidc/config.json"),
+            Case(
+                environment: [
+                    "HOME": "/home/a", "XDG_STATE_HOME": "/s/", "XDG_CACHE_HOME": "/c",
+                    "XDG_CONFIG_HOME": "/f",
+                ], state: "/s/oidc", cache: "/c/oidc", configuration: "/f/oidc/config.json"),
+            Case(
+                environment: [
+                    "XDG_STATE_HOME": "/s", "OIDC_STATE_DIR": "/mine//", "OIDC_CACHE_DIR": "/cache",
+                    "OIDC_CONFIG": "my.json",
+                ], state: "/mine", cache: "/cache", configuration: "my.json"),
+            Case(
+                environment: [
+                    "HOME": "/home/a", "XDG_STATE_HOME": "relative", "XDG_CACHE_HOME": "",
+                    "OIDC_STATE_DIR": "",
+                ], state: "/home/a/.local/state/oidc", cache: "/home/a/.cache/oidc",
+                configuration: "/home/a/.config/oidc/config.json"),
+            Case(
+                environment: ["HOME": "/"], state: "/.local/state/oidc", cache: "/.cache/oidc",
+                configuration: "/.config/oidc/config.json"),
+            Case(environment: ["HOME": ""], state: nil, cache: nil, configuration: nil),
+            Case(environment: ["HOME": "home"], state: nil, cache: nil, configuration: nil),
+            Case(environment: [:], state: nil, cache: nil, configuration: nil),
+        ])
+    func resolution(_ example: Case) {
+        let found = StateDirectories(environment: example.environment)
+        #expect(found.state == example.state)
+        #expect(found.cache == example.cache)
+        #expect(found.configuration == example.configuration)
+    }
+}
+
+@Suite("a directory for this user alone")
+struct StorePrivateDirectoryTests {
+    let scratch = ScratchDirectory()
+
+    @Test("missing directories are made with mode 0700, parents too")
+    func created() throws {
+        _ = try PrivateDirectory.create(scratch["a/b/c/"])
+        #expect(["a", "a/b", "a/b/c"].map { mode(scratch[$0]) } == [0o700, 0o700, 0o700])
+    }
+
+    @Test("opening makes nothing")
+    func opening() throws {
+        #expect(try PrivateDirectory.open(scratch["none"]) == nil)
+        #expect(scratch.names == [])
+    }
+
+    @Test(
+        "a mode that lets others in is refused, and left as it is",
+        arguments: [0o701, 0o710, 0o750, 0o755, 0o777])
+    func wideMode(_ permissions: UInt32) {
+        mkdir(scratch["wide"], 0o700)
+        chmod(scratch["wide"], mode_t(permissions))
+        let path = scratch["wide"]
+        #expect(
+            failure { () throws(OIDCError) in try PrivateDirectory.create(path) }
+                == OIDCError(
+                    .failed,
+                    "the directory \(path) is open to others: expected mode 0700, found 0"
+                        + String(permissions, radix: 8),
+                    hint: "chmod 700 \(path)", stage: .store))
+        #expect(mode(path) == permissions)
+    }
+
+    @Test("a symbolic link in its place is refused, also with a slash at the end", arguments: ["", "/"])
+    func symbolicLink(_ ending: String) {
+        mkdir(scratch["real"], 0o700)
+        symlink(scratch["real"], scratch["link"])
+        #expect(
+            failure { () throws(OIDCError) in try PrivateDirectory.create(scratch["link"] + ending) }
+                == OIDCError(
+                    .failed, "\(scratch["link"]) is a symbolic link, expected a directory",
+                    hint: "set OIDC_STATE_DIR to the directory itself", stage: .store))
+    }
+
+    @Test("a symbolic link above it is followed")
+    func symbolicLinkAbove() throws {
+        mkdir(scratch["real"], 0o700)
+        symlink(scratch["real"], scratch["link"])
+        _ = try PrivateDirectory.create(scratch["link/oidc"])
+        #expect(mode(scratch["real/oidc"]) == 0o700)
+    }
+
+    @Test("a file in its place, or in place of a parent, is an error")
+    func fileInPlace() {
+        scratch.put("x", "file")
+        #expect(
+            failure { () throws(OIDCError) in try PrivateDirectory.create(scratch["file"]) }
+                == OIDCError(
+                    .failed, "\(scratch["file"]) is a file, expected a directory",
+                    hint: "move it away, or set OIDC_STATE_DIR", stage: .store))
+        #expect(
+            failure { () throws(OIDCError) in try PrivateDirectory.create(scratch["file/oidc"]) }
+                == OIDCError(
+                    .failed, "the directory \(scratch["file/oidc"]): a part of this path is no directory",
+                    hint: "correct OIDC_STATE_DIR or HOME", stage: .store))
+    }
+
+    @Test("another user's directory is refused", .enabled(if: geteuid() == 0, "only root can give it away"))
+    func otherOwner() {
+        mkdir(scratch["theirs"], 0o700)
+        chown(scratch["theirs"], 65_534, 65_534)
+        #expect(
+            failure { () throws(OIDCError) in try PrivateDirectory.create(scratch["theirs"]) }
+                == OIDCError(
+                    .failed,
+                    "the directory \(scratch["theirs"]) belongs to another user (id 65534, this is 0)",
+                    hint: "set OIDC_STATE_DIR to a directory of your own", stage: .store))
+    }
+}
