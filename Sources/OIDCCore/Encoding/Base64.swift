@@ -14,7 +14,9 @@ public enum Base64 {
 
     /// Nil unless the text is padded to a multiple of four and uses this alphabet alone.
     public static func decode(_ text: some StringProtocol) -> [UInt8]? {
-        guard text.utf8.count % 4 == 0, !text.utf8.contains(0x2D), !text.utf8.contains(0x5F) else { return nil }
+        guard text.utf8.count % 4 == 0, !text.utf8.contains(0x2D), !text.utf8.contains(0x5F) else {
+            return nil
+        }
         var characters = Array(text.utf8)
         for _ in 0..<2 where characters.last == 0x3D { characters.removeLast() }
         let translated = characters.map { character -> UInt8 in

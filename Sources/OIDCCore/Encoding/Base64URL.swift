@@ -22,11 +22,15 @@ public enum Base64URL {
 
     /// Nil for padding, white space, another alphabet, an impossible length, or stray bits at the end.
     public static func decode(_ text: some StringProtocol) -> [UInt8]? {
+        decode(bytes: text.utf8)
+    }
+
+    static func decode(bytes text: some Collection<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.utf8.count * 3 / 4)
+        bytes.reserveCapacity(text.count * 3 / 4)
         var buffer: UInt32 = 0
         var bits: UInt32 = 0
-        for character in text.utf8 {
+        for character in text {
             guard let value = value(of: character) else { return nil }
             buffer = (buffer << 6 | value) & 0xFFFF
             bits += 6

@@ -1,0 +1,24 @@
+public import OIDCCrypto
+
+extension OIDCError {
+    /// What a failure of the cryptography means to the caller: a key is to be mended, a library is missing,
+    /// or it is our fault. `subject` names the setting or file that the key came from.
+    public init(_ error: CryptoError, subject: String? = nil, stage: Stage? = nil) {
+        let prefix = subject.map { "\($0): " } ?? ""
+        switch error {
+        case .unavailable(let text):
+            self.init(
+                .failed, text, hint: "install OpenSSL 3 (Debian, Ubuntu: libssl3)", stage: stage)
+        case .invalidKey(let text):
+            self.init(.usage, "\(prefix)\(text)", stage: stage)
+        case .passphraseNeeded:
+            self.init(.usage, "\(prefix)the key is encrypted and no passphrase is given", stage: stage)
+        case .wrongPassphrase:
+            self.init(.usage, "\(prefix)the passphrase does not open the key", stage: stage)
+        case .unsupported(let text):
+            self.init(.usage, "\(prefix)not supported: \(text)", stage: stage)
+        case .failed(let text):
+            self.init(.failed, "\(prefix)\(text)", stage: stage)
+        }
+    }
+}

@@ -1,0 +1,152 @@
+/// One challenge of `WWW-Authenticate` (RFC 9110 §11.6.1).
+public struct AuthenticationChallenge: Hashable, Sendable {
+    public struct Parameter: Hashable, Sendable {
+        public let name: String
+        public let value: String
+    }
+
+    /// As it was written; compared without regard to case.
+    public let scheme: String
+    public let parameters: [Parameter]
+
+    public init(scheme: String, parameters: [Parameter] = []) {
+        self.scheme = scheme
+        self.parameters = parameters
+    }
+
+    public func isScheme(_ name: String) -> Bool { ASCII.isSameIgnoringCase(scheme, name) }
+
+    public subscript(name: String) -> String? {
+        parameters.first { ASCII.isSameIgnoringCase($0.name, name) }?.value
+    }
+
+    /// RFC 6750 §3, RFC 9449 §7.1.
+    public var error: String? { self["error"] }
+    public var errorDescription: String? { self["error_description"] }
+    public var scope: Scope? { self["scope"].map { Scope($0) } }
+    /// RFC 9470 §3: what a new sign-in must ask for.
+    public var acrValues: String? { self["acr_values"] }
+    public var maxAge: Int64? {
+        guard let text = self["max_age"], text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
+        return Int64(text)
+    }
+}
+
+extension HTTPResponse {
+    /// The challenges of every `WWW-Authenticate` field; a field that breaks the grammar gives those before
+    /// the break.
+    public var challenges: [AuthenticationChallenge] {
+        let fields = headers.values("WWW-Authenticate").prefix(ChallengeParser.maximumCount)
+        return Array(
+            fields.flatMap { ChallengeParser($0).challenges() }.prefix(ChallengeParser.maximumCount))
+    }
+}
+
+/// Reads a field as a list of elements between commas: `scheme`, `scheme token68`, `scheme name=value`, or a
+/// further `name=value` of the scheme before. What is none of these ends the reading.
+struct ChallengeParser {
+    static let maximumCount = 32
+    static let maximumByteCount = 16_384
+    private let elements: [ArraySlice<UInt8>]
+
+    init(_ value: String) {
+        var elements: [ArraySlice<UInt8>] = []
+        let bytes = Array(value.utf8.prefix(ChallengeParser.maximumByteCount))
+        var (start, index, isQuoted) = (0, 0, false)
+        while index < bytes.count {
+            switch bytes[index] {
+            case 0x22: isQuoted.toggle()
+            case 0x5C where isQuoted: index += 1
+            case 0x2C where !isQuoted:
+                elements.append(bytes[start..<index])
+                start = index + 1
+            default: break
+            }
+            index += 1
+        }
+        self.elements = elements + [bytes[start...]]
+    }
+
+    func challenges() -> [AuthenticationChallenge] {
+        var challenges: [AuthenticationChallenge] = []
+        for element in elements {
+            var reader = ElementReader(rest: element)
+            reader.skipBlanks()
+            if reader.rest.isEmpty { continue }
+            var parameter = reader.parameter()
+            if parameter == nil {
+                guard challenges.count < ChallengeParser.maximumCount, let scheme = reader.token(),
+                    reader.rest.isEmpty || reader.skipBlanks()
+                else { break }
+                challenges.append(AuthenticationChallenge(scheme: scheme))
+                parameter = reader.parameter()
+                guard parameter != nil || reader.isToken68 else { break }
+            }
+            guard let last = challenges.popLast() else { break }
+            challenges.append(
+                AuthenticationChallenge(
+                    scheme: last.scheme, parameters: last.parameters + (parameter.map { [$0] } ?? [])))
+        }
+        return challenges
+    }
+}
+
+/// Reads one element from its beginning.
+private struct ElementReader {
+    var rest: ArraySlice<UInt8>
+
+    @discardableResult
+    mutating func skipBlanks() -> Bool {
+        let count = rest.count
+        rest = rest.drop { $0 == 0x20 || $0 == 0x09 }
+        return rest.count < count
+    }
+
+    /// RFC 9110 §5.6.2.
+    mutating func token() -> String? {
+        let token = rest.prefix { ASCII.isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
+        guard !token.isEmpty else { return nil }
+        rest = rest.dropFirst(token.count)
+        return String(decoding: token, as: UTF8.self)
+    }
+
+    /// `name=value` up to the end of the element; nothing is taken when it is something else.
+    mutating func parameter() -> AuthenticationChallenge.Parameter? {
+        var ahead = self
+        guard let name = ahead.token() else { return nil }
+        ahead.skipBlanks()
+        guard ahead.rest.first == 0x3D else { return nil }
+        ahead.rest = ahead.rest.dropFirst()
+        ahead.skipBlanks()
+        guard let value = ahead.quotedString() ?? ahead.token() else { return nil }
+        ahead.skipBlanks()
+        guard ahead.rest.isEmpty else { return nil }
+        self = ahead
+        return AuthenticationChallenge.Parameter(name: name, value: value)
+    }
+
+    /// RFC 9110 §11.2, or nothing at all.
+    var isToken68: Bool {
+        var text = rest
+        while let last = text.last, last == 0x20 || last == 0x09 || last == 0x3D { text.removeLast() }
+        return text.allSatisfy { ASCII.isAlphanumeric($0) || "-._~+/".utf8.contains($0) }
+    }
+
+    /// RFC 9110 §5.6.4.
+    private mutating func quotedString() -> String? {
+        guard rest.first == 0x22 else { return nil }
+        var text: [UInt8] = []
+        var index = rest.startIndex + 1
+        while index < rest.endIndex, rest[index] != 0x22 {
+            if rest[index] == 0x5C { index += 1 }
+            guard index < rest.endIndex else { return nil }
+            text.append(rest[index])
+            index += 1
+        }
+        guard index < rest.endIndex else { return nil }
+        rest = rest[(index + 1)...]
+        return String(decoding: text, as: UTF8.self)
+    }
+}

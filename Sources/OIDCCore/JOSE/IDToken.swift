@@ -1,0 +1,42 @@
+/// An ID token (OIDC Core §2): who signed in, at which provider, for which client.
+public struct IDToken: Hashable, Sendable {
+    public let compact: String
+    public let claims: JSONObject
+    public let issuer: String
+    public let subject: String
+    public let audience: [String]
+    public let expiresAt: Instant
+    public let issuedAt: Instant
+    public let authenticatedAt: Instant?
+
+    /// A name for people, fit for a terminal.
+    public var displayName: String? {
+        ["email", "preferred_username", "name"].lazy
+            .compactMap { claims[$0]?.string }
+            .map { DisplayText.clean($0, limit: 120) }
+            .first { !$0.isEmpty }
+    }
+
+    /// Reads a token that was validated before it was stored; nothing is verified. Nil when it is damaged.
+    public static func stored(_ compact: String) -> IDToken? {
+        guard let token = try? JWS(compact: compact), let members = token.claims else { return nil }
+        return try? IDToken(compact, TokenClaims(members: members, stage: .idToken))
+    }
+
+    /// Takes the claims whose presence and type §2 requires.
+    init(_ compact: String, _ claims: TokenClaims) throws(OIDCError) {
+        self.compact = compact
+        self.claims = claims.members
+        issuer = try claims.required("iss", try claims.string("iss"), expected: "the issuer")
+        audience = try claims.required("aud", try claims.audience(), expected: "the client")
+        expiresAt = try claims.required("exp", try claims.time("exp"), expected: "seconds since 1970")
+        issuedAt = try claims.required("iat", try claims.time("iat"), expected: "seconds since 1970")
+        authenticatedAt = (claims.members["auth_time"]?.number?.wholePart).map(
+            Instant.init(secondsSinceEpoch:))
+        subject = try claims.required("sub", try claims.string("sub"), expected: "a string")
+        guard !subject.isEmpty, subject.utf8.count <= 255 else {
+            throw claims.refusal(
+                "sub", expected: "1 to 255 characters", found: "\(subject.utf8.count)")
+        }
+    }
+}

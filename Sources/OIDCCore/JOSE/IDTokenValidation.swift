@@ -1,0 +1,112 @@
+import OIDCCrypto
+
+extension IDToken {
+    /// Validates a token in the order of OIDC Core §3.1.3.7, the cheap before the dear: its form, `alg`, the
+    /// claims, then the keys, then the signature.
+    public static func validate(
+        _ compact: String, _ rules: IDTokenRules, keys: any KeySource, now: Instant
+    ) throws(OIDCError) -> IDToken {
+        let token: JWS
+        do throws(JWS.Malformed) { token = try JWS(compact: compact) } catch {
+            throw .untrusted(.idToken, error.reason)
+        }
+        let signature = SignatureRules(
+            allowedAlgorithms: rules.allowedAlgorithms, clientSecret: rules.clientSecret, stage: .idToken)
+        try signature.checkHeader(token)
+        guard let members = token.claims else {
+            throw .untrusted(.idToken, token.claimsProblem ?? "the payload is no JSON object")
+        }
+        let checks = IDTokenChecks(
+            claims: TokenClaims(members: members, stage: .idToken), rules: rules, now: now)
+        let idToken = try checks.token(compact)
+        try checks.checkAccessTokenHash(token)
+        try signature.checkSignature(token, keys: keys)
+        return idToken
+    }
+}
+
+/// The rules about claims, each by its own name.
+private struct IDTokenChecks {
+    let claims: TokenClaims
+    let rules: IDTokenRules
+    let now: Instant
+
+    func token(_ compact: String) throws(OIDCError) -> IDToken {
+        try claims.checkIssuer(rules.issuer)
+        try checkAudience()
+        let token = try IDToken(compact, claims)
+        try claims.checkTimes(now: now, leeway: rules.leeway)
+        try checkNonce()
+        try checkAuthenticationTime()
+        try checkAgreement(token)
+        return token
+    }
+
+    /// We are among the audience; others are trusted only where `azp` says that the token is for us.
+    private func checkAudience() throws(OIDCError) {
+        let audience = try claims.checkAudience(rules.clientID)
+        let authorizedParty = try claims.string("azp")
+        let isForOthersToo = audience.contains { !ExactText.isSame($0, rules.clientID) }
+        guard authorizedParty != nil || isForOthersToo else { return }
+        guard let authorizedParty, ExactText.isSame(authorizedParty, rules.clientID) else {
+            let reason = isForOthersToo ? " (aud is \(claims.found("aud")))" : ""
+            throw claims.refusal(
+                "azp", expected: DisplayText.quoted(rules.clientID) + reason, found: claims.found("azp"))
+        }
+    }
+
+    private func checkNonce() throws(OIDCError) {
+        let found = try claims.string("nonce")
+        if let nonce = rules.nonce {
+            guard let found, equalInConstantTime(Array(found.utf8), Array(nonce.utf8)) else {
+                throw claims.refusal(
+                    "nonce", expected: "the one of this sign-in",
+                    found: found == nil ? "none" : "another")
+            }
+        } else if let found, let nonce = rules.previous?.nonce, !ExactText.isSame(found, nonce) {
+            throw claims.refusal("nonce", expected: "the one of the sign-in", found: "another")
+        }
+    }
+
+    /// OIDC Core §3.1.2.1: `max_age` makes `auth_time` required.
+    private func checkAuthenticationTime() throws(OIDCError) {
+        guard let maxAge = rules.maxAge else { return }
+        let time = try claims.required(
+            "auth_time", try claims.time("auth_time"), expected: "a time, as max_age was asked for")
+        guard time.adding(maxAge).adding(rules.leeway) >= now, time <= now.adding(rules.leeway) else {
+            throw claims.refusal(
+                "auth_time", expected: "at most \(maxAge) seconds before \(now)", found: "\(time)")
+        }
+    }
+
+    /// OIDC Core §12.2: a refresh changes neither issuer, subject nor audience.
+    private func checkAgreement(_ token: IDToken) throws(OIDCError) {
+        guard let previous = rules.previous else { return }
+        let pairs = [("iss", previous.issuer, token.issuer), ("sub", previous.subject, token.subject)]
+        for (name, expected, found) in pairs where !ExactText.isSame(expected, found) {
+            throw claims.refusal(
+                name, expected: "\(DisplayText.quoted(expected)) as at the sign-in",
+                found: DisplayText.quoted(found))
+        }
+        guard let audience = previous.audience else { return }
+        let (expected, found) = (audience.map { Array($0.utf8) }, token.audience.map { Array($0.utf8) })
+        guard Set(expected) == Set(found) else {
+            throw claims.refusal(
+                "aud",
+                expected: DisplayText.clean("[\(audience.joined(separator: ", "))] as at the sign-in"),
+                found: claims.found("aud"))
+        }
+    }
+
+    /// OIDC Core §3.1.3.6: the left half of the hash that belongs to `alg`; SHA-512 for Ed25519.
+    func checkAccessTokenHash(_ token: JWS) throws(OIDCError) {
+        guard let found = try claims.string("at_hash"), let accessToken = rules.accessToken,
+            let algorithm = token.algorithm
+        else { return }
+        let hash = try Cryptography.hash(Array(accessToken.utf8), algorithm.hash ?? .sha512)
+        let expected = Base64URL.encode(Array(hash.prefix(hash.count / 2)))
+        guard equalInConstantTime(Array(found.utf8), Array(expected.utf8)) else {
+            throw claims.refusal("at_hash", expected: "the access token's hash", found: "another")
+        }
+    }
+}

@@ -1,0 +1,136 @@
+public import OIDCCrypto
+
+/// One key of RFC 7517: its public numbers or its secret, and what it may be used for.
+public struct JSONWebKey: Hashable, Sendable {
+    public enum Material: Hashable, Sendable {
+        /// As it was written: whether it makes a sound key is found out when it is needed.
+        case asymmetric(PublicKey.Parameters)
+        case symmetric(Redacted<[UInt8]>)
+    }
+
+    /// Why a key was passed over.
+    public struct Unusable: Error, Hashable, Sendable {
+        public let reason: String
+    }
+
+    public let material: Material
+    public let keyID: String?
+    public let algorithm: String?
+    public let use: String?
+    public let operations: [String]?
+
+    public init(publicKey: PublicKey, keyID: String? = nil, algorithm: SignatureAlgorithm? = nil) {
+        material = .asymmetric(publicKey.parameters)
+        self.keyID = keyID
+        self.algorithm = algorithm?.rawValue
+        use = "sig"
+        operations = nil
+    }
+
+    public init(secret: Redacted<[UInt8]>, keyID: String? = nil) {
+        material = .symmetric(secret)
+        self.keyID = keyID
+        algorithm = nil
+        use = nil
+        operations = nil
+    }
+
+    /// Reads one member of a set; private members, certificates and all that is unknown are ignored.
+    public init(_ json: JSONValue) throws(Unusable) {
+        guard let members = json.object else { throw Unusable(reason: "it is no object") }
+        let reader = MemberReader(members: members)
+        keyID = try reader.text("kid")
+        algorithm = try reader.text("alg")
+        use = try reader.text("use")
+        operations = try reader.texts("key_ops")
+        switch try reader.text("kty") {
+        case "RSA":
+            material = .asymmetric(.rsa(modulus: try reader.bytes("n"), exponent: try reader.bytes("e")))
+        case "EC":
+            let name = try reader.text("crv") ?? ""
+            guard let curve = EllipticCurve(rawValue: name) else { throw Unusable.curve(name) }
+            material = .asymmetric(.elliptic(curve, x: try reader.bytes("x"), y: try reader.bytes("y")))
+        case "OKP":
+            let name = try reader.text("crv") ?? ""
+            guard name == "Ed25519" else { throw Unusable.curve(name) }
+            material = .asymmetric(.ed25519(try reader.bytes("x")))
+        case "oct":
+            material = .symmetric(Redacted(try reader.bytes("k")))
+        case let type:
+            throw Unusable(reason: "kty \(DisplayText.quoted(type ?? "", limit: 60)) is not supported")
+        }
+    }
+
+    /// The public members (RFC 7517 §4); a secret is never among them.
+    public var json: JSONValue {
+        var object = JSONObject()
+        for (name, value) in requiredMembers { object[name] = .string(value) }
+        object["kid"] = keyID.map { .string($0) }
+        object["alg"] = algorithm.map { .string($0) }
+        object["use"] = use.map { .string($0) }
+        object["key_ops"] = operations.map { .array($0.map { .string($0) }) }
+        return .object(object)
+    }
+
+    /// The members that make a key what it is, in the order that a thumbprint wants (RFC 7638 §3.2).
+    private var requiredMembers: [(String, String)] {
+        switch material {
+        case .asymmetric(.rsa(let modulus, let exponent)):
+            [("e", Base64URL.encode(exponent)), ("kty", "RSA"), ("n", Base64URL.encode(modulus))]
+        case .asymmetric(.elliptic(let curve, let x, let y)):
+            [
+                ("crv", curve.rawValue), ("kty", "EC"), ("x", Base64URL.encode(x)),
+                ("y", Base64URL.encode(y)),
+            ]
+        case .asymmetric(.ed25519(let point)):
+            [("crv", "Ed25519"), ("kty", "OKP"), ("x", Base64URL.encode(point))]
+        case .symmetric: [("kty", "oct")]
+        }
+    }
+
+    /// The required members alone, as a proof carries them (RFC 9449 §4.2).
+    static func bare(_ key: PublicKey) -> JSONValue {
+        var object = JSONObject()
+        for (name, value) in JSONWebKey(publicKey: key).requiredMembers { object[name] = .string(value) }
+        return .object(object)
+    }
+
+    /// RFC 7638 §3: the SHA-256 of the required members, RFC 8037 §2 for Ed25519.
+    public static func thumbprint(of key: PublicKey) throws(OIDCError) -> String {
+        Base64URL.encode(try Cryptography.hash(bare(key).bytes, .sha256))
+    }
+}
+
+extension JSONWebKey.Unusable {
+    fileprivate static func curve(_ name: String) -> Self {
+        Self(reason: "crv \(DisplayText.quoted(name, limit: 60)) is not supported")
+    }
+}
+
+/// Reads typed members of a key.
+private struct MemberReader {
+    let members: JSONObject
+
+    func text(_ name: String) throws(JSONWebKey.Unusable) -> String? {
+        guard let value = members[name] else { return nil }
+        guard let text = value.string else {
+            throw JSONWebKey.Unusable(reason: "\(name): expected a string, found \(value.typeName)")
+        }
+        return text
+    }
+
+    func texts(_ name: String) throws(JSONWebKey.Unusable) -> [String]? {
+        guard let value = members[name] else { return nil }
+        guard let items = value.array, case let texts = items.compactMap(\.string), texts.count == items.count
+        else { throw JSONWebKey.Unusable(reason: "\(name): expected an array of strings") }
+        return texts
+    }
+
+    func bytes(_ name: String) throws(JSONWebKey.Unusable) -> [UInt8] {
+        guard let text = try text(name) else { throw JSONWebKey.Unusable(reason: "\(name) is missing") }
+        guard let bytes = Base64URL.decode(text), !bytes.isEmpty else {
+            throw JSONWebKey.Unusable(reason: "\(name) is no base64url")
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,120 @@
+public import OIDCCrypto
+
+/// The keys of a provider (RFC 7517 §5). Keys that are not understood are passed over.
+public struct JWKSet: Hashable, Sendable {
+    /// Why a text is no key set.
+    public struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
+        public let reason: String
+
+        public var description: String { reason }
+    }
+
+    /// A key that was passed over, and why.
+    struct Skipped: Hashable, Sendable {
+        let keyID: String?
+        let reason: String
+    }
+
+    public let keys: [JSONWebKey]
+    let skipped: [Skipped]
+
+    public init(keys: [JSONWebKey]) {
+        self.keys = keys
+        skipped = []
+    }
+
+    /// Reads a set, or one key that stands alone.
+    public init(parsing bytes: [UInt8]) throws(Malformed) {
+        let json: JSONValue
+        do { json = try JSONValue(parsing: bytes) } catch { throw Malformed(reason: "no JSON: \(error)") }
+        try self.init(json)
+    }
+
+    public init(_ json: JSONValue) throws(Malformed) {
+        guard let members = json.object else {
+            throw Malformed(reason: "expected an object, found \(json.typeName)")
+        }
+        var entries: [JSONValue] = [json]
+        if let value = members["keys"] {
+            guard let list = value.array else {
+                throw Malformed(reason: "keys: expected an array, found \(value.typeName)")
+            }
+            entries = list
+        } else if members["kty"] == nil {
+            throw Malformed(reason: "keys: expected an array, found none")
+        }
+        var keys: [JSONWebKey] = []
+        var skipped: [Skipped] = []
+        for entry in entries {
+            do throws(JSONWebKey.Unusable) {
+                keys.append(try JSONWebKey(entry))
+            } catch {
+                skipped.append(Skipped(keyID: entry["kid"]?.string, reason: error.reason))
+            }
+        }
+        self.keys = keys
+        self.skipped = skipped
+    }
+
+    /// The keys to try. Those with the token's `kid`; where no key has it, those without any. Without a
+    /// `kid`, every key that fits.
+    public func candidates(
+        algorithm: SignatureAlgorithm, keyID: String?, allowsSymmetric: Bool
+    ) -> [JSONWebKey] {
+        named(keyID).filter { $0.misfit(algorithm, allowsSymmetric: allowsSymmetric) == nil }
+    }
+
+    func named(_ keyID: String?) -> [JSONWebKey] {
+        guard let keyID else { return keys }
+        let named = keys.filter { $0.keyID.map { ExactText.isSame($0, keyID) } ?? false }
+        return named.isEmpty ? keys.filter { $0.keyID == nil } : named
+    }
+
+    /// A set to publish.
+    public var json: JSONValue { ["keys": .array(keys.map(\.json))] }
+
+    /// Fetches a provider's keys (OIDC Discovery §3, `jwks_uri`).
+    public static func call(_ url: WebURL) -> EndpointCall<JWKSet> {
+        EndpointCall(.json(url), stage: .keys) { response throws(OIDCError) in
+            guard response.isSuccess else { throw .unexpectedStatus(response, .keys) }
+            do throws(Malformed) {
+                return try JWKSet(parsing: response.body)
+            } catch {
+                throw OIDCError(.refused, "\(Stage.keys.title): \(error.reason)", stage: .keys)
+            }
+        }
+    }
+}
+
+extension JSONWebKey {
+    /// Why this key may not verify a signature of `algorithm`; nil when it may.
+    func misfit(_ algorithm: SignatureAlgorithm, allowsSymmetric: Bool) -> String? {
+        if let use, use != "sig" { return "use is \(DisplayText.quoted(use, limit: 60))" }
+        if let operations, !operations.contains("verify") { return "key_ops has no “verify”" }
+        if let name = self.algorithm, SignatureAlgorithm(joseName: name) != algorithm {
+            return "alg is \(DisplayText.quoted(name, limit: 60))"
+        }
+        switch material {
+        case .symmetric(let secret):
+            guard algorithm.isSymmetric else { return "kty is “oct”" }
+            guard allowsSymmetric else { return "a symmetric key is not taken from a provider's keys" }
+            let needed = algorithm.hash?.byteCount ?? 0
+            guard secret.revealed.count >= needed else {
+                return "\(algorithm.rawValue) needs a secret of \(needed) bytes or more (RFC 7518 §3.2)"
+            }
+            return nil
+        case .asymmetric(let parameters):
+            return parameters.fits(algorithm) ? nil : "kty or crv does not fit"
+        }
+    }
+}
+
+extension PublicKey.Parameters {
+    fileprivate func fits(_ algorithm: SignatureAlgorithm) -> Bool {
+        switch self {
+        case .rsa: !algorithm.isSymmetric && algorithm.curve == nil && algorithm != .edDSA
+        case .elliptic(let curve, _, _): algorithm.curve == curve
+        case .ed25519: algorithm == .edDSA
+        }
+    }
+}

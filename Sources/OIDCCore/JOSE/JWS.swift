@@ -1,0 +1,95 @@
+public import OIDCCrypto
+
+/// A signed token in compact form (RFC 7515 §7.1), taken apart but not verified.
+public struct JWS: Sendable {
+    /// Why a text is no compact JWS.
+    public struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
+        public let reason: String
+
+        public init(_ reason: String) {
+            self.reason = reason
+        }
+
+        public static let encrypted = Malformed("an encrypted token (JWE) is not supported")
+
+        public var description: String { reason }
+    }
+
+    static let maximumByteCount = 1 << 20
+
+    public let header: JSONObject
+    public let payload: [UInt8]
+    public let signature: [UInt8]
+    /// What the signature is made over: header and payload as they were sent (RFC 7515 §5.2).
+    public let signingInput: [UInt8]
+    /// The payload as a JSON object, or nil where it is none.
+    public let claims: JSONObject?
+    /// Why `claims` is nil.
+    let claimsProblem: String?
+
+    public init(compact: some StringProtocol) throws(JWS.Malformed) {
+        guard compact.utf8.count <= JWS.maximumByteCount else {
+            throw Malformed("longer than \(JWS.maximumByteCount) bytes")
+        }
+        let parts = Array(compact.utf8).split(
+            separator: 0x2E, maxSplits: 5, omittingEmptySubsequences: false)
+        guard parts.count != 5 else { throw .encrypted }
+        guard parts.count == 3 else {
+            let found = parts.count > 5 ? "more than five" : "\(parts.count)"
+            throw Malformed("expected three parts between dots, found \(found)")
+        }
+        header = try JWS.header(try JWS.decoded(parts[0], "header"))
+        payload = try JWS.decoded(parts[1], "payload")
+        signature = try JWS.decoded(parts[2], "signature")
+        signingInput = Array(compact.utf8.prefix(parts[0].count + 1 + parts[1].count))
+        let claims = JWS.claims(payload)
+        self.claims = try? claims.get()
+        if case .failure(let problem) = claims { claimsProblem = problem.reason } else { claimsProblem = nil }
+    }
+
+    private static func decoded(_ part: ArraySlice<UInt8>, _ name: String) throws(Malformed) -> [UInt8] {
+        guard let bytes = Base64URL.decode(bytes: part) else {
+            throw Malformed("the \(name) is no base64url")
+        }
+        return bytes
+    }
+
+    private static func header(_ bytes: [UInt8]) throws(Malformed) -> JSONObject {
+        let json: JSONValue
+        do { json = try JSONValue(parsing: bytes) } catch {
+            throw Malformed("the header is no JSON: \(error)")
+        }
+        guard let object = json.object else {
+            throw Malformed("the header is no JSON object but \(json.typeName)")
+        }
+        return object
+    }
+
+    private static func claims(_ bytes: [UInt8]) -> Result<JSONObject, Malformed> {
+        do {
+            let json = try JSONValue(parsing: bytes)
+            guard let object = json.object else {
+                return .failure(Malformed("the payload is no JSON object but \(json.typeName)"))
+            }
+            return .success(object)
+        } catch {
+            return .failure(Malformed("the payload is no JSON: \(error)"))
+        }
+    }
+
+    /// `alg` as it is written (RFC 7515 §4.1.1).
+    public var algorithmName: String? { header["alg"]?.string }
+
+    /// The algorithm that `alg` names, if it is one that can be verified here.
+    public var algorithm: SignatureAlgorithm? { algorithmName.flatMap { SignatureAlgorithm(joseName: $0) } }
+
+    /// `kid`: any text; it is compared and never looked up anywhere (RFC 7515 §4.1.4).
+    public var keyID: String? { header["kid"]?.string }
+}
+
+extension SignatureAlgorithm {
+    /// RFC 9864 §2.2 names EdDSA with Ed25519 anew; the older name means it too, as no other curve is taken.
+    init?(joseName name: String) {
+        self.init(rawValue: name == "Ed25519" ? "EdDSA" : name)
+    }
+}

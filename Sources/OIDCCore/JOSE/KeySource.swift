@@ -1,0 +1,63 @@
+import OIDCCrypto
+
+/// Where a provider's keys come from: a cache first, the provider when that is not enough.
+public protocol KeySource {
+    /// The keys at hand; with `refetching`, the provider's keys as they are now.
+    func keys(refetching: Bool) throws(OIDCError) -> JWKSet
+
+    /// Whether what `keys(refetching: false)` gave may be older than the token.
+    var mayBeStale: Bool { get }
+}
+
+/// Keys that are what they are: from a file, or a test.
+public struct FixedKeys: KeySource, Sendable {
+    public let set: JWKSet
+
+    public init(_ set: JWKSet) {
+        self.set = set
+    }
+
+    public func keys(refetching: Bool) -> JWKSet { set }
+    public var mayBeStale: Bool { false }
+}
+
+/// Whose signatures a token may carry.
+struct SignatureRules {
+    var allowedAlgorithms: [String]?
+    /// For HMAC, where the client is registered so (OIDC Core §10.1).
+    var clientSecret: Redacted<String>?
+    let stage: Stage
+
+    /// `alg` and `crit`, which need no key. HMAC is for the client's own secret alone, so that nobody signs
+    /// with a public key as if it were one (CVE-2015-9235).
+    func checkHeader(_ token: JWS) throws(OIDCError) {
+        do throws(JWS.HeaderRefusal) {
+            let algorithm = try token.acceptedAlgorithm(allowed: allowedAlgorithms)
+            guard !algorithm.isSymmetric || clientSecret != nil else {
+                throw JWS.HeaderRefusal(
+                    reason: "alg: expected a signature with the provider's key, found \(algorithm.rawValue)")
+            }
+        } catch {
+            throw .untrusted(stage, error.reason)
+        }
+    }
+
+    /// The signature; a key that is unknown, or keys that do not verify it, are fetched anew once.
+    func checkSignature(_ token: JWS, keys source: any KeySource) throws(OIDCError) {
+        guard let algorithm = token.algorithm else { throw .untrusted(stage, "alg: expected an algorithm") }
+        var check: SignatureCheck
+        if algorithm.isSymmetric {
+            let secret = (clientSecret?.revealed).map { Array($0.utf8) } ?? []
+            let keys = JWKSet(keys: [JSONWebKey(secret: Redacted(secret))])
+            check = try token.verify(algorithm, keys: keys, allowsSymmetric: true)
+        } else {
+            check = try token.verify(
+                algorithm, keys: try source.keys(refetching: false), allowsSymmetric: false)
+            if check != .valid, source.mayBeStale {
+                check = try token.verify(
+                    algorithm, keys: try source.keys(refetching: true), allowsSymmetric: false)
+            }
+        }
+        if case .invalid(let reason) = check { throw .untrusted(stage, reason) }
+    }
+}

@@ -1,0 +1,134 @@
+import OIDCCrypto
+
+/// What became of a signature; it is valid only where a key said so.
+public enum SignatureCheck: Hashable, Sendable {
+    case valid
+    case invalid(reason: String)
+}
+
+extension JWS {
+    /// Verifies the signature (RFC 7515 §5.2) with the keys of a set that fit `alg`, `kid` and their own use.
+    /// Keys and addresses that the token itself carries (`jwk`, `jku`, `x5c`, `x5u`) are never looked at
+    /// (RFC 8725 §3.10). `allowedAlgorithms` nil allows all that are known here; `none` never is.
+    public func verify(
+        keys: JWKSet, allowsSymmetric: Bool = false, allowedAlgorithms: [String]? = nil
+    ) throws(OIDCError) -> SignatureCheck {
+        let algorithm: SignatureAlgorithm
+        do throws(HeaderRefusal) {
+            algorithm = try acceptedAlgorithm(allowed: allowedAlgorithms)
+        } catch {
+            return .invalid(reason: error.reason)
+        }
+        return try verify(algorithm, keys: keys, allowsSymmetric: allowsSymmetric)
+    }
+
+    /// Why a header cannot be accepted, whatever the keys.
+    struct HeaderRefusal: Error, Hashable {
+        let reason: String
+    }
+
+    /// `alg` from the allow-list and known (RFC 8725 §3.1), and no `crit`, as nothing critical is understood
+    /// here (RFC 7515 §4.1.11).
+    func acceptedAlgorithm(allowed: [String]?) throws(HeaderRefusal) -> SignatureAlgorithm {
+        guard let name = algorithmName else {
+            let found = header["alg"]?.typeName ?? "none"
+            throw HeaderRefusal(reason: "alg: expected a string, found \(found)")
+        }
+        guard ASCII.lowercased(name) != "none" else {
+            throw HeaderRefusal(reason: "alg: expected a signature algorithm, found “none”")
+        }
+        guard let algorithm else {
+            throw HeaderRefusal(
+                reason: "alg: expected an algorithm that is supported here, found \(quoted(name))")
+        }
+        if let allowed, !allowed.contains(where: { SignatureAlgorithm(joseName: $0) == algorithm }) {
+            let expected = DisplayText.clean(allowed.joined(separator: ", "))
+            throw HeaderRefusal(
+                reason: "alg: expected \(expected.isEmpty ? "one" : expected), found \(quoted(name))")
+        }
+        if let critical = header["crit"] {
+            let names = critical.array?.compactMap(\.string).joined(separator: ", ") ?? critical.typeName
+            throw HeaderRefusal(reason: "crit: expected no critical extension, found \(quoted(names))")
+        }
+        if let keyID = header["kid"], keyID.string == nil {
+            throw HeaderRefusal(reason: "kid: expected a string, found \(keyID.typeName)")
+        }
+        return algorithm
+    }
+
+    /// Tries every candidate: several keys may share a `kid`, or have none.
+    func verify(
+        _ algorithm: SignatureAlgorithm, keys: JWKSet, allowsSymmetric: Bool
+    ) throws(OIDCError) -> SignatureCheck {
+        let candidates = keys.candidates(
+            algorithm: algorithm, keyID: keyID, allowsSymmetric: allowsSymmetric)
+        var tried = 0
+        var reasons: [String] = []
+        for key in candidates {
+            switch try key.attempt(self, algorithm) {
+            case .held: return .valid
+            case .failed: tried += 1
+            case .unusable(let reason): reasons.append(reason)
+            }
+        }
+        guard tried == 0 else {
+            let which = keyID.map { " with kid \(quoted($0))" } ?? (tried == 1 ? "" : " of \(tried)")
+            return .invalid(
+                reason: "signature: no key\(which) verifies it with \(algorithm.rawValue)")
+        }
+        return .invalid(
+            reason: noKey(algorithm, keys, reasons: reasons, allowsSymmetric: allowsSymmetric))
+    }
+
+    private func quoted(_ text: String) -> String { DisplayText.quoted(text, limit: 60) }
+
+    /// Says that no key fits, and of the keys that the token may have meant, why each was not used.
+    private func noKey(
+        _ algorithm: SignatureAlgorithm, _ keys: JWKSet, reasons: [String], allowsSymmetric: Bool
+    ) -> String {
+        guard !keys.keys.isEmpty || !keys.skipped.isEmpty else { return "the key set is empty" }
+        let misfits = keys.named(keyID).compactMap { $0.misfit(algorithm, allowsSymmetric: allowsSymmetric) }
+        let skipped = keys.skipped.filter { skipped in
+            keyID == nil || skipped.keyID.map { ExactText.isSame($0, keyID ?? "") } ?? true
+        }
+        let all = reasons + misfits + skipped.map(\.reason)
+        let which = keyID.map { " with kid \(quoted($0))" } ?? ""
+        let details = all.prefix(3).joined(separator: "; ")
+        let more = all.count > 3 ? " and \(all.count - 3) more" : ""
+        return "no key\(which) for \(algorithm.rawValue)"
+            + (all.isEmpty ? "" : " (a key is not used: \(details)\(more))")
+    }
+}
+
+extension JSONWebKey {
+    enum Attempt {
+        case held
+        case failed
+        case unusable(String)
+    }
+
+    /// Verifies with this key, which fits the algorithm. A key that the library does not take is unusable;
+    /// only a missing library is an error.
+    func attempt(_ token: JWS, _ algorithm: SignatureAlgorithm) throws(OIDCError) -> Attempt {
+        do throws(CryptoError) {
+            switch material {
+            case .asymmetric(let parameters):
+                let key = try PublicKey(parameters)
+                return try key.isValidSignature(token.signature, for: token.signingInput, algorithm)
+                    ? .held : .failed
+            case .symmetric(let secret):
+                guard let hash = algorithm.hash else { return .failed }
+                let code = try Digest.authenticationCode(
+                    token.signingInput, key: secret.revealed, hash)
+                return equalInConstantTime(code, token.signature) ? .held : .failed
+            }
+        } catch {
+            switch error {
+            case .invalidKey(let reason), .unsupported(let reason), .failed(let reason):
+                return .unusable(reason)
+            case .unavailable, .passphraseNeeded, .wrongPassphrase:
+                throw OIDCError(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+/// Claims of a token, read by type; every refusal names the claim, what was expected and what was found.
+struct TokenClaims {
+    let members: JSONObject
+    let stage: Stage
+
+    func refusal(_ name: String, expected: String, found: String) -> OIDCError {
+        .untrusted(stage, "\(name): expected \(expected), found \(found)")
+    }
+
+    /// A value in a few words.
+    func found(_ name: String) -> String {
+        switch members[name] {
+        case nil: "none"
+        case .string(let text): DisplayText.quoted(text, limit: 120)
+        case .number(let number): DisplayText.clean(number.text, limit: 40)
+        case .array(let items):
+            DisplayText.clean("[" + items.map { $0.string ?? $0.typeName }.joined(separator: ", ") + "]")
+        case let value?: value.typeName
+        }
+    }
+
+    func string(_ name: String) throws(OIDCError) -> String? {
+        guard let value = members[name] else { return nil }
+        guard let text = value.string else { throw refusal(name, expected: "a string", found: found(name)) }
+        return text
+    }
+
+    /// A NumericDate (RFC 7519 §2); a fraction is rounded down.
+    func time(_ name: String) throws(OIDCError) -> Instant? {
+        guard let value = members[name] else { return nil }
+        guard let seconds = value.number?.wholePart else {
+            throw refusal(name, expected: "seconds since 1970", found: found(name))
+        }
+        return Instant(secondsSinceEpoch: seconds)
+    }
+
+    /// A string or an array of strings (RFC 7519 §4.1.3).
+    func audience() throws(OIDCError) -> [String]? {
+        switch members["aud"] {
+        case nil: return nil
+        case .string(let text): return [text]
+        case .array(let items):
+            let texts = items.compactMap(\.string)
+            if texts.count == items.count { return texts }
+        default: break
+        }
+        throw refusal("aud", expected: "a string or an array of strings", found: found("aud"))
+    }
+
+    func checkIssuer(_ issuer: String) throws(OIDCError) {
+        guard let found = try string("iss"), ExactText.isSame(found, issuer) else {
+            throw refusal("iss", expected: DisplayText.quoted(issuer), found: found("iss"))
+        }
+    }
+
+    func checkAudience(_ clientID: String) throws(OIDCError) -> [String] {
+        guard let audience = try audience(), audience.contains(where: { ExactText.isSame($0, clientID) })
+        else { throw refusal("aud", expected: DisplayText.quoted(clientID), found: found("aud")) }
+        return audience
+    }
+
+    /// `exp`, `iat` and `nbf` where they are there; `leeway` allows for clocks that differ.
+    func checkTimes(now: Instant, leeway: Int64) throws(OIDCError) {
+        if let expiry = try time("exp"), expiry.adding(leeway) <= now {
+            throw refusal("exp", expected: "a time after \(now)", found: "\(expiry)")
+        }
+        for name in ["iat", "nbf"] {
+            if let time = try time(name), time > now.adding(leeway) {
+                throw OIDCError(
+                    .untrusted,
+                    "\(stage.title): \(name): expected a time no later than \(now), found \(time)",
+                    hint: "check this machine's clock", stage: stage)
+            }
+        }
+    }
+
+    func required<Value>(_ name: String, _ value: Value?, expected: String) throws(OIDCError) -> Value {
+        guard let value else { throw refusal(name, expected: expected, found: "none") }
+        return value
+    }
+}

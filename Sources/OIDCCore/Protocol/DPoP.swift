@@ -1,0 +1,96 @@
+public import OIDCCrypto
+
+/// What a client sends to prove that it holds the key a token is bound to (RFC 9449).
+public enum DPoP {
+    public static let header = "DPoP"
+    static let nonceHeader = "DPoP-Nonce"
+    static let tokenType = "dpop+jwt"
+
+    /// The nonce that a server wants from now on (§8.2); nil where it breaks the grammar of §8.1.
+    public static func nonce(in response: HTTPResponse) -> String? {
+        let values = response.headers.values(nonceHeader)
+        guard values.count == 1, let value = values.first, isNonce(value) else { return nil }
+        return value
+    }
+
+    /// §8: an authorization server that asks for a proof with its nonce.
+    public static func isNonceDemand(tokenEndpointResponse response: HTTPResponse) -> Bool {
+        guard response.status == 400 || response.status == 401, nonce(in: response) != nil,
+            let json = try? JSONValue(parsing: response.body)
+        else { return false }
+        return json["error"]?.string == "use_dpop_nonce"
+    }
+
+    /// §9: a resource that asks for a proof with its nonce; the scheme's case does not matter.
+    public static func isNonceDemand(resourceResponse response: HTTPResponse) -> Bool {
+        response.status == 401 && nonce(in: response) != nil
+            && response.challenges.contains { $0.isScheme("DPoP") && $0.error == "use_dpop_nonce" }
+    }
+
+    /// §4.2: the address without query and fragment, as the request line names it.
+    static func target(_ url: WebURL) -> String {
+        "\(url.origin)\(url.path.isEmpty ? "/" : url.path)"
+    }
+
+    static func accessTokenHash(_ accessToken: String) throws(OIDCError) -> String {
+        Base64URL.encode(try Cryptography.hash(Array(accessToken.utf8), .sha256))
+    }
+
+    /// 1*NQCHAR, RFC 6749 appendix A.
+    private static func isNonce(_ text: String) -> Bool {
+        (1...4_096).contains(text.utf8.count)
+            && text.utf8.allSatisfy { $0 == 0x21 || (0x23...0x5B).contains($0) || (0x5D...0x7E).contains($0) }
+    }
+}
+
+/// The key that a session's tokens are bound to.
+public struct DPoPKey: Sendable {
+    public let privateKey: PrivateKey
+    private let signer: JWTSigner
+    /// What the provider calls the key: `jkt` (§6.1).
+    public let thumbprint: String
+
+    public init(_ privateKey: PrivateKey) throws(OIDCError) {
+        self.privateKey = privateKey
+        signer = try JWTSigner(privateKey)
+        thumbprint = try JSONWebKey.thumbprint(of: privateKey.publicKey)
+    }
+
+    public init(pem: Redacted<String>) throws(OIDCError) {
+        let key: PrivateKey
+        do throws(CryptoError) {
+            key = try PrivateKey(pem: Array(pem.revealed.utf8), passphrase: nil)
+        } catch {
+            throw OIDCError(error, subject: "dpop_key")
+        }
+        try self.init(key)
+    }
+
+    /// A fresh P-256 key.
+    public static func generate() throws(OIDCError) -> DPoPKey {
+        let key: PrivateKey
+        do throws(CryptoError) { key = try PrivateKey.generate(.p256) } catch { throw OIDCError(error) }
+        return try DPoPKey(key)
+    }
+
+    /// As a session keeps it.
+    public var pem: Redacted<String> { Redacted(String(decoding: privateKey.pem, as: UTF8.self)) }
+
+    /// The value of the `DPoP` field for one request (§4.2); never to be sent twice.
+    public func proof(
+        method: HTTPMethod, url: WebURL, accessToken: String? = nil, nonce: String? = nil, now: Instant,
+        random: (Int) -> [UInt8]
+    ) throws(OIDCError) -> String {
+        var header = JSONObject()
+        header["typ"] = .string(DPoP.tokenType)
+        header["jwk"] = JSONWebKey.bare(privateKey.publicKey)
+        var claims = JSONObject()
+        claims["jti"] = .string(Base64URL.encode(random(16)))
+        claims["htm"] = .string(method.name)
+        claims["htu"] = .string(DPoP.target(url))
+        claims["iat"] = JSONValue(now.secondsSinceEpoch)
+        if let accessToken { claims["ath"] = .string(try DPoP.accessTokenHash(accessToken)) }
+        claims["nonce"] = nonce.map { .string($0) }
+        return try signer.sign(header: header, claims: claims)
+    }
+}

@@ -1,0 +1,141 @@
+/// What the UserInfo endpoint gave (OIDC Core §5.3).
+public enum UserInfoAnswer: Hashable, Sendable {
+    case claims(JSONObject)
+    /// 401: the token is not taken any more; a refresh may help, once. The error says it in words.
+    case unauthorized([AuthenticationChallenge], OIDCError)
+    /// 401: a proof with this nonce is asked for (RFC 9449 §9).
+    case nonceDemanded(String)
+}
+
+/// The UserInfo request and the reading of its answer.
+public enum UserInfo {
+    /// What an answer is held against.
+    public struct Rules: Sendable {
+        /// The `sub` of the ID token, which the answer must repeat (OIDC Core §5.3.2); nil where there was no
+        /// ID token, as with plain OAuth 2.0.
+        public var subject: String?
+        /// Of a signed answer; it is refused where no issuer is known.
+        public var issuer: String?
+        public var clientID: String
+        /// `userinfo_signing_alg_values_supported`.
+        public var allowedAlgorithms: [String]?
+        public var clientSecret: Redacted<String>?
+        public var leeway: Int64
+
+        public init(
+            subject: String?, issuer: String?, clientID: String, allowedAlgorithms: [String]? = nil,
+            clientSecret: Redacted<String>? = nil, leeway: Int64 = 60
+        ) {
+            self.subject = subject
+            self.issuer = issuer
+            self.clientID = clientID
+            self.allowedAlgorithms = allowedAlgorithms
+            self.clientSecret = clientSecret
+            self.leeway = leeway
+        }
+    }
+
+    /// The token goes into the header (RFC 6750 §2.1), with a proof where it is bound to a key.
+    public static func call(
+        endpoint: WebURL, accessToken: AccessToken, proof: String? = nil, rules: Rules,
+        keys: (any KeySource)?, now: Instant
+    ) throws(OIDCError) -> EndpointCall<UserInfoAnswer> {
+        let token = accessToken.token.revealed
+        guard !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw OIDCError(
+                .refused, "\(Stage.userInfo.title): access_token: expected printable ASCII characters",
+                stage: .userInfo)
+        }
+        var request = HTTPRequest(
+            .get, endpoint, headers: HTTPHeaders([("Accept", "application/json, application/jwt")]))
+        request.headers["Authorization"] = "\(accessToken.type) \(token)"
+        if let proof { request.headers[DPoP.header] = proof }
+        return EndpointCall(request, stage: .userInfo) { response throws(OIDCError) in
+            try read(response, rules, keys, now: now)
+        }
+    }
+
+    private static func read(
+        _ response: HTTPResponse, _ rules: Rules, _ keys: (any KeySource)?, now: Instant
+    ) throws(OIDCError) -> UserInfoAnswer {
+        if DPoP.isNonceDemand(resourceResponse: response), let nonce = DPoP.nonce(in: response) {
+            return .nonceDemanded(nonce)
+        }
+        if response.status == 401 {
+            return .unauthorized(response.challenges, refusal(response))
+        }
+        guard response.isSuccess else { throw refusal(response) }
+        let claims: JSONObject
+        if response.mediaType == "application/jwt" {
+            claims = try signedClaims(response.body, rules, keys, now: now)
+        } else {
+            claims = try plainClaims(response)
+        }
+        try checkSubject(TokenClaims(members: claims, stage: .userInfo), rules)
+        return .claims(claims)
+    }
+
+    private static func plainClaims(_ response: HTTPResponse) throws(OIDCError) -> JSONObject {
+        let type = response.mediaType.map { DisplayText.quoted($0, limit: 60) } ?? "no content type"
+        let problem: String
+        do throws(JSONError) {
+            let json = try JSONValue(parsing: response.body)
+            if let object = json.object { return object }
+            problem = json.typeName
+        } catch {
+            problem = error.description
+        }
+        throw OIDCError(
+            .refused, "\(Stage.userInfo.title): expected a JSON object, found \(type) (\(problem))",
+            stage: .userInfo)
+    }
+
+    /// A signed answer is verified as an ID token is: issuer, audience, times and signature.
+    private static func signedClaims(
+        _ body: [UInt8], _ rules: Rules, _ source: (any KeySource)?, now: Instant
+    ) throws(OIDCError) -> JSONObject {
+        let token: JWS
+        do throws(JWS.Malformed) {
+            token = try JWS(compact: ASCII.trimmed(String(decoding: body, as: UTF8.self)))
+        } catch {
+            throw .untrusted(.userInfo, error.reason)
+        }
+        guard let issuer = rules.issuer, let source else {
+            throw .untrusted(
+                .userInfo, "a signed answer can't be checked without issuer and jwks_uri",
+                hint: "set issuer, or jwks_uri beside it")
+        }
+        let signature = SignatureRules(
+            allowedAlgorithms: rules.allowedAlgorithms, clientSecret: rules.clientSecret, stage: .userInfo)
+        try signature.checkHeader(token)
+        guard let members = token.claims else {
+            throw .untrusted(.userInfo, token.claimsProblem ?? "the payload is no JSON object")
+        }
+        let claims = TokenClaims(members: members, stage: .userInfo)
+        try claims.checkIssuer(issuer)
+        _ = try claims.checkAudience(rules.clientID)
+        try claims.checkTimes(now: now, leeway: rules.leeway)
+        try signature.checkSignature(token, keys: source)
+        return members
+    }
+
+    /// OIDC Core §5.3.2: an answer about somebody else is not used.
+    private static func checkSubject(_ claims: TokenClaims, _ rules: Rules) throws(OIDCError) {
+        guard let subject = rules.subject else { return }
+        guard let found = try claims.string("sub"), ExactText.isSame(found, subject) else {
+            throw claims.refusal(
+                "sub", expected: "\(DisplayText.quoted(subject)) as in the ID token",
+                found: claims.found("sub"))
+        }
+    }
+
+    private static func refusal(_ response: HTTPResponse) -> OIDCError {
+        var error = OIDCError.unexpectedStatus(response, .userInfo)
+        guard let challenge = response.challenges.first(where: { $0.error != nil }) else { return error }
+        let code = DisplayText.clean(challenge.error ?? "", limit: 100)
+        error.oauthError = code
+        let description = challenge.errorDescription.map { " (\(DisplayText.quoted($0)))" } ?? ""
+        error.message = "\(Stage.userInfo.title): the provider answered \(code)\(description)"
+        return error
+    }
+}
