@@ -65,6 +65,7 @@ public struct HelpCommand: Command {
 
 extension OptionGroup {
     static func descriptions() -> [OptionDescription] {
-        options.flatMap(\.leaves).map(\.text)
+        let defaults = Self()
+        return options.flatMap(\.leaves).map { $0.described(by: defaults) }
     }
 }

@@ -1,0 +1,112 @@
+/// A section of the man page that the program writes itself.
+public struct ManSection: Sendable {
+    public let title: String
+    /// Blank lines part paragraphs, indented lines are kept as they are.
+    public let text: String
+    /// Terms and what they mean, below the text.
+    public let entries: [(term: String, meaning: String)]
+
+    public init(_ title: String, _ text: String = "", entries: [(term: String, meaning: String)] = []) {
+        self.title = title
+        self.text = text
+        self.entries = entries
+    }
+}
+
+/// The program's page in section 1 of the manual, for man(7) macros.
+public enum ManPage {
+    /// Name, synopsis, description, commands, shared options, then the program's own sections.
+    public static func text(
+        _ program: Program, version: String, description: String, sections: [ManSection] = []
+    ) -> String {
+        var page = Roff()
+        page.request(
+            "TH", [program.name.uppercased(), "1", "", "\(program.name) \(version)", "User Commands"])
+        page.request("SH", ["NAME"])
+        page.line("\(program.name) - \(program.summary)")
+        page.request("SH", ["SYNOPSIS"])
+        page.bold(program.name, "[options] COMMAND [options] [arguments]")
+        page.request("SH", ["DESCRIPTION"])
+        page.prose(description)
+        page.request("SH", ["COMMANDS"])
+        let commands = program.descriptions
+        for command in commands { page.command(command) }
+        page.request("SH", ["OPTIONS"])
+        for group in program.sharedOptions(commands) { page.group(group) }
+        for section in sections {
+            page.request("SH", [section.title])
+            page.prose(section.text)
+            for entry in section.entries { page.entry(bold: entry.term, plain: "", entry.meaning) }
+        }
+        return page.text
+    }
+}
+
+/// Options that several commands have, under their heading.
+struct SharedOptions {
+    let title: String
+    let options: [OptionDescription]
+    /// The commands that have them; nil when all have.
+    let commands: [String]?
+}
+
+extension Program {
+    /// Each shared group once, those of every command first.
+    func sharedOptions(_ commands: [CommandDescription]) -> [SharedOptions] {
+        var groups: [SharedOptions] = [
+            SharedOptions(title: common.title, options: commonOptions(), commands: nil)
+        ]
+        for command in commands {
+            for title in command.groups where !groups.contains(where: { $0.title == title }) {
+                let owners = commands.filter { $0.groups.contains(title) }
+                groups.append(
+                    SharedOptions(
+                        title: title, options: command.options.filter { $0.group == title },
+                        commands: owners.map { $0.path.dropFirst().joined(separator: " ") }))
+            }
+        }
+        return groups
+    }
+}
+
+extension Roff {
+    fileprivate mutating func command(_ command: CommandDescription) {
+        let call = command.path.joined(separator: " ")
+        request("SS", [call])
+        for usage in command.usage {
+            bold(call, String(usage.dropFirst(call.count).drop { $0 == " " }))
+            request("br")
+        }
+        line(command.summary + ".")
+        if !command.discussion.isEmpty {
+            request("PP")
+            prose(command.discussion)
+        }
+        for operand in command.operands where !operand.help.isEmpty {
+            let note = Help.annotated(operand.help, [Help.choices(operand.choices, operand.name)])
+            entry(bold: "", plain: operand.name, note)
+        }
+        for option in command.own { self.option(option) }
+        for example in command.examples {
+            request("PP")
+            line(example.explanation)
+            verbatim(["  \(example.command)"])
+        }
+        if !command.exitCodes.isEmpty {
+            request("PP")
+            line("Exit codes:")
+            for code in command.exitCodes { entry(bold: code.code, plain: "", code.meaning) }
+        }
+    }
+
+    fileprivate mutating func option(_ option: OptionDescription) {
+        let names = option.spellings.joined(separator: ", ")
+        entry(bold: names, plain: option.valueName ?? "", option.annotatedHelp)
+    }
+
+    fileprivate mutating func group(_ group: SharedOptions) {
+        request("SS", [group.title])
+        line(group.commands.map { "Of " + $0.joined(separator: ", ") + ":" } ?? "Of every command:")
+        for option in group.options where !option.isHidden { self.option(option) }
+    }
+}

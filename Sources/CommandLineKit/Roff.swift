@@ -1,0 +1,74 @@
+/// Lines of a manual page in man(7), with everything that could be read as a request escaped.
+struct Roff {
+    private(set) var text = ""
+
+    mutating func request(_ name: String, _ arguments: [String] = []) {
+        let words = arguments.map { " \"\(Self.escaped($0))\"" }.joined()
+        text += ".\(name)\(words)\n"
+    }
+
+    /// One line of running text.
+    mutating func line(_ content: String) {
+        guard !content.isEmpty else { return }
+        let escaped = Self.escaped(content)
+        text += (escaped.first == "." ? "\\&" : "") + escaped + "\n"
+    }
+
+    /// A bold word, then plain ones, as one line.
+    mutating func bold(_ word: String, _ plain: String) {
+        text += "\\fB\(Self.escaped(word))\\fR" + (plain.isEmpty ? "" : " \(Self.escaped(plain))") + "\n"
+    }
+
+    /// A term in the margin and its meaning beside it.
+    mutating func entry(bold: String, plain: String, _ meaning: String) {
+        request("TP")
+        let parts = [
+            bold.isEmpty ? nil : "\\fB\(Self.escaped(bold))\\fR",
+            plain.isEmpty ? nil : "\\fI\(Self.escaped(plain))\\fR",
+        ]
+        text += parts.compactMap { $0 }.joined(separator: " ") + "\n"
+        line(meaning)
+    }
+
+    mutating func prose(_ content: String) {
+        for (index, block) in TextLayout.blocks(content).enumerated() {
+            if block.isVerbatim {
+                verbatim(block.lines)
+            } else {
+                if index > 0 { request("PP") }
+                for each in block.lines { line(each) }
+            }
+        }
+    }
+
+    /// Lines kept as they are, indented.
+    mutating func verbatim(_ lines: [String]) {
+        request("PP")
+        request("nf")
+        for each in lines { text += "\\&\(Self.escaped(each))\n" }
+        request("fi")
+    }
+
+    /// Characters that roff would change or obey; anything beyond ASCII by its number.
+    static func escaped(_ content: String) -> String {
+        var result = ""
+        for scalar in content.unicodeScalars {
+            switch scalar {
+            case "\\": result += "\\e"
+            case "-": result += "\\-"
+            case "'": result += "\\(aq"
+            case "`": result += "\\(ga"
+            case "^": result += "\\(ha"
+            case "~": result += "\\(ti"
+            case "\"": result += "\\(dq"
+            case "\n", "\r", "\t": result += " "
+            case "\u{20}"..."\u{7E}": result.unicodeScalars.append(scalar)
+            default:
+                if scalar.value < 0xA0 { continue }
+                let digits = String(scalar.value, radix: 16, uppercase: true)
+                result += "\\[u" + String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits + "]"
+            }
+        }
+        return result
+    }
+}

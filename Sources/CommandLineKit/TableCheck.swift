@@ -1,0 +1,78 @@
+extension Program {
+    /// What is wrong with the tables themselves, one line each; a program's tests expect none.
+    public var tableFaults: [String] {
+        let commands = descriptions
+        var faults = overviewFaults
+        faults += Self.repeated(sections.flatMap(\.commands).map { $0.name }).map { "two commands: \($0)" }
+        for command in commands {
+            let call = command.path.joined(separator: " ")
+            faults += Self.faults(of: command).map { "\(call): \($0)" }
+            let names = command.options.map(\.name)
+            let hasCommon = commonOptions().allSatisfy { names.contains($0.name) || $0.isHidden }
+            if command.subcommands.isEmpty, !Self.isHelp(command), !hasCommon {
+                faults.append("\(call): lacks the common options")
+            }
+        }
+        for name in dynamicCompletion?.forwarded ?? []
+        where !commonOptions().contains(where: { $0.name == name && $0.valueName != nil }) {
+            faults.append("\(name) is forwarded and no common option with a value")
+        }
+        return faults
+    }
+
+    /// The list of commands fits a terminal of 40 lines and 80 columns.
+    private var overviewFaults: [String] {
+        let lines = help().split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+        let wide = lines.filter { TextLayout.length($0) > TextLayout.width }.map {
+            "--help is too wide: \($0)"
+        }
+        return (lines.count > 40 ? ["--help has \(lines.count) lines"] : []) + wide
+    }
+
+    private static func isHelp(_ command: CommandDescription) -> Bool {
+        command.operands.contains { $0.completion == .commandNames }
+    }
+
+    private static func faults(of command: CommandDescription) -> [String] {
+        var faults: [String] = []
+        let name = command.path.last ?? ""
+        if !isWord(name) { faults.append("is no lower-case word") }
+        if command.summary.isEmpty || TextLayout.length(command.summary) > 60
+            || command.summary.hasSuffix(".")
+        {
+            faults.append("the summary is one phrase of at most 60 characters, without a full stop")
+        }
+        if command.subcommands.isEmpty, !isHelp(command), command.examples.count != 2 {
+            faults.append("has \(command.examples.count) examples, not two")
+        }
+        faults += repeated(command.subcommands.map { $0.name }).map { "two subcommands: \($0)" }
+        faults += repeated(command.options.flatMap(\.spellings)).map { "two options: \($0)" }
+        for option in command.options {
+            if !option.name.hasPrefix("--") || !isWord(String(option.name.dropFirst(2))) {
+                faults.append("\(option.name) is no option's name")
+            }
+            if option.help.isEmpty { faults.append("\(option.name) says nothing") }
+        }
+        let repeats = command.operands.dropLast().contains {
+            if case .rest = $0.arity { true } else { false }
+        }
+        if repeats { faults.append("operands after the one that takes all") }
+        return faults
+    }
+
+    private static func isWord(_ text: String) -> Bool {
+        let letters = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "-"):
+                true
+            default: false
+            }
+        }
+        return letters && !text.isEmpty && !text.hasPrefix("-")
+    }
+
+    private static func repeated(_ words: [String]) -> [String] {
+        words.enumerated().filter { words.prefix($0.offset).contains($0.element) }.map(\.element)
+    }
+}
