@@ -25,8 +25,7 @@ enum AtomicFile {
             return try OpenFile(name, in: directory.file, for: .reading)
         } catch {
             if error.isAbsent { return nil }
-            if let kind = (try? directory.file.status(of: name))?.kind, kind != .regular { throw .kind(kind) }
-            throw .system(error)
+            throw FileFault(opening: name, in: directory, error)
         }
     }
 
@@ -72,9 +71,8 @@ enum AtomicFile {
             try directory.file.remove(name)
         } catch {
             if error.isAbsent { return }
-            let kind = (try? directory.file.status(of: name))?.kind
-            let fault = kind == .directory ? FileFault.kind(.directory) : .system(error)
-            throw fault.complaint(directory.path(of: name), noun: "file")
+            throw FileFault(opening: name, in: directory, error).complaint(
+                directory.path(of: name), noun: "file")
         }
     }
 
@@ -83,9 +81,8 @@ enum AtomicFile {
         _ temporary: String, in directory: PrivateDirectory,
         _ body: (borrowing OpenFile) throws(FileSystemError) -> Void
     ) throws(OIDCError) {
-        guard let lock = try FileLock.acquire(temporary, in: directory, LockWait(limit: writersWait)) else {
-            return
-        }
+        let wait = LockWait(limit: writersWait)
+        guard let lock = try FileLock.acquire(temporary, in: directory, wait, noun: "file") else { return }
         defer { withExtendedLifetime(lock) {} }
         do {
             try body(lock.file)
@@ -103,6 +100,12 @@ enum FileFault: Error, Hashable, Sendable {
     case permissions(UInt32)
     case tooLarge
     case system(FileSystemError)
+
+    /// What stands in place of a file that could not be opened, where that is the reason.
+    init(opening name: String, in directory: PrivateDirectory, _ error: FileSystemError) {
+        let kind = (try? directory.file.status(of: name))?.kind
+        self = if let kind, kind != .regular { .kind(kind) } else { .system(error) }
+    }
 
     static func checking<Value: ~Copyable>(
         _ operation: @autoclosure () throws(FileSystemError) -> Value

@@ -32,13 +32,14 @@ final class FileLock {
     /// Waits for the lock. Nil when `until` became true first: what the holder does for us may be done
     /// before our turn comes, and then nobody has to queue.
     static func acquire(
-        _ name: String, in directory: PrivateDirectory, _ wait: LockWait, until: () -> Bool = { false }
+        _ name: String, in directory: PrivateDirectory, _ wait: LockWait, noun: String = "lock file",
+        until: () -> Bool = { false }
     ) throws(OIDCError) -> FileLock? {
         let start = Waiting.now()
         var isAnnounced = false
         var pause = Duration.milliseconds(2)
         while true {
-            if let lock = try attempt(name, in: directory) { return lock }
+            if let lock = try attempt(name, in: directory, noun) { return lock }
             if until() { return nil }
             if wait.isCancelled() { throw OIDCError(.interrupted, "interrupted", stage: .store) }
             let waited = Waiting.now() - start
@@ -58,8 +59,9 @@ final class FileLock {
     }
 
     /// One try. A file that was renamed or removed between opening and locking is not the lock any more.
-    private static func attempt(_ name: String, in directory: PrivateDirectory) throws(OIDCError) -> FileLock?
-    {
+    private static func attempt(
+        _ name: String, in directory: PrivateDirectory, _ noun: String
+    ) throws(OIDCError) -> FileLock? {
         do {
             return try lock(name, in: directory)
         } catch {
@@ -68,12 +70,12 @@ final class FileLock {
                     "\(DisplayText.clean(directory.path)): this file system has no locks: \(error.text)",
                     hint: "set OIDC_STATE_DIR to another disk")
             }
-            throw error.complaint(directory.path(of: name), noun: "lock file")
+            throw error.complaint(directory.path(of: name), noun: noun)
         }
     }
 
     private static func lock(_ name: String, in directory: PrivateDirectory) throws(FileFault) -> FileLock? {
-        let file = try FileFault.checking(try open(name, in: directory))
+        let file = try open(name, in: directory)
         let status = try FileFault.checking(try file.status())
         guard status.kind == .regular else { throw .kind(status.kind) }
         guard !status.isSomeoneElses else { throw .owner(status.owner) }
@@ -88,17 +90,15 @@ final class FileLock {
     }
 
     /// A umask may have taken our own access to a file whose maker died before it set the mode.
-    private static func open(
-        _ name: String, in directory: PrivateDirectory
-    ) throws(FileSystemError) -> OpenFile {
+    private static func open(_ name: String, in directory: PrivateDirectory) throws(FileFault) -> OpenFile {
         do {
             return try OpenFile(name, in: directory.file, for: .creating)
         } catch {
             guard error.isDenied, let status = try? directory.file.status(of: name), status.kind == .regular,
                 !status.isSomeoneElses, status.permissions & 0o600 != 0o600
-            else { throw error }
-            try directory.file.setPermissions(of: name, 0o600)
-            return try OpenFile(name, in: directory.file, for: .creating)
+            else { throw FileFault(opening: name, in: directory, error) }
         }
+        try FileFault.checking(try directory.file.setPermissions(of: name, 0o600))
+        return try FileFault.checking(try OpenFile(name, in: directory.file, for: .creating))
     }
 }

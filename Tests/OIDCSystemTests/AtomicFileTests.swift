@@ -1,0 +1,90 @@
+import Foundation
+import OIDCCore
+import Testing
+
+@testable import OIDCSystem
+
+#if canImport(Glibc)
+    private let fileSizeLimit = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+#endif
+
+@Suite("files that are written whole or not at all")
+struct AtomicFileTests {
+    let scratch = ScratchDirectory()
+    var stem: String { SessionKey.example.fileStem }
+
+    @Test("the modes are 0600 and 0700 whatever the umask", arguments: [0, 0o022, 0o277, 0o777])
+    func modes(_ mask: UInt32) async {
+        let path = scratch.path
+        await #expect(processExitsWith: .success) { [path = path as String, mask = mask as UInt32] in
+            givePrivilegesUp(path)
+            umask(mode_t(mask))
+            let store = FileSessionStore(directory: path + "/a/oidc")
+            try store.withLock(.example, LockWait(limit: .zero)) { () throws(OIDCError) in
+                try store.save(.example(), replacingDamaged: false)
+            }
+            #expect(try store.load(.example) == .example())
+            let stem = SessionKey.example.fileStem
+            #expect(mode(path + "/a") == 0o700)
+            #expect(mode(path + "/a/oidc") == 0o700)
+            #expect(mode(path + "/a/oidc/\(stem).json") == 0o600)
+            #expect(mode(path + "/a/oidc/\(stem).lock") == 0o600)
+        }
+    }
+
+    @Test("a directory that may not be written keeps its sessions, and says so")
+    func readOnly() async {
+        let path = scratch.path
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            givePrivilegesUp(path)
+            let store = FileSessionStore(directory: path)
+            try store.save(.example(), replacingDamaged: false)
+            chmod(path, 0o500)
+            let stem = SessionKey.example.fileStem
+            let expected = { (kind: String, name: String) in
+                OIDCError(
+                    .failed, "the \(kind) \(path)/\(stem)\(name): Permission denied",
+                    hint: "set OIDC_STATE_DIR to a directory that you can write", stage: .store)
+            }
+            #expect(
+                failure { () throws(OIDCError) in try store.save(.example("at-2"), replacingDamaged: true) }
+                    == expected("file", ".tmp"))
+            #expect(
+                failure { () throws(OIDCError) in try store.probe(.example) } == expected("file", ".tmp")
+            )
+            #expect(
+                failure { () throws(OIDCError) in try store.remove(.example) } == expected("file", ".json"))
+            #expect(try store.load(.example) == .example())
+            chmod(path, 0o700)
+        }
+    }
+
+    @Test("a disk that is full leaves the old session and no temporary")
+    func fullDisk() async {
+        let path = scratch.path
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            let store = FileSessionStore(directory: path)
+            try store.save(.example(), replacingDamaged: false)
+            signal(SIGXFSZ, SIG_IGN)
+            var limit = rlimit(rlim_cur: 10_000, rlim_max: 10_000)
+            #expect(setrlimit(fileSizeLimit, &limit) == 0)
+            let stem = SessionKey.example.fileStem
+            let expected = OIDCError(
+                .failed, "the file \(path)/\(stem).tmp: File too large",
+                hint: "free some space, or set OIDC_STATE_DIR to another disk", stage: .store)
+            let large = Session.example(String(repeating: "x", count: 20_000))
+            #expect(
+                failure { () throws(OIDCError) in try store.save(large, replacingDamaged: true) } == expected)
+            #expect(failure { () throws(OIDCError) in try store.probe(.example) } == expected)
+            #expect(try store.load(.example) == .example())
+            #expect(try FileManager.default.contentsOfDirectory(atPath: path) == ["\(stem).json"])
+        }
+    }
+}
+
+/// Root may write everywhere: it becomes nobody, who is given the directory.
+func givePrivilegesUp(_ path: String) {
+    guard geteuid() == 0 else { return }
+    chown(path, 65_534, 65_534)
+    #expect(setgid(65_534) == 0 && setuid(65_534) == 0)
+}

@@ -1,0 +1,114 @@
+import Foundation
+import OIDCCore
+import Testing
+
+@testable import OIDCSystem
+
+/// What a process does that finds a stale token: only who holds the lock may ask the provider.
+private func refreshOnce(in directory: String, stale: String, took: useconds_t) throws -> String {
+    let store = FileSessionStore(directory: directory)
+    let fresh = { (session: Session?) -> String? in
+        session.map(\.tokens.access.token.revealed).flatMap { $0 == stale ? nil : $0 }
+    }
+    return try store.withLock(.example, LockWait(limit: .seconds(60)), adopting: fresh) {
+        () throws(OIDCError) in
+        if let token = fresh(try store.load(.example)) { return token }
+        let request = open("\(directory)/requests", O_WRONLY | O_CREAT | O_APPEND, 0o600)
+        write(request, "x", 1)
+        close(request)
+        usleep(took)
+        let token = "fresh of \(getpid())"
+        try store.save(.example(token), replacingDamaged: false)
+        return token
+    }
+}
+
+@Suite("many processes at one session", .serialized)
+struct LockProcessTests {
+    let scratch = ScratchDirectory()
+    var path: String { scratch.path }
+
+    @Test("of forty processes one refreshes, and all have its token", arguments: [useconds_t(0), 300_000])
+    func oneRefresh(took: useconds_t) async throws {
+        let store = FileSessionStore(directory: path)
+        try store.save(.example("stale"), replacingDamaged: false)
+        let path = path
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<40 {
+                group.addTask {
+                    await #expect(processExitsWith: .success) {
+                        [path = path as String, took = took as UInt32] in
+                        let token = try refreshOnce(in: path, stale: "stale", took: took)
+                        let results = open("\(path)/results", O_WRONLY | O_CREAT | O_APPEND, 0o600)
+                        write(results, token + "\n", token.utf8.count + 1)
+                    }
+                }
+            }
+        }
+        #expect(scratch.text("requests") == "x")
+        let token = try #require(try store.load(.example)).tokens.access.token.revealed
+        #expect(scratch.text("results") == String(repeating: token + "\n", count: 40))
+    }
+
+    @Test("a holder killed in mid-request leaves the old session, and the next one refreshes")
+    func killedInRequest() async throws {
+        let store = FileSessionStore(directory: path)
+        try store.save(.example("stale"), replacingDamaged: false)
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+            try FileSessionStore(directory: path).withLock(.example, LockWait(limit: .zero)) {
+                _ = kill(getpid(), SIGKILL)
+            }
+        }
+        #expect(try store.load(.example) == .example("stale"))
+        #expect(try refreshOnce(in: path, stale: "stale", took: 0) == "fresh of \(getpid())")
+    }
+
+    @Test("a writer killed at any moment leaves the old session or the new one, whole")
+    func killedWriters() async throws {
+        let store = FileSessionStore(directory: path)
+        try store.save(.example("0"), replacingDamaged: false)
+        for round in 1...60 {
+            await #expect(processExitsWith: .signal(SIGKILL)) {
+                [path = path as String, round = round as Int] in
+                let store = FileSessionStore(directory: path)
+                Thread.detachNewThread {
+                    usleep(useconds_t(round * 97 % 4_000))
+                    kill(getpid(), SIGKILL)
+                }
+                while true {
+                    for token in ["short", String(repeating: "long", count: 50_000)] {
+                        try store.withLock(.example, LockWait(limit: .seconds(10))) { () throws(OIDCError) in
+                            try store.save(.example(token), replacingDamaged: false)
+                        }
+                    }
+                }
+            }
+            let token = try #require(try store.load(.example)).tokens.access.token.revealed
+            #expect(token == "0" || token == "short" || token == String(repeating: "long", count: 50_000))
+        }
+        try store.save(.example("last"), replacingDamaged: false)
+        #expect(try store.load(.example) == .example("last"))
+        let stem = SessionKey.example.fileStem
+        #expect(scratch.names == ["\(stem).json", "\(stem).lock"])
+    }
+
+    @Test("writers without a common lock tear no file")
+    func unlockedWriters() async throws {
+        let store = FileSessionStore(directory: path)
+        let tokens = (0..<4).map { String(repeating: "\($0)", count: 1 + $0 * 60_000) }
+        await withTaskGroup(of: Void.self) { group in
+            for token in tokens {
+                group.addTask {
+                    for _ in 0..<15 {
+                        #expect(throws: Never.self) {
+                            try store.save(.example(token), replacingDamaged: false)
+                        }
+                        let found = try? store.load(.example)?.tokens.access.token.revealed
+                        #expect(found.map(tokens.contains) == true)
+                    }
+                }
+            }
+        }
+        #expect(scratch.names == ["\(SessionKey.example.fileStem).json"])
+    }
+}

@@ -1,0 +1,144 @@
+import Foundation
+import OIDCCore
+import Testing
+
+@testable import OIDCSystem
+
+/// Waits until another process has made the file, half a minute at most.
+private func isThere(_ path: String) -> Bool {
+    for _ in 0..<30_000 where access(path, F_OK) != 0 { usleep(1_000) }
+    return access(path, F_OK) == 0
+}
+
+@Suite("the lock between processes")
+struct LockTests {
+    let scratch = ScratchDirectory()
+    var path: String { scratch.path }
+
+    /// What a process that comes second sees at once.
+    private func attempt(_ wait: LockWait = LockWait(limit: .zero)) throws(OIDCError) -> FileLock? {
+        guard let directory = try PrivateDirectory.open(path) else { return nil }
+        return try FileLock.acquire("a.lock", in: directory, wait)
+    }
+
+    private var heldTooLong: OIDCError {
+        OIDCError(
+            .failed, "another oidc process has held the lock \(scratch["a.lock"]) for more than 0 seconds",
+            hint: "try again, or end the oidc process that hangs", stage: .store)
+    }
+
+    @Test("who comes second waits no longer than the limit; a released lock is free, its file stays")
+    func exclusion() throws {
+        do {
+            let lock = try attempt()
+            #expect(failure { () throws(OIDCError) in try attempt() } == heldTooLong)
+            withExtendedLifetime(lock) {}
+        }
+        #expect(try attempt() != nil)
+        #expect(scratch.names == ["a.lock"])
+        #expect(mode(scratch["a.lock"]) == 0o600)
+    }
+
+    @Test("a wait is announced once, after its time")
+    func notice() throws {
+        let lock = try attempt()
+        var notices = 0
+        var wait = LockWait(
+            limit: .milliseconds(60), noticeAfter: .milliseconds(20), onWaiting: { notices += 1 })
+        #expect(failure { () throws(OIDCError) in try attempt(wait) } == heldTooLong)
+        #expect(notices == 1)
+        wait.noticeAfter = .seconds(1)
+        #expect(failure { () throws(OIDCError) in try attempt(wait) } == heldTooLong)
+        #expect(notices == 1)
+        withExtendedLifetime(lock) {}
+    }
+
+    @Test("a wait can be cancelled, and ends when what is waited for is there")
+    func cancellation() throws {
+        let lock = try attempt()
+        var asked = 0
+        let wait = LockWait(
+            limit: .seconds(60),
+            isCancelled: {
+                asked += 1
+                return asked == 3
+            })
+        #expect(
+            failure { () throws(OIDCError) in try attempt(wait) }
+                == OIDCError(.interrupted, "interrupted", stage: .store))
+        let directory = try #require(try PrivateDirectory.open(path))
+        #expect(try FileLock.acquire("a.lock", in: directory, LockWait(limit: .seconds(60))) { true } == nil)
+        withExtendedLifetime(lock) {}
+    }
+
+    @Test("a holder that is killed frees the lock")
+    func killedHolder() async throws {
+        let path = path
+        async let holder: Void = {
+            await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+                let directory = try #require(try PrivateDirectory.open(path))
+                let lock = try FileLock.acquire("a.lock", in: directory, LockWait(limit: .zero))
+                mkdir("\(path)/held", 0o700)
+                #expect(isThere("\(path)/go"))
+                kill(getpid(), SIGKILL)
+                withExtendedLifetime(lock) {}
+            }
+        }()
+        #expect(isThere(scratch["held"]))
+        #expect(failure { () throws(OIDCError) in try attempt() } == heldTooLong)
+        mkdir(scratch["go"], 0o700)
+        await holder
+        #expect(try attempt() != nil)
+    }
+
+    @Test("a program that the holder starts does not inherit the lock")
+    func notInherited() throws {
+        var child = pid_t()
+        do {
+            let lock = try attempt()
+            var arguments = [strdup("sleep"), strdup("60"), nil]
+            #expect(posix_spawn(&child, "/bin/sleep", nil, nil, &arguments, environ) == 0)
+            for argument in arguments { free(argument) }
+            withExtendedLifetime(lock) {}
+        }
+        #expect(try attempt() != nil)
+        kill(child, SIGKILL)
+        waitpid(child, nil, 0)
+    }
+
+    @Test("the lock of a file that was replaced meanwhile is not taken for the lock")
+    func replacedFile() throws {
+        let first = try attempt()
+        unlink(scratch["a.lock"])
+        let second = try attempt()
+        #expect(first != nil && second != nil)
+        #expect(failure { () throws(OIDCError) in try attempt() } == heldTooLong)
+        withExtendedLifetime((first, second)) {}
+    }
+
+    @Test("a lock file that a umask left without any permission is mended")
+    func permissions() throws {
+        scratch.put("", "a.lock", mode: 0)
+        #expect(try attempt() != nil)
+        #expect(mode(scratch["a.lock"]) == 0o600)
+    }
+
+    @Test("a link or a directory in place of the lock file is refused")
+    func otherKind() {
+        scratch.put("x", "elsewhere")
+        symlink(scratch["elsewhere"], scratch["a.lock"])
+        let hint = "move it away: mv \(scratch["a.lock"]) \(scratch["a.lock"]).old"
+        #expect(
+            failure { () throws(OIDCError) in try attempt() }
+                == OIDCError(
+                    .failed, "the lock file \(scratch["a.lock"]) is a symbolic link, expected a regular file",
+                    hint: hint, stage: .store))
+        unlink(scratch["a.lock"])
+        mkdir(scratch["a.lock"], 0o700)
+        #expect(
+            failure { () throws(OIDCError) in try attempt() }
+                == OIDCError(
+                    .failed, "the lock file \(scratch["a.lock"]) is a directory, expected a regular file",
+                    hint: hint, stage: .store))
+    }
+}
