@@ -1,0 +1,108 @@
+/// What a person is asked to agree to (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1): the code flow, always
+/// with PKCE, `state` and `nonce`.
+public struct AuthorizationRequest: Sendable {
+    public var client: Client
+    /// An address on loopback, an https address, or one with a scheme of its own (RFC 8252 §7).
+    public var redirectURI: String
+    public var scope: Scope
+    public var audience: String?
+    /// RFC 8707.
+    public var resources: [String] = []
+    public var responseMode: ResponseMode?
+    public var prompt: String?
+    public var maxAge: Int64?
+    public var loginHint: String?
+    public var acrValues: String?
+    public var uiLocales: String?
+    /// RFC 9396: an array.
+    public var authorizationDetails: JSONValue?
+    /// RFC 9449 §10: the thumbprint of the key that the code shall be bound to.
+    public var dpopThumbprint: String?
+    public var extraParameters: [FormEncoding.Pair] = []
+
+    public init(client: Client, redirectURI: String, scope: Scope) {
+        self.client = client
+        self.redirectURI = redirectURI
+        self.scope = scope
+    }
+
+    /// How the answer comes back (OAuth 2.0 Multiple Response Types §2.1, Form Post §2).
+    public enum ResponseMode: String, Sendable, CaseIterable {
+        case query
+        case formPost = "form_post"
+    }
+
+    /// Draws fresh `state`, `nonce` and verifier, and makes the address to open. Nothing has been sent yet.
+    public func begin(
+        _ metadata: ProviderMetadata, random: (Int) -> [UInt8]
+    ) throws(OIDCError) -> PendingAuthorization {
+        try check()
+        let endpoint = try metadata.require(.authorization)
+        guard endpoint.isSecure || endpoint.isLoopback || metadata.allowsInsecureHTTP else {
+            throw .protocolViolation(
+                .authorization, "authorization_endpoint", expected: "an https address", found: endpoint.text)
+        }
+        if let methods = metadata.codeChallengeMethodsSupported, !methods.isEmpty,
+            !methods.contains(PKCE.method)
+        {
+            throw .protocolViolation(
+                .authorization, "code_challenge_methods_supported", expected: "S256 among them",
+                found: methods.joined(separator: " "))
+        }
+        let state = Redacted(Base64URL.encode(random(16)))
+        let nonce = Redacted(Base64URL.encode(random(16)))
+        let pkce = PKCE.generate(random: random)
+        let parameters = try parameters(state: state.revealed, nonce: nonce.revealed, pkce: pkce)
+        return PendingAuthorization(
+            url: try AuthorizationRequest.url(endpoint, parameters), endpoint: endpoint,
+            parameters: parameters, state: state, nonce: nonce, pkce: pkce, clientID: client.id,
+            redirectURI: redirectURI, scope: scope, maxAge: maxAge, prompt: prompt,
+            responseMode: responseMode ?? .query, issuer: metadata.issuer,
+            isIssuerPromised: metadata.authorizationResponseIssParameterSupported,
+            tokenEndpoint: metadata.url(.token, presentingCertificate: client.presentsCertificate),
+            jwksURI: metadata.jwksURI)
+    }
+
+    /// The endpoint's own query is kept (RFC 6749 §3.1), unless it repeats a parameter of ours.
+    static func url(_ endpoint: WebURL, _ parameters: [FormEncoding.Pair]) throws(OIDCError) -> WebURL {
+        let own = FormEncoding.decode(endpoint.query ?? "") ?? []
+        if let repeated = own.first(where: { pair in parameters.contains { $0.name == pair.name } }) {
+            throw .protocolViolation(
+                .authorization, "authorization_endpoint", expected: "a query without our parameters",
+                found: repeated.name)
+        }
+        let url = endpoint.appendingQuery(parameters)
+        guard url != endpoint else {
+            throw .usage("the authorization request is too long for an address", hint: "set par to require")
+        }
+        return url
+    }
+
+    private func parameters(
+        state: String, nonce: String, pkce: PKCE
+    ) throws(OIDCError) -> [FormEncoding.Pair] {
+        var pairs: [FormEncoding.Pair] = []
+        func add(_ name: String, _ value: String?) {
+            if let value, !value.isEmpty { pairs.append(FormEncoding.Pair(name, value)) }
+        }
+        add("response_type", "code")
+        add("client_id", client.id)
+        add("redirect_uri", redirectURI)
+        add("scope", scope.text)
+        add("state", state)
+        add("nonce", nonce)
+        add("code_challenge", try pkce.challenge)
+        add("code_challenge_method", PKCE.method)
+        add("response_mode", responseMode?.rawValue)
+        add("prompt", prompt)
+        add("max_age", maxAge.map { String($0) })
+        add("login_hint", loginHint)
+        add("acr_values", acrValues)
+        add("ui_locales", uiLocales)
+        add("audience", audience)
+        for resource in resources { add("resource", resource) }
+        add("authorization_details", authorizationDetails?.compact)
+        add("dpop_jkt", dpopThumbprint)
+        return try ExtraParameters.authorize.adding(extraParameters, to: pairs)
+    }
+}

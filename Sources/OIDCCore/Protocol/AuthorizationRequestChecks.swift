@@ -1,0 +1,76 @@
+extension AuthorizationRequest {
+    /// The rules that the configuration can break, each named by its setting.
+    func check() throws(OIDCError) {
+        try client.check()
+        try RedirectURI.check(redirectURI)
+        try scope.check()
+        for resource in resources { try ResourceIndicator.check(resource) }
+        if let maxAge, maxAge < 0 { throw .usage("max_age: expected seconds, found \(maxAge)") }
+        if let prompt {
+            let values = prompt.split(separator: " ")
+            guard !values.contains("none") || values.count == 1 else {
+                throw .usage(
+                    "prompt: none goes with no other value, found \(DisplayText.clean(prompt))")
+            }
+        }
+        if let authorizationDetails, authorizationDetails.array == nil {
+            throw .usage(
+                "authorization_details: expected an array, found \(authorizationDetails.typeName)")
+        }
+    }
+}
+
+/// Where the answer goes (RFC 6749 §3.1.2, RFC 8252 §7).
+enum RedirectURI {
+    /// An absolute address without fragment; plain http on loopback only, as the code travels in it.
+    static func check(_ text: String, setting: String = "redirect_uri") throws(OIDCError) {
+        let isPlain = text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"\"<>\\^`{|}".utf8.contains($0) }
+        let scheme = text.prefix { $0 != ":" }
+        let isScheme =
+            scheme.utf8.count < text.utf8.count
+            && scheme.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "+-.".utf8.contains($0) }
+            && scheme.utf8.first.map { !(0x2B...0x39).contains($0) } == true
+        guard isPlain, isScheme, !text.utf8.contains(0x23) else {
+            throw .usage(
+                "\(setting): expected an absolute address without a fragment, "
+                    + "found \(DisplayText.clean(text))")
+        }
+        switch ASCII.lowercased(scheme) {
+        case "https", "http":
+            guard let url = WebURL(text) else {
+                throw .usage("\(setting): expected an address with a host, found \(DisplayText.clean(text))")
+            }
+            guard url.isSecure || url.isLoopback else {
+                throw .usage(
+                    "\(setting): plain http is for loopback only, found \(DisplayText.clean(text))")
+            }
+        default: break
+        }
+    }
+}
+
+/// What a token is for (RFC 8707 §2).
+enum ResourceIndicator {
+    static func check(_ text: String) throws(OIDCError) {
+        let scheme = text.prefix { $0 != ":" }
+        let isAbsolute =
+            scheme.utf8.count + 1 < text.utf8.count
+            && scheme.utf8.first.map { ASCII.isAlphanumeric($0) } == true
+            && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x23 }
+        guard isAbsolute else {
+            throw .usage(
+                "resource: expected an absolute address without a fragment, found \(DisplayText.clean(text))",
+                hint: "a name that is no address goes into --audience")
+        }
+    }
+}
+
+extension Scope {
+    /// RFC 6749 §3.3.
+    func check() throws(OIDCError) {
+        guard isWellFormed else {
+            throw .usage(
+                "scope: expected ASCII words without \" and \\, found \(DisplayText.clean(text))")
+        }
+    }
+}

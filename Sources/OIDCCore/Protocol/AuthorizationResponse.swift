@@ -1,0 +1,113 @@
+import OIDCCrypto
+
+extension PendingAuthorization {
+    /// Judges what came to the redirect address (RFC 6749 §4.1.2, RFC 9207 §2.4), in this order: `state`,
+    /// `iss`, `error`, `code`. Nil means that it is not the answer to this sign-in, and the wait goes on; an
+    /// error ends the sign-in.
+    public func accept(_ pairs: [FormEncoding.Pair]) throws(OIDCError) -> AuthorizationCode? {
+        switch judge(pairs) {
+        case .code(let code): return AuthorizationCode(code: code, pending: self)
+        case .end(let error): throw error
+        case .stranger: return nil
+        }
+    }
+
+    /// The same, for what a person pasted: nobody else can still bring the true answer, so that what is not
+    /// ours is an error too.
+    public func acceptPasted(_ text: String) throws(OIDCError) -> AuthorizationCode {
+        let pairs = try PastedAddress.pairs(text)
+        switch judge(pairs) {
+        case .code(let code): return AuthorizationCode(code: code, pending: self)
+        case .end(let error), .stranger(let error): throw error
+        }
+    }
+
+    private enum Judgement {
+        case code(String)
+        case end(OIDCError)
+        case stranger(OIDCError)
+    }
+
+    private func judge(_ pairs: [FormEncoding.Pair]) -> Judgement {
+        func values(_ name: String) -> [String] { pairs.filter { $0.name == name }.map(\.value) }
+        let states = values("state")
+        guard states.count == 1, equalInConstantTime(Array(states[0].utf8), Array(state.revealed.utf8)) else {
+            let found = states.isEmpty ? "none" : states.count > 1 ? "several" : "another one"
+            return .stranger(
+                .untrusted(
+                    .authorization, "state: expected the one of this sign-in, found \(found)",
+                    hint: "paste the address of the sign-in that was begun last"))
+        }
+        for name in ["code", "iss", "error"] where values(name).count > 1 {
+            return .stranger(
+                .protocolViolation(.authorization, name, expected: "at most one", found: "several"))
+        }
+        let (code, error, iss) = (values("code").first, values("error").first, values("iss").first)
+        if let issuer, let iss, !ExactText.isSame(iss, issuer) {
+            let mixUp = issuerFailure(found: DisplayText.clean(iss))
+            return error != nil && code == nil ? .stranger(mixUp) : .end(mixUp)
+        }
+        let isIssuerMissing = isIssuerPromised && iss == nil
+        if let error {
+            return .end(
+                refusal(
+                    OAuthErrorResponse(
+                        code: error, description: values("error_description").first,
+                        uri: values("error_uri").first),
+                    isWithCode: code != nil, isIssuerMissing: isIssuerMissing))
+        }
+        if isIssuerMissing { return .end(issuerFailure(found: "none")) }
+        return judge(code: code, among: pairs)
+    }
+
+    /// A code is visible ASCII (RFC 6749 appendix A.11); tokens have no place in an answer to
+    /// `response_type=code`.
+    private func judge(code: String?, among pairs: [FormEncoding.Pair]) -> Judgement {
+        let tokens = ["access_token", "id_token", "refresh_token"]
+        if let token = pairs.first(where: { tokens.contains($0.name) }) {
+            return .end(
+                .protocolViolation(
+                    .authorization, token.name, expected: "code alone", found: "a token in the address"))
+        }
+        guard let code else {
+            return .end(
+                OIDCError(
+                    .refused, "authorize: the answer holds neither code nor error", stage: .authorization))
+        }
+        guard (1...8_192).contains(code.utf8.count), code.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+        else {
+            let found = code.isEmpty ? "an empty one" : "another kind of text"
+            return .end(
+                .protocolViolation(
+                    .authorization, "code", expected: "up to 8192 ASCII characters", found: found))
+        }
+        return .code(code)
+    }
+
+    private func issuerFailure(found: String) -> OIDCError {
+        .untrusted(
+            .authorization, "iss: expected \(DisplayText.clean(issuer ?? "an issuer")), found \(found)")
+    }
+
+    private func refusal(
+        _ answer: OAuthErrorResponse, isWithCode: Bool, isIssuerMissing: Bool
+    ) -> OIDCError {
+        var message = "authorize: the provider answered \(answer.text)"
+        if isWithCode { message += ", and sent a code along, which is not used" }
+        if isIssuerMissing { message += "; the answer lacks iss, which the provider promises" }
+        return OIDCError(
+            .refused, message, hint: hint(answer.code), stage: .authorization, oauthError: answer.code)
+    }
+
+    private func hint(_ code: String) -> String? {
+        switch code {
+        case "login_required", "consent_required", "interaction_required", "account_selection_required":
+            prompt == "none" ? "sign in without prompt=none" : "run `oidc login` again"
+        case "access_denied": "run `oidc login` again, and allow the access"
+        case "temporarily_unavailable", "server_error": "try again later"
+        case "unauthorized_client": "register the client for the authorization code grant"
+        case "unmet_authentication_requirements": "check acr_values"
+        default: OAuthErrorResponse.hint(code)
+        }
+    }
+}

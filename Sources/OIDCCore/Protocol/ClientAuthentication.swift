@@ -1,0 +1,136 @@
+public import OIDCCrypto
+
+/// How the client proves who it is (RFC 6749 §2.3, OpenID Connect Core §9, RFC 8705 §2).
+public enum ClientAuthentication: Sendable {
+    /// A public client: `client_id` alone.
+    case none
+    case clientSecretBasic(Redacted<String>)
+    case clientSecretPost(Redacted<String>)
+    case clientSecretJWT(Redacted<String>, SignatureAlgorithm)
+    case privateKeyJWT(JWTSigner)
+    /// A client assertion that another system issues, such as a CI system's identity (RFC 7523 §2.2); it
+    /// is asked for at each request.
+    case assertion(@Sendable () throws(OIDCError) -> Redacted<String>)
+    case tlsClientAuth
+
+    /// The name that metadata and settings use.
+    public var method: String {
+        switch self {
+        case .none: "none"
+        case .clientSecretBasic: "client_secret_basic"
+        case .clientSecretPost: "client_secret_post"
+        case .clientSecretJWT: "client_secret_jwt"
+        case .privateKeyJWT, .assertion: "private_key_jwt"
+        case .tlsClientAuth: "tls_client_auth"
+        }
+    }
+
+    var usesCertificate: Bool { if case .tlsClientAuth = self { true } else { false } }
+
+    /// RFC 7518 §3.2: a secret shorter than the hash makes a signature that can be guessed.
+    static func signer(
+        secret: Redacted<String>, _ algorithm: SignatureAlgorithm
+    ) throws(OIDCError) -> JWTSigner {
+        let (needed, found) = (algorithm.hash?.byteCount ?? 0, secret.revealed.utf8.count)
+        guard found >= needed else {
+            throw .usage(
+                "client_secret: \(algorithm.rawValue) needs at least \(needed) bytes, found \(found)",
+                hint: "set client_auth to client_secret_basic")
+        }
+        return try JWTSigner(secret: secret, algorithm: algorithm)
+    }
+}
+
+/// How the parameters of a request to the token endpoint are written.
+public enum RequestFormat: String, Sendable, CaseIterable {
+    /// RFC 6749 appendix B.
+    case form
+    /// Not in any specification, but what some providers document.
+    case json
+}
+
+extension Client {
+    /// A POST in which the client proves itself; what it adds comes last, and nothing secret is in the
+    /// address.
+    func request(
+        to url: WebURL, _ parameters: [FormEncoding.Pair], format: RequestFormat = .form, now: Instant,
+        random: (Int) -> [UInt8]
+    ) throws(OIDCError) -> HTTPRequest {
+        try check()
+        let proof = try proof(for: url, now: now, random: random)
+        let all = parameters + proof.parameters.filter { own in !parameters.contains { $0.name == own.name } }
+        var request: HTTPRequest
+        switch format {
+        case .form: request = .form(url, all)
+        case .json:
+            request = HTTPRequest(
+                .post, url,
+                headers: HTTPHeaders([("Content-Type", "application/json"), ("Accept", "application/json")]),
+                body: Client.json(all).bytes)
+        }
+        if let authorization = proof.authorization { request.headers["Authorization"] = authorization }
+        request.usesClientCertificate = presentsCertificate
+        return request
+    }
+
+    private struct Proof {
+        var parameters: [FormEncoding.Pair] = []
+        var authorization: String?
+    }
+
+    private func proof(
+        for url: WebURL, now: Instant, random: (Int) -> [UInt8]
+    ) throws(OIDCError) -> Proof {
+        let identity = FormEncoding.Pair("client_id", id)
+        switch authentication {
+        case .none, .tlsClientAuth: return Proof(parameters: [identity])
+        case .clientSecretPost(let secret):
+            return Proof(parameters: [identity, FormEncoding.Pair("client_secret", secret.revealed)])
+        case .clientSecretBasic(let secret):
+            return Proof(authorization: basicCredentials(secret.revealed))
+        case .clientSecretJWT(let secret, let algorithm):
+            let signer = try ClientAuthentication.signer(secret: secret, algorithm)
+            return try proof(signedBy: signer, for: url, now: now, random: random)
+        case .privateKeyJWT(let signer):
+            return try proof(signedBy: signer, for: url, now: now, random: random)
+        case .assertion(let source): return proof(assertion: try source().revealed)
+        }
+    }
+
+    /// RFC 6749 §2.3.1: both halves are form-encoded first, so that a colon in the id is no separator.
+    private func basicCredentials(_ secret: String) -> String {
+        let credentials = "\(FormEncoding.encode(id)):\(FormEncoding.encode(secret))"
+        return "Basic \(Base64.encode(Array(credentials.utf8)))"
+    }
+
+    private func proof(
+        signedBy signer: JWTSigner, for url: WebURL, now: Instant, random: (Int) -> [UInt8]
+    ) throws(OIDCError) -> Proof {
+        proof(
+            assertion: try ClientAssertion.signed(
+                by: signer, clientID: id, audience: assertionAudience ?? url.text, now: now, random: random))
+    }
+
+    /// RFC 7523 §2.2.
+    private func proof(assertion: String) -> Proof {
+        Proof(parameters: [
+            FormEncoding.Pair("client_id", id),
+            FormEncoding.Pair(
+                "client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
+            FormEncoding.Pair("client_assertion", assertion),
+        ])
+    }
+
+    /// A repeated parameter, such as `resource`, becomes an array.
+    private static func json(_ parameters: [FormEncoding.Pair]) -> JSONValue {
+        var object = JSONObject()
+        for pair in parameters {
+            switch object[pair.name] {
+            case nil: object[pair.name] = .string(pair.value)
+            case .array(let items)?: object[pair.name] = .array(items + [.string(pair.value)])
+            case let single?: object[pair.name] = .array([single, .string(pair.value)])
+            }
+        }
+        return .object(object)
+    }
+}

@@ -1,0 +1,108 @@
+/// The JSON object that an endpoint answered with; each member is read as the type its specification
+/// gives it. A member that is null counts as absent: several providers write absence so.
+struct JSONAnswer {
+    let stage: Stage
+    let members: JSONObject
+
+    init(_ members: JSONObject, stage: Stage) {
+        self.members = members
+        self.stage = stage
+    }
+
+    /// Whatever the content type says: some providers send JSON as text.
+    init(_ response: HTTPResponse, stage: Stage) throws(OIDCError) {
+        let value: JSONValue
+        do {
+            value = try JSONValue(parsing: response.body)
+        } catch {
+            throw OIDCError(
+                .refused,
+                "\(stage.title): expected a JSON object, found \(response.summary(error.description))",
+                stage: stage)
+        }
+        guard let members = value.object else {
+            throw OIDCError(
+                .refused, "\(stage.title): expected a JSON object, found \(value.typeName)", stage: stage)
+        }
+        self.init(members, stage: stage)
+    }
+
+    subscript(name: String) -> JSONValue? {
+        guard let value = members[name], value != .null else { return nil }
+        return value
+    }
+
+    func string(_ name: String) throws(OIDCError) -> String? {
+        guard let value = self[name] else { return nil }
+        guard let text = value.string else { throw wrongType(name, "a string", value) }
+        return text
+    }
+
+    func requiredString(_ name: String) throws(OIDCError) -> String {
+        guard let text = try string(name) else { throw missing(name) }
+        guard !text.isEmpty else {
+            throw .protocolViolation(stage, name, expected: "a string", found: "an empty one")
+        }
+        return text
+    }
+
+    func bool(_ name: String) throws(OIDCError) -> Bool? {
+        guard let value = self[name] else { return nil }
+        guard let flag = value.bool else { throw wrongType(name, "true or false", value) }
+        return flag
+    }
+
+    func strings(_ name: String) throws(OIDCError) -> [String]? {
+        guard let value = self[name] else { return nil }
+        guard let items = value.array else { throw wrongType(name, "an array of strings", value) }
+        var strings: [String] = []
+        for item in items {
+            guard let text = item.string else {
+                throw wrongType(name, "an array of strings", item, prefix: "an array with ")
+            }
+            strings.append(text)
+        }
+        return strings
+    }
+
+    /// Seconds, as a number or as digits in a string; nonsense (negative, beyond 68 years, another type)
+    /// is unknown, and never "for ever".
+    func seconds(_ name: String) -> Int64? {
+        let seconds: Int64? =
+            switch self[name] {
+            case .number(let number): number.wholePart
+            case .string(let text): text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) ? Int64(text) : nil
+            default: nil
+            }
+        guard let seconds, (0...Int64(Int32.max)).contains(seconds) else { return nil }
+        return seconds
+    }
+
+    func missing(_ name: String) -> OIDCError {
+        OIDCError(.refused, "\(stage.title): \(name) is missing from the answer", stage: stage)
+    }
+
+    private func wrongType(
+        _ name: String, _ expected: String, _ found: JSONValue, prefix: String = ""
+    ) -> OIDCError {
+        .protocolViolation(stage, name, expected: expected, found: prefix + found.typeName)
+    }
+}
+
+extension HTTPResponse {
+    /// What came instead of what was expected, in a few words without the provider's text; `reason` says
+    /// why it is no JSON.
+    func summary(_ reason: String? = nil) -> String {
+        let what: String
+        if body.allSatisfy({ $0 == 0x20 || (0x09...0x0D).contains($0) }) {
+            what = "an empty body"
+        } else if mediaType == "text/html" || mediaType == "application/xhtml+xml" {
+            what = "an HTML page"
+        } else if let reason {
+            what = "text that is no JSON (\(reason))"
+        } else {
+            what = mediaType.map { DisplayText.clean($0, limit: 60) } ?? "a body without a content type"
+        }
+        return "\(what) with status \(status)"
+    }
+}

@@ -1,0 +1,108 @@
+/// What an endpoint says when it refuses (RFC 6749 §5.2), whatever the status; fit for a terminal.
+public struct OAuthErrorResponse: Hashable, Sendable {
+    public let code: String
+    public let description: String?
+    public let uri: String?
+
+    public init(code: String, description: String? = nil, uri: String? = nil) {
+        self.code = DisplayText.clean(code, limit: 100)
+        self.description = description.flatMap { $0.isEmpty ? nil : DisplayText.clean($0) }
+        self.uri = uri.flatMap { $0.isEmpty ? nil : DisplayText.clean($0) }
+    }
+
+    /// Nil where the body holds no `error`. Read are JSON, form-encoded answers, and the object with `code`
+    /// or `type` and `message` that some providers send in the place of the string.
+    public init?(_ response: HTTPResponse) {
+        if let members = (try? JSONValue(parsing: response.body))?.object {
+            self.init(members)
+        } else if response.looksFormEncoded, let pairs = FormEncoding.decode(response.text) {
+            self.init(pairs)
+        } else {
+            return nil
+        }
+    }
+
+    init?(_ members: JSONObject) {
+        switch members["error"] {
+        case .string(let code) where !code.isEmpty:
+            self.init(
+                code: code, description: members["error_description"]?.string,
+                uri: members["error_uri"]?.string)
+        case .object(let error):
+            let code = error["code"]?.string ?? error["status"]?.string ?? error["type"]?.string
+            self.init(code: code ?? "error", description: error["message"]?.string)
+        default: return nil
+        }
+    }
+
+    init?(_ pairs: [FormEncoding.Pair]) {
+        func value(_ name: String) -> String? { pairs.first { $0.name == name }?.value }
+        guard let code = value("error"), !code.isEmpty else { return nil }
+        self.init(code: code, description: value("error_description"), uri: value("error_uri"))
+    }
+
+    /// `invalid_scope (“no such scope”, see https://…)`.
+    var text: String {
+        let details = [description.map { "“\($0)”" }, uri.map { "see \($0)" }].compactMap { $0 }
+        return details.isEmpty ? code : "\(code) (\(details.joined(separator: ", ")))"
+    }
+}
+
+extension OAuthErrorResponse {
+    /// The error that an answer other than the expected one amounts to: 429 and 5xx mean try later, anything
+    /// else is a refusal. `hint` gives the remedy for a code.
+    static func failure(
+        _ response: HTTPResponse, stage: Stage, place: WebURL? = nil,
+        hint: (String?) -> String? = OAuthErrorResponse.hint
+    ) -> OIDCError {
+        let answer = OAuthErrorResponse(response)
+        let isTemporary = response.status == 429 || (500...599).contains(response.status)
+        let what: String
+        if let answer {
+            what = isTemporary ? "\(answer.text) with status \(response.status)" : answer.text
+        } else if (300..<400).contains(response.status) {
+            what = "a redirect (status \(response.status)), which is not followed"
+        } else {
+            what = response.summary()
+        }
+        let from = place.map { "\(DisplayText.clean($0.withoutQuery)) " } ?? "the provider "
+        return OIDCError(
+            isTemporary ? .unreachable : .refused, "\(stage.title): \(from)answered \(what)",
+            hint: isTemporary ? "try again later" : hint(answer?.code), stage: stage,
+            oauthError: answer?.code, retryAfter: isTemporary ? response.retryAfter : nil)
+    }
+
+    /// The remedy for an error code, where there is one that does not depend on the step.
+    static func hint(_ code: String?) -> String? {
+        switch code {
+        case "invalid_client": "check client_id, client_secret and client_auth"
+        case "unauthorized_client": "register the client for this grant with the provider"
+        case "unsupported_grant_type": "the provider does not offer this grant: choose another with --grant"
+        case "invalid_scope": "check --scope"
+        case "invalid_target": "check --resource and --audience"
+        case "invalid_dpop_proof": "check this machine's clock"
+        case "invalid_authorization_details": "check authorization_details"
+        default: nil
+        }
+    }
+}
+
+extension HTTPResponse {
+    /// Seconds to wait, as digits (RFC 9110 §10.2.3), at most a day; a date is left out of account.
+    var retryAfter: Int? {
+        guard let text = headers["Retry-After"].map({ ASCII.trimmed($0) }), let seconds = Int(text),
+            seconds >= 0
+        else { return nil }
+        return min(seconds, 86_400)
+    }
+
+    /// Some providers answer form-encoded, a few of them as plain text or without a type.
+    var looksFormEncoded: Bool {
+        switch mediaType {
+        case "application/x-www-form-urlencoded", "text/plain", nil: body.contains(0x3D)
+        default: false
+        }
+    }
+
+    var text: String { String(decoding: body, as: UTF8.self) }
+}

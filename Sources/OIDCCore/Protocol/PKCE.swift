@@ -1,0 +1,38 @@
+import OIDCCrypto
+
+/// Proof Key for Code Exchange (RFC 7636): binds the code to the program that asked for it.
+public struct PKCE: Hashable, Sendable {
+    public let verifier: Redacted<String>
+
+    /// RFC 7636 §7.2: `plain` protects nothing, and is never used.
+    public static let method = "S256"
+    public var method: String { PKCE.method }
+
+    /// RFC 7636 §4.1: 32 random bytes make 43 characters.
+    public static func generate(random: (Int) -> [UInt8]) -> PKCE {
+        PKCE(unchecked: Base64URL.encode(random(32)))
+    }
+
+    /// RFC 7636 §4.1: 43–128 unreserved characters.
+    public init(verifier: String) throws(OIDCError) {
+        let count = verifier.utf8.count
+        guard (43...128).contains(count) else {
+            throw .usage("code_verifier: expected 43 to 128 characters, found \(count)")
+        }
+        guard verifier.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || "-._~".utf8.contains($0) }) else {
+            throw .usage("code_verifier: expected letters, digits, - . _ and ~ only")
+        }
+        self.init(unchecked: verifier)
+    }
+
+    private init(unchecked verifier: String) {
+        self.verifier = Redacted(verifier)
+    }
+
+    /// RFC 7636 §4.2: the base64url form of the verifier's SHA-256.
+    public var challenge: String {
+        get throws(OIDCError) {
+            Base64URL.encode(try Cryptography.hash(Array(verifier.revealed.utf8), .sha256))
+        }
+    }
+}

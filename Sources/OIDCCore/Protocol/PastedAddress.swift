@@ -1,0 +1,47 @@
+/// The address to which the browser was sent, as a person pastes it: whole, whatever its scheme, or its query.
+enum PastedAddress {
+    static func pairs(_ pasted: String) throws(OIDCError) -> [FormEncoding.Pair] {
+        let text = unwrapped(pasted)
+        guard text.utf8.count <= 65_536 else {
+            throw .usage("the pasted address is longer than 65536 characters")
+        }
+        let beforeFragment = text.prefix { $0 != "#" }
+        let query: Substring
+        if let mark = beforeFragment.firstIndex(of: "?") {
+            query = beforeFragment[beforeFragment.index(after: mark)...]
+        } else if let equals = beforeFragment.firstIndex(of: "="), !beforeFragment[..<equals].contains(":") {
+            query = beforeFragment
+        } else {
+            throw withoutQuery(text)
+        }
+        guard let pairs = FormEncoding.decode(query) else {
+            throw .usage("the pasted address holds a broken escape (%)", hint: remedy)
+        }
+        if pairs.contains(where: { $0.name == "response_type" || $0.name == "code_challenge" }) {
+            throw .usage("the pasted address is the one that was opened, not the one after it", hint: remedy)
+        }
+        return pairs
+    }
+
+    static let remedy = "paste the whole address that the browser was sent to at the end of the sign-in"
+
+    /// Without blanks, quotes and angle brackets around it.
+    private static func unwrapped(_ pasted: String) -> String {
+        var text = ASCII.trimmed(pasted)
+        let marks: [(Character, Character)] = [("\"", "\""), ("'", "'"), ("<", ">"), ("`", "`"), ("“", "”")]
+        for (open, close) in marks where text.first == open && text.last == close && text.count > 1 {
+            text = ASCII.trimmed(text.dropFirst().dropLast())
+        }
+        return text
+    }
+
+    private static func withoutQuery(_ text: String) -> OIDCError {
+        if text.isEmpty { return .usage("no address was given", hint: remedy) }
+        if text.contains("#") {
+            return .usage(
+                "the pasted address has its answer after #, where a code does not belong",
+                hint: "set response_mode to query")
+        }
+        return .usage("the pasted text has no code and state in it", hint: remedy)
+    }
+}

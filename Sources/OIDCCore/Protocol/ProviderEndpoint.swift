@@ -1,0 +1,53 @@
+/// The addresses of a provider that we use, by the names that metadata and settings share.
+public enum ProviderEndpoint: String, Hashable, Sendable, CaseIterable {
+    case authorization = "authorization_endpoint"
+    case token = "token_endpoint"
+    case userInfo = "userinfo_endpoint"
+    case keys = "jwks_uri"
+    case deviceAuthorization = "device_authorization_endpoint"
+    case pushedAuthorizationRequest = "pushed_authorization_request_endpoint"
+    case revocation = "revocation_endpoint"
+    case introspection = "introspection_endpoint"
+    case endSession = "end_session_endpoint"
+    case registration = "registration_endpoint"
+
+    /// An address of the configuration: https, or http on loopback; elsewhere only with
+    /// `allow_insecure_http`.
+    public func configured(_ text: String, allowsInsecureHTTP: Bool = false) throws(OIDCError) -> WebURL {
+        guard let url = WebURL(text), url.fragment == nil else {
+            throw .usage(
+                "\(rawValue): expected an https address without a fragment, found \(DisplayText.clean(text))")
+        }
+        guard url.isSecure || url.isLoopback || allowsInsecureHTTP else {
+            throw .usage(
+                "\(rawValue): plain http is for loopback only, found \(DisplayText.clean(text))",
+                hint: "use https, or set allow_insecure_http")
+        }
+        return url
+    }
+
+    /// An address that metadata names. The metadata of a provider that is not on loopback names no
+    /// plain-http address, on loopback neither: it would send codes and secrets into the open, or into
+    /// this machine.
+    static func named(
+        _ member: String, _ text: String, issuer: WebURL?, allowsInsecureHTTP: Bool
+    ) throws(OIDCError) -> WebURL {
+        guard let url = WebURL(text) else {
+            throw .protocolViolation(.discovery, member, expected: "an http(s) address", found: text)
+        }
+        guard url.fragment == nil else {
+            throw .protocolViolation(
+                .discovery, member, expected: "an address without a fragment", found: text)
+        }
+        guard url.isSecure || mayBePlain(url, issuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP) else {
+            throw .protocolViolation(.discovery, member, expected: "an https address", found: text)
+        }
+        return url
+    }
+
+    private static func mayBePlain(_ url: WebURL, issuer: WebURL?, allowsInsecureHTTP: Bool) -> Bool {
+        guard let issuer else { return url.isLoopback || allowsInsecureHTTP }
+        if issuer.isLoopback { return url.isLoopback || allowsInsecureHTTP }
+        return allowsInsecureHTTP && !issuer.isSecure && !url.isLoopback
+    }
+}

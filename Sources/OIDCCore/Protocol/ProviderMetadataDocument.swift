@@ -1,0 +1,73 @@
+extension ProviderMetadata {
+    /// Reads a metadata document. `issuer` must be the expected one, character for character (OpenID
+    /// Connect Discovery §4.3, RFC 8414 §3.3); a member that we use must have its type; the rest is ignored.
+    public init(
+        document: JSONObject, expectedIssuer: String, allowsInsecureHTTP: Bool = false
+    ) throws(OIDCError) {
+        let answer = JSONAnswer(document, stage: .discovery)
+        let issuer = try answer.requiredString("issuer")
+        guard ExactText.isSame(issuer, expectedIssuer) else {
+            throw ProviderMetadata.issuerMismatch(expected: expectedIssuer, found: issuer)
+        }
+        self.init(issuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)
+        isDiscovered = true
+        raw = document
+        endpoints = try ProviderMetadata.endpoints(
+            answer, issuer: WebURL(issuer), allowsInsecureHTTP: allowsInsecureHTTP)
+        if let aliases = answer["mtls_endpoint_aliases"] {
+            guard let aliases = aliases.object else {
+                throw .protocolViolation(
+                    .discovery, "mtls_endpoint_aliases", expected: "an object", found: aliases.typeName)
+            }
+            mtlsEndpointAliases = try ProviderMetadata.endpoints(
+                JSONAnswer(aliases, stage: .discovery), within: "mtls_endpoint_aliases.",
+                issuer: WebURL(issuer), allowsInsecureHTTP: allowsInsecureHTTP)
+        }
+        try readLists(answer)
+        authorizationResponseIssParameterSupported =
+            try answer.bool("authorization_response_iss_parameter_supported") ?? false
+        requirePushedAuthorizationRequests =
+            try answer.bool("require_pushed_authorization_requests") ?? false
+    }
+
+    /// Another issuer's document is never worth a suggestion to trust it; one slash is a slip of the pen.
+    private static func issuerMismatch(expected: String, found: String) -> OIDCError {
+        var hint: String?
+        if found == expected + "/" || found + "/" == expected {
+            hint = "--issuer \(DisplayText.clean(found))"
+        } else if found.contains("{") {
+            hint = "name the tenant in the issuer: the one that was found is a template"
+        }
+        return .untrusted(
+            .discovery,
+            "issuer: expected \(DisplayText.clean(expected)), found \(DisplayText.clean(found))", hint: hint)
+    }
+
+    private mutating func readLists(_ answer: JSONAnswer) throws(OIDCError) {
+        scopesSupported = try answer.strings("scopes_supported")
+        responseTypesSupported = try answer.strings("response_types_supported")
+        responseModesSupported = try answer.strings("response_modes_supported")
+        grantTypesSupported = try answer.strings("grant_types_supported")
+        promptValuesSupported = try answer.strings("prompt_values_supported")
+        codeChallengeMethodsSupported = try answer.strings("code_challenge_methods_supported")
+        tokenEndpointAuthMethodsSupported = try answer.strings("token_endpoint_auth_methods_supported")
+        tokenEndpointAuthSigningAlgValuesSupported =
+            try answer.strings("token_endpoint_auth_signing_alg_values_supported")
+        idTokenSigningAlgValuesSupported = try answer.strings("id_token_signing_alg_values_supported")
+        userInfoSigningAlgValuesSupported = try answer.strings("userinfo_signing_alg_values_supported")
+        dpopSigningAlgValuesSupported = try answer.strings("dpop_signing_alg_values_supported")
+    }
+
+    /// An empty string counts as absent: several providers write absence so.
+    private static func endpoints(
+        _ answer: JSONAnswer, within prefix: String = "", issuer: WebURL?, allowsInsecureHTTP: Bool
+    ) throws(OIDCError) -> [ProviderEndpoint: WebURL] {
+        var endpoints: [ProviderEndpoint: WebURL] = [:]
+        for endpoint in ProviderEndpoint.allCases {
+            guard let text = try answer.string(endpoint.rawValue), !text.isEmpty else { continue }
+            endpoints[endpoint] = try ProviderEndpoint.named(
+                prefix + endpoint.rawValue, text, issuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)
+        }
+        return endpoints
+    }
+}

@@ -1,0 +1,29 @@
+/// The program as the provider knows it (RFC 6749 §2).
+public struct Client: Sendable {
+    public var id: String
+    public var authentication: ClientAuthentication
+    /// The `aud` of client assertions: the issuer as one string, or the token endpoint where the provider
+    /// wants that. Nil means the address that is called.
+    public var assertionAudience: String?
+    /// Whether a client certificate is configured: then the provider's mTLS addresses are used, whatever the
+    /// method (RFC 8705 §3, §5).
+    public var presentsCertificate: Bool
+
+    public init(
+        id: String, authentication: ClientAuthentication = .none, assertionAudience: String? = nil,
+        presentsCertificate: Bool = false
+    ) {
+        self.id = id
+        self.authentication = authentication
+        self.assertionAudience = assertionAudience
+        self.presentsCertificate = presentsCertificate || authentication.usesCertificate
+    }
+
+    /// RFC 6749 appendix A.1: visible ASCII and spaces; an empty one identifies nobody.
+    func check() throws(OIDCError) {
+        guard !id.isEmpty else { throw .usage("client_id is not set", hint: "--client-id ID") }
+        guard id.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+            throw .usage("client_id: expected ASCII text, found \(DisplayText.quoted(id))")
+        }
+    }
+}

@@ -1,0 +1,245 @@
+import Testing
+
+@testable import OIDCCore
+
+@Suite("Authorization response (RFC 6749 §4.1.2, RFC 9207)")
+struct AuthorizationResponseTests {
+    /// Pairs in which STATE stands for the right state.
+    private func pairs(_ query: String, _ pending: PendingAuthorization) throws -> [FormEncoding.Pair] {
+        try #require(FormEncoding.decode(query)).map {
+            switch $0.value {
+            case "STATE": FormEncoding.Pair($0.name, pending.state.revealed)
+            case "LONG": FormEncoding.Pair($0.name, String(repeating: "a", count: 8_193))
+            default: $0
+            }
+        }
+    }
+
+    private static let iss = "iss=https%3A%2F%2Fop.example"
+
+    @Test(
+        "the answer to this sign-in gives its code",
+        arguments: [
+            "code=abc&state=STATE&\(iss)", "\(iss)&state=STATE&code=abc",
+            "code=abc&state=STATE&\(iss)&session_state=x&scope=openid&authuser=0",
+        ])
+    func accepted(_ query: String) throws {
+        let pending = try Fixture.pending()
+        let code = try #require(try pending.accept(pairs(query, pending)))
+        #expect(code.code.revealed == "abc")
+        #expect(code.pending == pending)
+    }
+
+    @Test(
+        "what is not the answer to this sign-in is a stranger's: the wait goes on",
+        arguments: [
+            "", "x=y", "code=abc", "code=abc&state=", "code=abc&state=other&\(iss)", "error=access_denied",
+            "error=access_denied&state=other", "state=STATE&state=STATE&code=abc&\(iss)",
+            "state=STATE&state=other&code=abc&\(iss)", "code=abc&code=abc&state=STATE&\(iss)",
+            "code=abc&state=STATE&\(iss)&\(iss)", "error=a&error=b&state=STATE&\(iss)",
+            "error=access_denied&state=STATE&iss=https%3A%2F%2Fevil.example",
+        ])
+    func stranger(_ query: String) throws {
+        let pending = try Fixture.pending()
+        #expect(try pending.accept(pairs(query, pending)) == nil)
+    }
+
+    @Test("FAPI 2.0 client: a state that begins or ends like ours is another", arguments: [0, 1])
+    func almostState(_ variant: Int) throws {
+        let pending = try Fixture.pending()
+        let state = pending.state.revealed
+        let other = variant == 0 ? String(state.dropLast()) : state + "A"
+        let answer = [FormEncoding.Pair("code", "abc"), FormEncoding.Pair("state", other)]
+        #expect(try pending.accept(answer) == nil)
+    }
+
+    @Test(
+        "FAPI 2.0 client: another or a missing iss beside a code ends the sign-in as untrusted",
+        arguments: [
+            ("code=abc&state=STATE&iss=https%3A%2F%2Fevil.example", "https://evil.example"),
+            ("code=abc&state=STATE&iss=https%3A%2F%2Fop.example%2F", "https://op.example/"),
+            ("code=abc&state=STATE&iss=", ""), ("code=abc&state=STATE", "none"),
+            ("code=abc&error=x&state=STATE&iss=https%3A%2F%2Fevil.example", "https://evil.example"),
+        ])
+    func wrongIssuer(_ query: String, _ found: String) throws {
+        let pending = try Fixture.pending()
+        #expect(
+            throws: OIDCError.untrusted(
+                .authorization, "iss: expected https://op.example, found \(found)")
+        ) { try pending.accept(pairs(query, pending)) }
+    }
+
+    @Test("without the promise iss may be missing, but is still compared when it is there")
+    func issuerNotPromised() throws {
+        let pending = try Fixture.pending(["authorization_response_iss_parameter_supported": nil])
+        #expect(try pending.accept(pairs("code=abc&state=STATE", pending)) != nil)
+        let error = Fixture.error {
+            try pending.accept(pairs("code=abc&state=STATE&iss=https%3A%2F%2Fevil.example", pending))
+        }
+        #expect(error?.kind == .untrusted)
+    }
+
+    @Test("oidcc-client-test-form-post-error: an error ends the sign-in, the provider's words made clean")
+    func providerError() throws {
+        let pending = try Fixture.pending()
+        let query =
+            "error=invalid_scope&error_description=no%1B%5B31m+such%0Ascope"
+            + "&error_uri=https%3A%2F%2Fop.example%2Fe&state=STATE&\(Self.iss)"
+        #expect(
+            throws: OIDCError(
+                .refused,
+                "authorize: the provider answered invalid_scope "
+                    + "(“no[31m such scope”, see https://op.example/e)", hint: "check --scope",
+                stage: .authorization, oauthError: "invalid_scope")
+        ) { try pending.accept(pairs(query, pending)) }
+    }
+
+    @Test("an error answer that lacks the promised iss ends the sign-in, and the lack is remarked on")
+    func errorWithoutIssuer() throws {
+        let pending = try Fixture.pending()
+        let error = Fixture.error { try pending.accept(pairs("error=access_denied&state=STATE", pending)) }
+        #expect(error?.kind == .refused)
+        #expect(error?.oauthError == "access_denied")
+        #expect(error?.message.hasSuffix("the answer lacks iss, which the provider promises") == true)
+    }
+
+    @Test(
+        "the right state with neither error nor a usable code ends the sign-in",
+        arguments: [
+            ("state=STATE&\(iss)", "authorize: the answer holds neither code nor error"),
+            (
+                "state=STATE&code=&\(iss)",
+                "authorize: code: expected up to 8192 ASCII characters, found an empty one"
+            ),
+            (
+                "state=STATE&code=a%0D%0Ab&\(iss)",
+                "authorize: code: expected up to 8192 ASCII characters, found another kind of text"
+            ),
+            (
+                "state=STATE&code=LONG&\(iss)",
+                "authorize: code: expected up to 8192 ASCII characters, found another kind of text"
+            ),
+        ])
+    func noCode(_ query: String, _ message: String) throws {
+        let pending = try Fixture.pending()
+        #expect(throws: OIDCError(.refused, message, stage: .authorization)) {
+            try pending.accept(pairs(query, pending))
+        }
+    }
+
+    @Test("error and code together are never a success", arguments: ["error=access_denied", "error="])
+    func errorAndCode(_ error: String) throws {
+        let pending = try Fixture.pending()
+        let thrown = Fixture.error {
+            try pending.accept(pairs("\(error)&code=abc&state=STATE&\(Self.iss)", pending))
+        }
+        #expect(thrown?.kind == .refused)
+        #expect(thrown?.message.contains("sent a code along, which is not used") == true)
+    }
+
+    @Test(
+        "tokens in the address are never a success", arguments: ["access_token", "id_token", "refresh_token"])
+    func tokens(_ name: String) throws {
+        let pending = try Fixture.pending()
+        let query = "code=abc&\(name)=eyJ.secret&state=STATE&\(Self.iss)"
+        let error = Fixture.error { try pending.accept(pairs(query, pending)) }
+        #expect(error?.kind == .refused)
+        #expect(error?.message == "authorize: \(name): expected code alone, found a token in the address")
+    }
+
+    @Test(
+        "the remedy fits the error and what was asked for",
+        arguments: [
+            ("login_required", "none", "sign in without prompt=none"),
+            ("interaction_required", "none", "sign in without prompt=none"),
+            ("consent_required", nil, "run `oidc login` again"),
+            ("access_denied", nil, "run `oidc login` again, and allow the access"),
+            ("server_error", nil, "try again later"),
+            ("temporarily_unavailable", nil, "try again later"),
+            ("unauthorized_client", nil, "register the client for the authorization code grant"),
+            ("invalid_target", nil, "check --resource and --audience"),
+            ("unmet_authentication_requirements", nil, "check acr_values"), ("something_else", nil, nil),
+        ] as [(String, String?, String?)])
+    func remedies(_ code: String, _ prompt: String?, _ hint: String?) throws {
+        let pending = try Fixture.pending(prompt: prompt)
+        let error = Fixture.error {
+            try pending.accept(pairs("error=\(code)&state=STATE&\(Self.iss)", pending))
+        }
+        #expect(error?.kind == .refused)
+        #expect(error?.oauthError == code)
+        #expect(error?.hint == hint)
+    }
+
+    @Test(
+        "an address is taken as people paste it",
+        arguments: [
+            "http://127.0.0.1:8400/callback?QUERY", "?QUERY", "QUERY", "  \"http://127.0.0.1/?QUERY\" \n",
+            "'com.example.app:/back?QUERY'", "<https://example.com/cb?QUERY#_=_>", "QUERY#",
+        ])
+    func pasted(_ shape: String) throws {
+        let pending = try Fixture.pending()
+        let query = "code=abc&state=\(pending.state.revealed)&\(Self.iss)"
+        let parts = shape.split(separator: "QUERY", omittingEmptySubsequences: false)
+        let code = try pending.acceptPasted(parts.joined(separator: query))
+        #expect(code.code.revealed == "abc")
+    }
+
+    @Test(
+        "in a pasted address another state is untrusted, and so is no state",
+        arguments: [
+            ("code=abc&state=other", "another one"), ("code=abc&x=y", "none"),
+            ("error=access_denied", "none"),
+            ("state=a&state=b&code=abc", "several"),
+        ])
+    func pastedState(_ query: String, _ found: String) throws {
+        let error = Fixture.error { try Fixture.pending().acceptPasted("http://127.0.0.1/?\(query)") }
+        #expect(error?.kind == .untrusted)
+        #expect(error?.message == "authorize: state: expected the one of this sign-in, found \(found)")
+    }
+
+    @Test(
+        "in a pasted address a stranger's answer is an error of its class",
+        arguments: [
+            ("code=a&code=b&\(iss)", OIDCError.Kind.refused),
+            ("error=access_denied&iss=https%3A%2F%2Fevil.example", .untrusted),
+            ("code=a&iss=https%3A%2F%2Fevil.example", .untrusted),
+        ])
+    func pastedStranger(_ query: String, _ kind: OIDCError.Kind) throws {
+        let pending = try Fixture.pending()
+        let error = Fixture.error {
+            try pending.acceptPasted("?\(query)&state=\(pending.state.revealed)")
+        }
+        #expect(error?.kind == kind)
+    }
+
+    @Test(
+        "what cannot be the address is a usage error with the remedy",
+        arguments: [
+            ("", "no address was given"), ("  \n", "no address was given"),
+            ("abc", "the pasted text has no code and state in it"),
+            ("http://127.0.0.1/callback", "the pasted text has no code and state in it"),
+            ("?code=%zz", "the pasted address holds a broken escape (%)"),
+            (
+                "http://127.0.0.1/#code=a",
+                "the pasted address has its answer after #, where a code does not belong"
+            ),
+            (
+                "https://op.example/authorize?response_type=code&state=x",
+                "the pasted address is the one that was opened, not the one after it"
+            ),
+        ])
+    func notAnAddress(_ text: String, _ message: String) throws {
+        let error = Fixture.error { try Fixture.pending().acceptPasted(text) }
+        #expect(error?.kind == .usage)
+        #expect(error?.message == message)
+        #expect(error?.hint != nil)
+    }
+
+    @Test("a pasted text of megabytes is refused")
+    func pastedSize() throws {
+        let error = Fixture.error {
+            try Fixture.pending().acceptPasted("?" + String(repeating: "a=b&", count: 50_000))
+        }
+        #expect(error?.kind == .usage)
+    }
+}
