@@ -64,7 +64,7 @@ final class CurlChannel: @unchecked Sendable {
     private func drive(_ exchange: CurlExchange, _ limits: Limits) -> CurlResult {
         exchange.touch()
         guard library.pointee.multi_add_handle(multi, easy) == 0 else { return result(.code(2), exchange) }
-        var ending: CurlResult.Ending?
+        var ending = limit(exchange, limits)
         while ending == nil {
             var running: Int32 = 0
             guard library.pointee.multi_perform(multi, &running) == 0 else {
@@ -92,7 +92,7 @@ final class CurlChannel: @unchecked Sendable {
         if let ending = limits.configuration.interruption { return ending }
         let now = ContinuousClock.now
         if let end = limits.end, now >= end { return .timeOut }
-        if let silence = limits.silence, now - exchange.lastActivity >= silence { return .timeOut }
+        if let silence = limits.silence, now - exchange.lastActivity >= silence { return .silence }
         return nil
     }
 

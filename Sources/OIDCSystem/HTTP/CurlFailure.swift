@@ -13,7 +13,7 @@ struct CurlFailure {
         switch result.ending {
         case .cancelled: error(.interrupted, "interrupted while waiting for \(host)")
         case .deadline: error(.timedOut, "the time for the sign-in is over, waiting for \(host)")
-        case .timeOut: timeOut
+        case .timeOut, .silence: timeOut
         case .code(let code): judged(code)
         }
     }
@@ -64,9 +64,14 @@ struct CurlFailure {
 
     private var timeOut: OIDCError {
         if result.isSent {
+            let limit = configuration.httpTimeout.words
+            let isSilence = if case .silence = result.ending { true } else { false }
             return error(
                 .unreachable,
-                "no complete answer from \(host) within \(configuration.httpTimeout.words)\(aftermath)",
+                (isSilence
+                    ? "nothing came from \(host) for \(limit)"
+                    : "no complete answer from \(host) within \(limit)")
+                    + aftermath,
                 hint: "try again later, or raise http_timeout")
         }
         let step = result.isResolved ? "cannot connect to \(host)" : "cannot find host \(request.url.host)"

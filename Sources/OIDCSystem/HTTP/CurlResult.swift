@@ -8,6 +8,8 @@ struct CurlResult {
         case deadline
         /// The end of this request.
         case timeOut
+        /// Nothing moved for too long.
+        case silence
     }
 
     var ending: Ending

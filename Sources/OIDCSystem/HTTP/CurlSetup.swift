@@ -15,8 +15,8 @@ struct CurlSetup {
         setConnection(request, &options)
         setAddress(request.url, addresses, &options)
         setMethod(request, exchange.body, &options)
-        try setTrust(&options)
-        if request.usesClientCertificate { try setClientCertificate(&options) }
+        setTrust(request.url.isSecure, &options)
+        if request.usesClientCertificate { setClientCertificate(&options) }
         options.set(OIDC_CURLOPT_HTTPHEADER, pointer: headers.head)
         setCallbacks(exchange, &options)
         if let option = options.rejected {
@@ -75,12 +75,17 @@ struct CurlSetup {
         options.set(OIDC_CURLOPT_POSTFIELDSIZE_LARGE, offset: length ?? -1)
     }
 
-    private func setTrust(_ options: inout CurlOptions) throws(OIDCError) {
+    private func setTrust(_ isSecure: Bool, _ options: inout CurlOptions) {
         options.set(OIDC_CURLOPT_SSL_VERIFYPEER, 1)
         options.set(OIDC_CURLOPT_SSL_VERIFYHOST, 2)
         options.set(OIDC_CURLOPT_SSLVERSION, OIDC_CURL_SSLVERSION_TLS1_2)
         options.offer(OIDC_CURLOPT_PROXY_SSLVERSION, OIDC_CURL_SSLVERSION_TLS1_2)
-        guard let file = configuration.caFile else { return }
+        guard let file = configuration.caFile else {
+            if isSecure, let path = authoritiesElsewhere(options.easy) {
+                options.set(OIDC_CURLOPT_CAINFO, path)
+            }
+            return
+        }
         // Those of the file and no others: libcurl would add the machine's directory to them.
         options.set(OIDC_CURLOPT_CAINFO, file.path)
         options.offer(OIDC_CURLOPT_CAPATH, nil)
@@ -88,7 +93,26 @@ struct CurlSetup {
         options.offer(OIDC_CURLOPT_PROXY_CAPATH, nil)
     }
 
-    private func setClientCertificate(_ options: inout CurlOptions) throws(OIDCError) {
+    /// Where a libcurl that was built for another system finds this one's certificate authorities; nil where
+    /// its own places are there.
+    private func authoritiesElsewhere(_ easy: OpaquePointer) -> String? {
+        var places: [String] = []
+        for info in [OIDC_CURLINFO_CAINFO, OIDC_CURLINFO_CAPATH] {
+            var text: UnsafePointer<CChar>?
+            if oidc_curl_get_string(easy, Int32(info), &text) == 0, let text {
+                places.append(String(cString: text))
+            }
+        }
+        guard !places.isEmpty, !places.contains(where: Descriptor.canRead) else { return nil }
+        return Self.usualAuthorities.first(where: Descriptor.canRead)
+    }
+
+    private static let usualAuthorities = [
+        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
+    ]
+
+    private func setClientCertificate(_ options: inout CurlOptions) {
         guard let certificate = configuration.clientCertificate else { return }
         options.set(OIDC_CURLOPT_SSLCERT, certificate.certificatePath)
         options.set(OIDC_CURLOPT_SSLKEY, certificate.keyPath)

@@ -34,6 +34,10 @@ enum Descriptor {
         return max(0, Int64(status.st_size) - Int64(position))
     }
 
+    static func canRead(_ path: String) -> Bool {
+        access(path, R_OK) == 0
+    }
+
     static var lastProblem: String { problem(errno) }
 
     static func problem(_ number: Int32) -> String {
