@@ -25,7 +25,10 @@ final class ScriptedServer: Sendable {
         Thread.detachNewThread { [weak self] in
             while true {
                 let descriptor = accept(listener, nil, nil)
-                guard descriptor >= 0 else { return }
+                guard descriptor >= 0 else {
+                    close(listener)
+                    return
+                }
                 guard let self else {
                     close(descriptor)
                     return
@@ -50,9 +53,9 @@ final class ScriptedServer: Sendable {
         }
     }
 
+    /// Closing is left to the thread: its number would be another's before `accept` returns.
     deinit {
         shutdown(listener, Int32(SHUT_RDWR))
-        close(listener)
     }
 
     func url(_ path: String = "/", host: String = "127.0.0.1") -> WebURL {

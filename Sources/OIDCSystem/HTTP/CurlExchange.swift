@@ -56,9 +56,7 @@ final class CurlExchange {
         case .complete: return attempt { () throws(OIDCError) in try onHead(head.status, head.headers) }
         case .tooLarge:
             refusal = OIDCError(
-                .refused,
-                "\(stage.title): the header of the answer is larger than "
-                    + "\(ResponseHead.byteLimit / 1_024) KiB", stage: stage)
+                .refused, "\(stage.title): the header of the answer is too large", stage: stage)
             return false
         }
     }

@@ -29,6 +29,9 @@ struct CurlFailure {
         case 7: connectFailure
         case 28: timeOut
         case 1, 8, 61: notHTTP(code)
+        // A header line beyond libcurl's own limit counts as a lack of memory there.
+        case 27 where result.isSent, 100 where result.isSent:
+            error(.refused, "the header of the answer is too large")
         case 27: error(.failed, "libcurl has no memory for a request")
         case 35, 58, 59, 51, 60, 66, 77, 82, 83, 90, 91, 98:
             CurlTLSFailure(failure: self, code: code).error

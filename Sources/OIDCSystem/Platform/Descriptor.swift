@@ -9,7 +9,7 @@ enum Descriptor {
     /// Whether `read` would return at once, with bytes, the end or an error.
     static func isReady(_ descriptor: Int32) -> Bool {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        return poll(&entry, 1, 0) != 0
+        return descriptor < 0 || poll(&entry, 1, 0) != 0
     }
 
     /// How many bytes were read, 0 at the end, nil for an error.

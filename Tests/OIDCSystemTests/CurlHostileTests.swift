@@ -1,0 +1,296 @@
+import Foundation
+import OIDCCore
+import Synchronization
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("answers that want to hurt")
+struct CurlHostileTests {
+    private func failure(_ server: ScriptedServer, _ configuration: CurlConfiguration = CurlConfiguration())
+        -> OIDCError?
+    {
+        #expect(throws: OIDCError.self) {
+            try CurlTransport(configuration).send(.json(server.url("/?secret")), stage: .discovery)
+        }
+    }
+
+    private func refused(_ message: String, hint: String? = nil) -> OIDCError {
+        OIDCError(.refused, "discovery: \(message)", hint: hint, stage: .discovery)
+    }
+
+    /// Framings of a body of any size.
+    enum Framing: String, CaseIterable {
+        case length, chunked, untilClose
+    }
+
+    @Test("a body of 1 MiB is taken, one byte more is refused", arguments: Framing.allCases, [0, 1])
+    func cap(framing: Framing, excess: Int) throws {
+        let size = 1_048_576 + excess
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            let body = [UInt8](repeating: 0x61, count: size)
+            switch framing {
+            case .length: peer.write("HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\n\r\n")
+            case .chunked:
+                peer.write(
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(String(size, radix: 16))\r\n")
+            case .untilClose: peer.write("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+            }
+            peer.write(body)
+            if framing == .chunked { peer.write("\r\n0\r\n\r\n") }
+        }
+        if excess == 0 {
+            #expect(try CurlTransport().send(.json(server.url()), stage: .discovery).body.count == size)
+        } else {
+            #expect(
+                failure(server) == refused("the answer of 127.0.0.1:\(server.port) is larger than 1024 KiB"))
+        }
+    }
+
+    @Test("an endless body is cut off")
+    func endless() throws {
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            while peer.write("400\r\n" + String(repeating: "a", count: 1_024) + "\r\n") {}
+        }
+        #expect(failure(server) == refused("the answer of 127.0.0.1:\(server.port) is larger than 1024 KiB"))
+    }
+
+    @Test("a compressed answer is decompressed")
+    func compressed() throws {
+        // "hello" through gzip.
+        let gzip: [UInt8] = [
+            0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 0xCB, 0x48, 0xCD, 0xC9, 0xC9, 7, 0, 0x86, 0xA6, 0x10, 0x36, 5,
+            0, 0, 0,
+        ]
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(gzip.count)\r\n\r\n")
+            peer.write(gzip)
+        }
+        let response = try CurlTransport().send(.json(server.url()), stage: .discovery)
+        #expect(response.body == Array("hello".utf8))
+        #expect(server.requests.first?.contains("Accept-Encoding: gzip, deflate\r\n") == true)
+    }
+
+    @Test("a compression bomb is cut off at 1 MiB of what it unfolds to", arguments: [1, 3])
+    func bomb(layers: Int) throws {
+        let bomb = DeflateBomb.gzip(repeats: 200_000)
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            let encodings = Array(repeating: "gzip", count: layers).joined(separator: ", ")
+            let body =
+                layers == 1 ? bomb : (1..<layers).reduce(bomb) { inner, _ in DeflateBomb.stored(inner) }
+            peer.write(
+                "HTTP/1.1 200 OK\r\nContent-Encoding: \(encodings)\r\nContent-Length: \(body.count)\r\n\r\n")
+            peer.write(body)
+        }
+        #expect(bomb.count < 400_000)
+        #expect(failure(server) == refused("the answer of 127.0.0.1:\(server.port) is larger than 1024 KiB"))
+    }
+
+    @Test("an answer that only claims to be compressed is refused")
+    func damaged() throws {
+        let server = try ScriptedServer.answering(
+            answer("200 OK", "Content-Encoding: gzip", body: "{\"a\":1}"))
+        #expect(failure(server) == refused("the answer of 127.0.0.1:\(server.port) cannot be decompressed"))
+    }
+
+    /// Header blocks without an end.
+    enum Flood: String, CaseIterable {
+        case longLine, manyLines, interim, folded
+    }
+
+    @Test("an endless header is cut off", arguments: Flood.allCases)
+    func headerFlood(flood: Flood) throws {
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            if flood != .interim { peer.write("HTTP/1.1 200 OK\r\nX: ") }
+            let piece =
+                switch flood {
+                case .longLine: String(repeating: "a", count: 4_096)
+                case .manyLines: "a\r\nX-\(String(repeating: "b", count: 999)): "
+                case .interim: "HTTP/1.1 103 Early Hints\r\nX: \(String(repeating: "a", count: 999))\r\n\r\n"
+                case .folded: "a\r\n " + String(repeating: "b", count: 999)
+                }
+            while peer.write(piece) {}
+        }
+        var configuration = CurlConfiguration()
+        configuration.httpTimeout = .seconds(20)
+        #expect(failure(server, configuration) == refused("the header of the answer is too large"))
+    }
+
+    @Test(
+        "what is no HTTP is refused",
+        arguments: [
+            "SSH-2.0-OpenSSH_9.2\r\n", "220 mail.example ESMTP\r\n", "{\"issuer\":\"x\"}",
+            "\u{15}\u{3}\u{3}\0\u{2}\u{2}F",
+            "HTTP/1.1 abc OK\r\n\r\n", "HTTP/9.9 200 OK\r\n\r\n", "HTTP/1.1\r\n\r\n", "\r\n\r\n\r\n",
+        ])
+    func notHTTP(text: String) throws {
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write(text)
+        }
+        #expect(
+            failure(server)
+                == refused(
+                    "127.0.0.1:\(server.port) does not answer with HTTP",
+                    hint: "check the address and its port"))
+    }
+
+    @Test("an empty answer to a GET is no answer")
+    func empty() throws {
+        let server = try ScriptedServer { peer in _ = peer.readRequest() }
+        #expect(
+            failure(server)
+                == OIDCError(
+                    .unreachable,
+                    "discovery: 127.0.0.1:\(server.port) closed the connection without an answer",
+                    hint: "try again later", stage: .discovery))
+    }
+
+    @Test(
+        "a silent or slow answer ends with the request's time",
+        arguments: ["", "HTTP/1.1 200 OK\r\n", "drip"])
+    func slow(start: String) throws {
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            if start != "drip" {
+                peer.write(start)
+                return peer.waitForEnd()
+            }
+            peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+            while peer.write("a") { usleep(20_000) }
+        }
+        var configuration = CurlConfiguration()
+        configuration.httpTimeout = .milliseconds(500)
+        let begin = ContinuousClock.now
+        #expect(
+            failure(server, configuration)
+                == OIDCError(
+                    .unreachable, "discovery: no complete answer from 127.0.0.1:\(server.port) within 500 ms",
+                    hint: "try again later, or raise http_timeout", stage: .discovery))
+        #expect(ContinuousClock.now - begin < .seconds(5))
+    }
+
+    @Test("a POST that got no answer in time may have been acted on")
+    func slowPost() throws {
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.waitForEnd()
+        }
+        var configuration = CurlConfiguration()
+        configuration.httpTimeout = .milliseconds(500)
+        #expect(
+            throws: OIDCError(
+                .unreachable,
+                "token: no complete answer from 127.0.0.1:\(server.port) within 500 ms after the request was sent: "
+                    + "it is not known whether the provider acted on it",
+                hint: "try again later, or raise http_timeout", stage: .token)
+        ) { try CurlTransport(configuration).send(.form(server.url(), []), stage: .token) }
+    }
+
+    @Test("the deadline of the sign-in ends a request with its own kind of error")
+    func deadline() throws {
+        let server = try ScriptedServer { peer in peer.waitForEnd() }
+        let transport = CurlTransport().bounded(by: .now + .milliseconds(200))
+        let expected = OIDCError(
+            .timedOut, "token: the time for the sign-in is over, waiting for 127.0.0.1:\(server.port)",
+            stage: .token)
+        #expect(throws: expected) { try transport.send(.form(server.url(), []), stage: .token) }
+        let count = server.connectionCount
+        #expect(throws: expected) { try transport.send(.form(server.url(), []), stage: .token) }
+        #expect(server.connectionCount == count)
+    }
+
+    @Test("an interrupted request ends at once, and nothing more is sent")
+    func cancelled() throws {
+        let server = try ScriptedServer { peer in peer.waitForEnd() }
+        let start = ContinuousClock.now
+        var configuration = CurlConfiguration()
+        configuration.isCancelled = { ContinuousClock.now - start > .milliseconds(200) }
+        let transport = CurlTransport(configuration)
+        let expected = OIDCError(
+            .interrupted, "token: interrupted while waiting for 127.0.0.1:\(server.port)", stage: .token)
+        #expect(throws: expected) { try transport.send(.form(server.url(), []), stage: .token) }
+        #expect(ContinuousClock.now - start < .seconds(2))
+        #expect(throws: expected) { try transport.send(.form(server.url(), []), stage: .token) }
+        #expect(server.connectionCount == 1)
+    }
+
+    @Test("a pause before a repeat is interrupted too")
+    func cancelledPause() throws {
+        let server = try ScriptedServer.answering(answer("503 X", "Retry-After: 5"))
+        let start = ContinuousClock.now
+        var configuration = CurlConfiguration()
+        configuration.isCancelled = { ContinuousClock.now - start > .milliseconds(200) }
+        #expect(failure(server, configuration)?.kind == .interrupted)
+        #expect(ContinuousClock.now - start < .seconds(2))
+    }
+
+    @Test("a host that does not exist is said to be missing")
+    func noHost() throws {
+        var configuration = CurlConfiguration()
+        configuration.pause = { _ in }
+        configuration.proxy = .none
+        let url = try #require(WebURL("https://nobody.invalid/x?secret"))
+        #expect(
+            throws: OIDCError(
+                .unreachable, "discovery: cannot find host nobody.invalid",
+                hint: "check the name, and this machine's network and name server", stage: .discovery)
+        ) { try CurlTransport(configuration).send(.json(url), stage: .discovery) }
+    }
+}
+
+/// Much out of little, by RFC 1951's fixed codes: one byte, then copies of it, 258 at a time.
+enum DeflateBomb {
+    private static let header: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
+
+    static func gzip(repeats: Int) -> [UInt8] {
+        var bits = BitWriter()
+        bits.append(0b011, count: 3)
+        bits.appendReversed(0x30 + 0x61, count: 8)
+        for _ in 0..<repeats {
+            bits.appendReversed(0b1100_0101, count: 8)
+            bits.append(0, count: 5)
+        }
+        return header + bits.bytes
+    }
+
+    /// One more layer that does not compress.
+    static func stored(_ bytes: [UInt8]) -> [UInt8] {
+        var result = header
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let block = rest.prefix(65_535)
+            rest = rest.dropFirst(block.count)
+            let (low, high) = (UInt8(block.count & 0xFF), UInt8(block.count >> 8))
+            result += [rest.isEmpty ? 1 : 0, low, high, ~low, ~high] + block
+        }
+        return result
+    }
+
+    private struct BitWriter {
+        var bytes: [UInt8] = []
+        var used = 8
+
+        mutating func append(_ value: Int, count: Int) {
+            for index in 0..<count {
+                if used == 8 {
+                    bytes.append(0)
+                    used = 0
+                }
+                if value >> index & 1 == 1 { bytes[bytes.count - 1] |= 1 << used }
+                used += 1
+            }
+        }
+
+        /// Huffman codes go out with their highest bit first.
+        mutating func appendReversed(_ value: Int, count: Int) {
+            for index in (0..<count).reversed() { append(value >> index & 1, count: 1) }
+        }
+    }
+}
