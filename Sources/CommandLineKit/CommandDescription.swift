@@ -22,8 +22,8 @@ public struct CommandDescription: Sendable {
         discussion = declaration.discussion
         examples = declaration.examples
         exitCodes = declaration.exitCodes
-        operands = declaration.operands.map(\.text)
-        options = declaration.leaves.map { $0.described(by: defaults) }.filter { !$0.isHidden }
+        operands = declaration.operands.map(\.described)
+        options = declaration.options.map { $0.described(by: defaults) }.filter { !$0.isHidden }
         stopsAtFirstOperand = declaration.stopsAtFirstOperand
         subcommands = type.subcommands
         let words: [String]

@@ -33,7 +33,7 @@ extension Program {
     var completionNodes: [CompletionNode] {
         let commands = sections.flatMap(\.commands)
         let root = CompletionNode(
-            path: [], commands: commands.map { ($0.name, $0.summary) }, options: commonOptions(),
+            path: [], commands: commands.map { ($0.name, $0.summary) }, options: commonOptions,
             operands: [], stopsAtFirstOperand: false)
         return [root] + descriptions.flatMap { places(of: $0, root) }
     }
@@ -66,7 +66,7 @@ extension Program {
     /// All spellings of the options that are passed on when the program is asked.
     var forwardedSpellings: [String] {
         let forwarded = dynamicCompletion?.forwarded ?? []
-        return commonOptions().filter { forwarded.contains($0.name) }.flatMap(\.spellings)
+        return commonOptions.filter { forwarded.contains($0.name) }.flatMap(\.spellings)
     }
 
     /// The program's name as a part of a function's name.

@@ -6,21 +6,18 @@ public struct Declaration<Root>: Sendable {
     public let usage: [String]
     public let examples: [Example]
     public let exitCodes: [ExitCode]
-    public let operands: [Operand<Root>]
     /// Where another command follows (`exec`): its first word ends our options.
     public let stopsAtFirstOperand: Bool
 
+    private let makeOperands: @Sendable () -> [Operand<Root>]
     private let makeOptions: @Sendable () -> [Option<Root>]
-
-    /// The table of options, built when asked for: an argument list without options never does.
-    public var options: [Option<Root>] { makeOptions() }
 
     public init(
         discussion: String = "",
         usage: [String] = [],
         examples: [Example] = [],
         exitCodes: [ExitCode] = [],
-        operands: [Operand<Root>] = [],
+        operands: @autoclosure @escaping @Sendable () -> [Operand<Root>] = [],
         stopsAtFirstOperand: Bool = false,
         options: @autoclosure @escaping @Sendable () -> [Option<Root>] = []
     ) {
@@ -28,12 +25,15 @@ public struct Declaration<Root>: Sendable {
         self.usage = usage
         self.examples = examples
         self.exitCodes = exitCodes
-        self.operands = operands
+        self.makeOperands = operands
         self.stopsAtFirstOperand = stopsAtFirstOperand
         self.makeOptions = options
     }
 
-    var leaves: [OptionLeaf<Root>] { options.flatMap(\.leaves) }
+    /// The table of options, built when asked for: an argument list without options never does.
+    var options: [OptionLeaf] { Option.leaves(makeOptions()) }
+
+    var operands: [OperandLeaf] { Operand.leaves(makeOperands()) }
 }
 
 /// A command line worth copying, and what it does.

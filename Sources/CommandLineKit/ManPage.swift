@@ -54,7 +54,7 @@ extension Program {
     /// Each shared group once, those of every command first.
     func sharedOptions(_ commands: [CommandDescription]) -> [SharedOptions] {
         var groups: [SharedOptions] = [
-            SharedOptions(title: common.title, options: commonOptions(), commands: nil)
+            SharedOptions(title: common.title, options: commonOptions, commands: nil)
         ]
         for command in commands {
             for title in command.groups where !groups.contains(where: { $0.title == title }) {

@@ -27,6 +27,17 @@ public struct OptionDescription: Sendable, Equatable {
         self.help = help
     }
 
+    init(
+        _ name: String, _ short: Character?, _ valueName: String, _ help: String, _ environment: String?,
+        _ defaultText: String?, _ completion: CompletionHint = .none, _ isHidden: Bool = false
+    ) {
+        self.init(name, short: short, valueName: valueName, help: help)
+        self.environment = environment
+        self.defaultText = defaultText
+        self.completion = completion
+        self.isHidden = isHidden
+    }
+
     /// `-p` and `--profile`.
     public var spellings: [String] { (short.map { ["-\($0)"] } ?? []) + [name] }
 }

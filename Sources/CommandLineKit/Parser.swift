@@ -12,7 +12,8 @@ extension Program {
         var route = Route(program: name, rest: arguments[...])
         while true {
             let ahead = Scan(
-                route.rest, stopsAtFirstOperand: true, place: " before the command", options: commonOptions)
+                route.rest, stopsAtFirstOperand: true, place: " before the command",
+                options: { common.leaves })
             route.take(ahead)
             guard let word = ahead.operands.first else {
                 return try answer(route, or: missingCommand(route))
@@ -31,12 +32,12 @@ extension Program {
     /// Reads the arguments of a found command; a request for help goes before any fault.
     private func read<Root: Command>(_ type: Root.Type, _ route: Route) throws(UsageError) -> Invocation {
         let declaration = type.declaration
-        var leaves: [OptionLeaf<Root>] = []
+        var leaves: [OptionLeaf] = []
         let scan = Scan(
             (route.leading + route.rest)[...], stopsAtFirstOperand: declaration.stopsAtFirstOperand,
             options: {
-                leaves = declaration.leaves
-                return leaves.map(\.text)
+                leaves = declaration.options
+                return leaves
             })
         var route = route
         route.take(scan)
@@ -45,7 +46,7 @@ extension Program {
         }
         var command = Root()
         do throws(UsageError) {
-            for setting in scan.settings { try leaves[setting.index].set(&command, setting.argument) }
+            for setting in scan.settings { try leaves[setting.index].store(&command, setting.argument) }
             try assign(scan.operands, to: declaration.operands, in: &command, route)
             try command.validate()
         } catch {
@@ -56,7 +57,7 @@ extension Program {
 
     /// Gives each operand its argument: required ones first, what is left over to the optional from the left.
     private func assign<Root>(
-        _ arguments: [String], to operands: [Operand<Root>], in root: inout Root, _ route: Route
+        _ arguments: [String], to operands: [OperandLeaf], in root: inout Root, _ route: Route
     ) throws(UsageError) {
         var rest = arguments[...]
         var spare = arguments.count - operands.reduce(0) { $0 + $1.text.least }
@@ -73,7 +74,7 @@ extension Program {
             case .rest: count += spare
             }
             spare -= count - operand.text.least
-            for argument in rest.prefix(count) { try operand.set(&root, argument) }
+            for argument in rest.prefix(count) { try operand.store(&root, argument) }
             rest = rest.dropFirst(count)
         }
         if let extra = rest.first {
@@ -152,10 +153,10 @@ extension OptionGroup {
     /// Reads this group alone out of any argument list and ignores everything else in it;
     /// for `-o json` on a command line that could not be parsed.
     public static func lenient(_ arguments: [String]) -> Self {
-        let leaves = options.flatMap(\.leaves)
-        let scan = Scan(arguments[...], options: { leaves.map(\.text) })
+        let leaves = leaves
+        let scan = Scan(arguments[...], options: { leaves })
         var group = Self()
-        for setting in scan.settings { try? leaves[setting.index].set(&group, setting.argument) }
+        for setting in scan.settings { try? leaves[setting.index].store(&group, setting.argument) }
         return group
     }
 }

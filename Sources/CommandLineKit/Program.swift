@@ -22,7 +22,7 @@ public struct Program: Sendable {
         self.dynamicCompletion = dynamicCompletion
     }
 
-    func commonOptions() -> [OptionDescription] { common.descriptions() }
+    var commonOptions: [OptionDescription] { common.descriptions() }
 }
 
 /// Commands under one heading, in the order of the help.
@@ -64,8 +64,10 @@ public struct HelpCommand: Command {
 }
 
 extension OptionGroup {
+    static var leaves: [OptionLeaf] { Option.leaves(options) }
+
     static func descriptions() -> [OptionDescription] {
         let defaults = Self()
-        return options.flatMap(\.leaves).map { $0.described(by: defaults) }
+        return leaves.map { $0.described(by: defaults) }
     }
 }

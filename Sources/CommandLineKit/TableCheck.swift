@@ -8,13 +8,13 @@ extension Program {
             let call = command.path.joined(separator: " ")
             faults += Self.faults(of: command).map { "\(call): \($0)" }
             let names = command.options.map(\.name)
-            let hasCommon = commonOptions().allSatisfy { names.contains($0.name) || $0.isHidden }
+            let hasCommon = commonOptions.allSatisfy { names.contains($0.name) || $0.isHidden }
             if command.subcommands.isEmpty, !Self.isHelp(command), !hasCommon {
                 faults.append("\(call): lacks the common options")
             }
         }
         for name in dynamicCompletion?.forwarded ?? []
-        where !commonOptions().contains(where: { $0.name == name && $0.valueName != nil }) {
+        where !commonOptions.contains(where: { $0.name == name && $0.valueName != nil }) {
             faults.append("\(name) is forwarded and no common option with a value")
         }
         return faults
