@@ -1,0 +1,43 @@
+import OIDCCore
+
+extension DemoProvider {
+    /// Grants what was asked and sends a code to the client.
+    mutating func finish(
+        _ request: RequestedAuthorization, _ browser: BrowserSession, _ now: Instant
+    ) throws(Refusal) -> HTTPResponse {
+        guard let account = browser.account else { throw Refusal("login_required", "nobody is signed in") }
+        var scope = request.scope
+        if configuration.offlineAccessNeedsConsentPrompt, !request.prompt.contains("consent") {
+            scope = Scope(tokens: scope.tokens.filter { $0 != "offline_access" })
+        }
+        let grant = state.add(
+            Grant(
+                client: request.client, subject: account.subject, account: account, scope: scope,
+                audience: request.audience, nonce: request.nonce, authenticatedAt: browser.authenticatedAt,
+                acr: browser.acr, session: browser.id))
+        let code = secret()
+        state.codes[code] = CodeRecord(
+            request: request, grant: grant, expiresAt: now.adding(configuration.codeLifetime))
+        return authorizationAnswer(request.redirect, [FormEncoding.Pair("code", code)])
+    }
+
+    func errorPairs(_ refusal: Refusal) -> [FormEncoding.Pair] {
+        [
+            FormEncoding.Pair("error", refusal.code),
+            FormEncoding.Pair("error_description", refusal.description),
+        ]
+    }
+
+    /// RFC 6749 §4.1.2 with `iss` (RFC 9207 §2), in the response mode that was asked for.
+    func authorizationAnswer(_ target: RedirectTarget, _ pairs: [FormEncoding.Pair]) -> HTTPResponse {
+        var pairs = pairs
+        if let state = target.state { pairs.append(FormEncoding.Pair("state", state)) }
+        pairs.append(FormEncoding.Pair("iss", issuer.text))
+        pairs = faulty(pairs)
+        if target.mode == .formPost, !has(.authorization(.modeIgnored)) {
+            return formPostPage(target.address, pairs)
+        }
+        let separator = has(.authorization(.inFragment)) ? "#" : target.address.contains("?") ? "&" : "?"
+        return .redirect(to: "\(target.address)\(separator)\(FormEncoding.encode(pairs))")
+    }
+}

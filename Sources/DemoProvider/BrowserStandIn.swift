@@ -1,0 +1,119 @@
+public import OIDCCore
+
+/// Plays a person at a browser: follows redirects, keeps cookies, presses the buttons of plain forms.
+///
+/// Pure: it says what to send next, the caller sends it. It knows pages like those of `DemoProvider`, where
+/// each button is a form of its own.
+public struct BrowserStandIn: Sendable {
+    public enum Choice: Sendable {
+        /// The first form of every page.
+        case approve
+        /// The form with the id `deny` where a page has one.
+        case deny
+    }
+
+    public var choice: Choice
+    /// Typed in place of what a form offers, by the field's name.
+    public var typed: [String: String]
+    private var cookies: [String: [String: String]] = [:]
+    private var requestsLeft = 0
+
+    public init(_ choice: Choice = .approve, typing typed: [String: String] = [:]) {
+        self.choice = choice
+        self.typed = typed
+    }
+
+    /// Types an address; the cookies of earlier visits are sent along.
+    public mutating func open(_ url: WebURL) -> HTTPRequest {
+        requestsLeft = 20
+        return withCookies(HTTPRequest(.get, url))
+    }
+
+    /// What follows an answer: its redirect, or its form; nil where the page is the end, and after twenty
+    /// requests.
+    public mutating func next(after response: HTTPResponse, to request: HTTPRequest) -> HTTPRequest? {
+        keepCookies(response, request.url)
+        requestsLeft -= 1
+        guard requestsLeft > 0 else { return nil }
+        if (300..<400).contains(response.status), let location = response.headers["Location"] {
+            guard let url = absolute(location, request.url) else { return nil }
+            return withCookies(HTTPRequest(.get, url))
+        }
+        let page = String(decoding: response.body, as: UTF8.self)
+        guard let form = chosen(HTMLForm.all(in: page)), let url = absolute(form.action, request.url) else {
+            return nil
+        }
+        let pairs = form.fields.map { FormEncoding.Pair($0.name, typed[$0.name] ?? $0.value) }
+        return withCookies(.form(url, pairs))
+    }
+
+    private func chosen(_ forms: [HTMLForm]) -> HTMLForm? {
+        let denying = forms.first { $0.id == "deny" }
+        return choice == .deny ? denying ?? forms.first : forms.first
+    }
+
+    private func absolute(_ text: String, _ base: WebURL) -> WebURL? {
+        text.hasPrefix("/") ? WebURL("\(base.origin)\(text)") : WebURL(text)
+    }
+
+    private func withCookies(_ request: HTTPRequest) -> HTTPRequest {
+        var request = request
+        let known = (cookies[request.url.origin] ?? [:]).sorted { $0.key < $1.key }
+        if !known.isEmpty {
+            request.headers["Cookie"] = known.map { "\($0.key)=\($0.value)" }.joined(separator: "; ")
+        }
+        return request
+    }
+
+    private mutating func keepCookies(_ response: HTTPResponse, _ url: WebURL) {
+        for header in response.headers.values("Set-Cookie") {
+            let pair = header.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1)
+            guard pair.count == 2 else { continue }
+            cookies[url.origin, default: [:]][String(pair[0])] = String(pair[1])
+        }
+    }
+}
+
+/// A form of a page, as far as a program can press its button.
+struct HTMLForm {
+    var id: String?
+    var action: String
+    var fields: [FormEncoding.Pair]
+
+    static func all(in page: String) -> [HTMLForm] {
+        page.split(separator: "<form ").dropFirst().map { rest in
+            let whole = rest.split(separator: "</form>").first ?? rest
+            let head = whole.prefix { $0 != ">" }
+            let fields = whole.split(separator: "<input ").dropFirst().compactMap { field in
+                let tag = field.prefix { $0 != ">" }
+                return attribute("name", tag).map { FormEncoding.Pair($0, attribute("value", tag) ?? "") }
+            }
+            return HTMLForm(
+                id: attribute("id", head), action: attribute("action", head) ?? "", fields: Array(fields))
+        }
+    }
+
+    private static func attribute(_ name: String, _ tag: Substring) -> String? {
+        let parts = " \(tag)".split(
+            separator: " \(name)=\"", maxSplits: 1, omittingEmptySubsequences: false)
+        return parts.count == 2 ? unescaped(parts[1].prefix { $0 != "\"" }) : nil
+    }
+
+    private static func unescaped(_ text: Substring) -> String {
+        let entities = [
+            ("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&"),
+        ]
+        var plain = ""
+        var rest = text
+        while let character = rest.first {
+            if let (entity, meaning) = entities.first(where: { rest.hasPrefix($0.0) }) {
+                plain += meaning
+                rest = rest.dropFirst(entity.count)
+            } else {
+                plain.append(character)
+                rest = rest.dropFirst()
+            }
+        }
+        return plain
+    }
+}

@@ -1,0 +1,110 @@
+import OIDCCore
+
+/// A request taken apart: the endpoint it is for, its parameters and its cookies.
+struct Call {
+    let request: HTTPRequest
+    let endpoint: Endpoint
+    /// Below the issuer's own path.
+    let path: String
+    let now: Instant
+
+    var isPost: Bool { request.method == .post }
+
+    func query() throws(Refusal) -> Parameters {
+        guard let pairs = FormEncoding.decode(request.url.query ?? "") else {
+            throw .invalidRequest("the query is not form-encoded UTF-8")
+        }
+        return try Parameters(pairs)
+    }
+
+    /// The parameters of a form body, or of a JSON object where the endpoint takes one.
+    func body(acceptingJSON: Bool = false) throws(Refusal) -> Parameters {
+        switch mediaType {
+        case "application/x-www-form-urlencoded":
+            guard let text = String(validating: request.body, as: UTF8.self),
+                let pairs = FormEncoding.decode(text)
+            else { throw .invalidRequest("the body is not form-encoded UTF-8") }
+            return try Parameters(pairs)
+        case "application/json" where acceptingJSON:
+            return try Parameters(json: request.body)
+        default:
+            throw .invalidRequest("unexpected Content-Type \(mediaType ?? "(none)")")
+        }
+    }
+
+    /// A browser's parameters: the query of a GET, the form of a POST (OIDC Core §3.1.2.1).
+    func parameters() throws(Refusal) -> Parameters {
+        isPost ? try body() : try query()
+    }
+
+    func cookie(_ name: String) -> String? {
+        for header in request.headers.values("Cookie") {
+            for part in header.split(separator: ";") {
+                let sides = part.split(separator: "=", maxSplits: 1).map { ASCII.trimmed($0) }
+                if sides.count == 2, sides[0] == name { return sides[1] }
+            }
+        }
+        return nil
+    }
+
+    /// The credentials of an `Authorization` header of that scheme (RFC 9110 §11.4).
+    func credentials(_ scheme: String) -> String? {
+        guard let header = request.headers["Authorization"],
+            let blank = header.firstIndex(of: " "),
+            ASCII.isSameIgnoringCase(header[..<blank], scheme)
+        else { return nil }
+        return ASCII.trimmed(header[blank...])
+    }
+
+    private var mediaType: String? {
+        guard let value = request.headers["Content-Type"], let type = value.split(separator: ";").first else {
+            return nil
+        }
+        return ASCII.lowercased(ASCII.trimmed(type))
+    }
+}
+
+/// Request parameters; only `resource` and `audience` may be repeated (RFC 6749 §3.1, RFC 8707 §2).
+struct Parameters {
+    private(set) var pairs: [FormEncoding.Pair]
+
+    init(_ pairs: [FormEncoding.Pair]) throws(Refusal) {
+        var seen: Set<String> = ["resource", "audience"]
+        for pair in pairs where !seen.insert(pair.name).inserted {
+            guard pair.name == "resource" || pair.name == "audience" else {
+                throw .invalidRequest("the parameter \(pair.name) is repeated")
+            }
+        }
+        self.pairs = pairs
+    }
+
+    init(json bytes: [UInt8]) throws(Refusal) {
+        guard let object = (try? JSONValue(parsing: bytes))?.object else {
+            throw .invalidRequest("the body is no JSON object")
+        }
+        var pairs: [FormEncoding.Pair] = []
+        for member in object.members {
+            for value in member.value.array ?? [member.value] {
+                guard let text = value.string ?? value.number?.text else {
+                    throw .invalidRequest("the member \(member.name) is \(value.typeName)")
+                }
+                pairs.append(FormEncoding.Pair(member.name, text))
+            }
+        }
+        try self.init(pairs)
+    }
+
+    /// An empty value counts as absent (RFC 6749 §3.1).
+    subscript(name: String) -> String? {
+        pairs.first { $0.name == name && !$0.value.isEmpty }?.value
+    }
+
+    func values(_ name: String) -> [String] {
+        pairs.filter { $0.name == name && !$0.value.isEmpty }.map(\.value)
+    }
+
+    func required(_ name: String) throws(Refusal) -> String {
+        guard let value = self[name] else { throw .invalidRequest("\(name) is missing") }
+        return value
+    }
+}

@@ -1,0 +1,106 @@
+import OIDCCore
+import OIDCCrypto
+
+/// What can be wrong with an ID token, or unusual and right (`audienceArray`, `keyIDMissing`).
+public enum IDTokenFault: String, Sendable, CaseIterable {
+    case missing
+    case issuerInvalid, issuerMissing
+    case subjectInvalid, subjectMissing, subjectEmpty, subjectTooLong, subjectNumber
+    case audienceInvalid, audienceMissing, audienceArray
+    /// Another audience beside the client, without and with `azp`.
+    case audienceSecondary, audienceSecondaryAuthorized
+    case authorizedPartyInvalid
+    case expired, expiryMissing, expiryText, issuedAtMissing, issuedAtFuture, notYetValid
+    case nonceInvalid, nonceMissing, accessTokenHashInvalid, authTimeMissing, authTimeOld
+    case keyIDMissing, keyIDUnknown, keyIDHostile
+    case unsigned, unsignedMixedCase, hmacWithPublicKey, hmacWithSecret
+    /// `alg` names another algorithm than the one that signed.
+    case algorithmAlternate
+    /// A right signature by an algorithm that the metadata does not list.
+    case algorithmUnlisted
+    case criticalHeader
+    /// Signed by a stranger's key that the header offers itself.
+    case embeddedKey, keyAddress, certificateChain, certificateAddress
+    case signatureInvalid, signatureEmpty, signatureTruncated, signatureZero, signatureDER
+    case encrypted, twoParts, fourParts, padded
+    case payloadNoJSON, payloadArray, payloadDuplicates, payloadInvalidUTF8, payloadHuge
+}
+
+extension DemoProvider {
+    /// The ID token's faults that are on.
+    func idTokenFaults(isRefresh: Bool) -> Set<IDTokenFault> {
+        var active: Set<IDTokenFault> = []
+        for fault in faults {
+            switch fault {
+            case .idToken(let fault): active.insert(fault)
+            case .refreshedIDToken(let fault) where isRefresh: active.insert(fault)
+            default: break
+            }
+        }
+        return active
+    }
+
+    func apply(
+        _ faults: Set<IDTokenFault>, to draft: inout TokenDraft, for client: DemoClient, at now: Instant
+    ) throws(CryptoError) {
+        for fault in IDTokenFault.allCases where faults.contains(fault) {
+            applyToClaims(fault, &draft.claims, now)
+            try applyToHeader(fault, &draft, client)
+            applyToPayload(fault, &draft)
+        }
+        if has(.keys(.symmetric)) { draft.sign(withSecret: DemoProvider.publishedSecret) }
+    }
+
+    private func applyToClaims(_ fault: IDTokenFault, _ claims: inout JSONObject, _ now: Instant) {
+        let client = claims["aud"] ?? .null
+        switch fault {
+        case .issuerInvalid: claims["iss"] = .string(configuration.foreignOrigin)
+        case .issuerMissing: claims["iss"] = nil
+        case .subjectInvalid: claims["sub"] = "mallory"
+        case .subjectMissing: claims["sub"] = nil
+        case .subjectEmpty: claims["sub"] = ""
+        case .subjectTooLong: claims["sub"] = .string(String(repeating: "a", count: 256))
+        case .subjectNumber: claims["sub"] = 42
+        case .audienceInvalid: claims["aud"] = "somebody-else"
+        case .audienceMissing: claims["aud"] = nil
+        case .audienceArray: claims["aud"] = .array([client])
+        case .audienceSecondary: claims["aud"] = .array([client, "somebody-else"])
+        case .audienceSecondaryAuthorized:
+            claims["aud"] = .array([client, "somebody-else"])
+            claims["azp"] = client
+        case .authorizedPartyInvalid: claims["azp"] = "somebody-else"
+        case .nonceInvalid: claims["nonce"] = "another-nonce"
+        case .nonceMissing: claims["nonce"] = nil
+        case .accessTokenHashInvalid: claims["at_hash"] = .string(Base64URL.encode(random(16)))
+        default: applyToTimes(fault, &claims, now)
+        }
+    }
+
+    private func applyToTimes(_ fault: IDTokenFault, _ claims: inout JSONObject, _ now: Instant) {
+        func moment(_ seconds: Int64) -> JSONValue { JSONValue(now.adding(seconds).secondsSinceEpoch) }
+        switch fault {
+        case .expired: claims["exp"] = moment(-3_600)
+        case .expiryMissing: claims["exp"] = nil
+        case .expiryText: claims["exp"] = .string("\(now.adding(600).secondsSinceEpoch)")
+        case .issuedAtMissing: claims["iat"] = nil
+        case .issuedAtFuture: claims["iat"] = moment(7_200)
+        case .notYetValid: claims["nbf"] = moment(7_200)
+        case .authTimeMissing: claims["auth_time"] = nil
+        case .authTimeOld: claims["auth_time"] = moment(-86_400)
+        default: break
+        }
+    }
+
+    private func applyToPayload(_ fault: IDTokenFault, _ draft: inout TokenDraft) {
+        let whole = JSONValue.object(draft.claims).bytes
+        switch fault {
+        case .payloadNoJSON: draft.payload = Array("sub=alice".utf8)
+        case .payloadArray: draft.payload = [0x5B] + whole + [0x5D]
+        case .payloadDuplicates: draft.payload = whole.dropLast() + Array(",\"sub\":\"mallory\"}".utf8)
+        case .payloadInvalidUTF8:
+            draft.payload = whole.dropLast() + Array(",\"x\":\"".utf8) + [0xC3, 0x22, 0x7D]
+        case .payloadHuge: draft.claims["padding"] = .string(String(repeating: "x", count: 2 << 20))
+        default: break
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import OIDCCore
+import OIDCCrypto
+
+/// What can be wrong with a key set, or unusual and right (`single`, `unknownKinds`, `withoutKeyIDs`).
+public enum KeySetFault: String, Sendable, CaseIterable {
+    /// New keys right before each ID token is signed.
+    case rotationBeforeSigning
+    case single, withoutKeyIDs, unknownKinds
+    case empty, withoutKeys
+    /// None of them the one that signs.
+    case onlyForeign
+    /// Another key first, under the same name.
+    case duplicateKeyIDs
+    case encryptionUse, wrongAlgorithm, weakRSA
+    /// The one key is a secret, and ID tokens are signed with it.
+    case symmetric
+    case twoThousand, tenThousand
+}
+
+extension DemoProvider {
+    func keySetAnswer(_ keys: [JSONObject]) -> HTTPResponse {
+        var keys = keys
+        for case .keys(let fault) in faults { apply(fault, to: &keys) }
+        if has(.keys(.withoutKeys)) { return .json(["key": []]) }
+        return .json(["keys": .array(keys.map { .object($0) })])
+    }
+
+    private func apply(_ fault: KeySetFault, to keys: inout [JSONObject]) {
+        switch fault {
+        case .single: keys = Array(keys.prefix(1))
+        case .empty: keys = []
+        case .withoutKeyIDs: change(&keys) { $0["kid"] = nil }
+        case .encryptionUse: change(&keys) { $0["use"] = "enc" }
+        case .wrongAlgorithm: change(&keys) { $0["alg"] = "RSA-OAEP" }
+        case .weakRSA:
+            let modulus = [UInt8(0x80)] + random(126) + [1]
+            change(&keys) { if $0["kty"] == "RSA" { $0["n"] = .string(Base64URL.encode(modulus)) } }
+        case .symmetric: keys = [DemoProvider.symmetricKey]
+        case .unknownKinds: keys = DemoProvider.oddKeys + keys
+        case .onlyForeign: keys = keys.compactMap { foreign(like: $0) }
+        case .duplicateKeyIDs: keys = keys.compactMap { foreign(like: $0) } + keys
+        case .twoThousand: keys = strangers(2_000) + keys
+        case .tenThousand: keys = strangers(10_000) + keys
+        case .rotationBeforeSigning, .withoutKeys: break
+        }
+    }
+
+    private func change(_ keys: inout [JSONObject], _ change: (inout JSONObject) -> Void) {
+        for index in keys.indices { change(&keys[index]) }
+    }
+
+    /// A stranger's key under the name of an elliptic one.
+    private func foreign(like key: JSONObject) -> JSONObject? {
+        guard key["kty"] == "EC", let other = try? PrivateKey.generate(.p256) else { return nil }
+        var members = JSONWebKey(publicKey: other.publicKey).json.object ?? JSONObject()
+        for name in ["kid", "alg", "use"] { members[name] = key[name] }
+        return members
+    }
+
+    /// One key many times, each under a name of its own.
+    private func strangers(_ count: Int) -> [JSONObject] {
+        guard let key = try? PrivateKey.generate(.p256) else { return [] }
+        let members = JSONWebKey(publicKey: key.publicKey).json.object ?? JSONObject()
+        return (0..<count).map { number in
+            var members = members
+            members["kid"] = .string("stranger-\(number)")
+            return members
+        }
+    }
+
+    private static var symmetricKey: JSONObject {
+        var members = JSONObject()
+        members["kty"] = "oct"
+        members["k"] = .string(Base64URL.encode(publishedSecret))
+        members["alg"] = "HS256"
+        return members
+    }
+
+    private static var oddKeys: [JSONObject] {
+        let keys: [JSONValue] = [
+            ["kty": "AKP", "alg": "ML-DSA-44", "pub": "AAAA"],
+            ["kty": "EC", "crv": "P-999", "x": "A", "y": "A"],
+            ["kty": "RSA", "n": "!", "e": "AQAB"], ["kid": "nothing else"], ["kty": "OKP", "crv": "X448"],
+        ]
+        return keys.compactMap(\.object)
+    }
+}

@@ -1,0 +1,78 @@
+import OIDCCore
+import OIDCCrypto
+
+extension DemoProvider {
+    /// OIDC Core §2; nil where a fault leaves it out.
+    mutating func idToken(
+        _ grant: Grant, _ client: DemoClient, accessToken: String?, isRefresh: Bool, _ now: Instant
+    ) throws(Refusal) -> String? {
+        let active = idTokenFaults(isRefresh: isRefresh)
+        if active.contains(.missing) { return nil }
+        do {
+            if has(.keys(.rotationBeforeSigning)) { try rotateKeys() }
+            let algorithm = client.idTokenAlgorithm ?? configuration.signingAlgorithms.first ?? .rs256
+            let hash = try accessToken.map { token throws(CryptoError) in try halfHash(token, algorithm) }
+            let claims = idTokenClaims(grant, accessTokenHash: hash, isRefresh: isRefresh, now)
+            var draft = try draft(claims, for: client, algorithm)
+            try apply(active, to: &draft, for: client, at: now)
+            return damaged(try draft.serialized(), active)
+        } catch {
+            throw .serverError(error)
+        }
+    }
+
+    /// Claims about who signed in, signed as that client expects.
+    func draft(
+        _ claims: JSONObject, for client: DemoClient, _ algorithm: SignatureAlgorithm
+    ) throws(CryptoError) -> TokenDraft {
+        if algorithm.isSymmetric {
+            let secret = Array((client.secret?.revealed ?? "").utf8)
+            return TokenDraft(claims: claims, type: "JWT", secret: secret, algorithm: algorithm)
+        }
+        guard let key = keys.key(for: algorithm) else {
+            throw .unsupported("there is no key for \(algorithm.rawValue)")
+        }
+        return TokenDraft(claims: claims, type: "JWT", key: key, algorithm: algorithm)
+    }
+
+    private func idTokenClaims(
+        _ grant: Grant, accessTokenHash: String?, isRefresh: Bool, _ now: Instant
+    ) -> JSONObject {
+        var claims = JSONObject()
+        claims["iss"] = .string(issuer.text)
+        claims["sub"] = .string(grant.subject)
+        claims["aud"] = .string(grant.client)
+        claims["exp"] = JSONValue(now.adding(configuration.idTokenLifetime).secondsSinceEpoch)
+        claims["iat"] = JSONValue(now.secondsSinceEpoch)
+        claims["auth_time"] = grant.authenticatedAt.map { JSONValue($0.secondsSinceEpoch) }
+        // OIDC Core §12.2: a refreshed ID token should carry no nonce.
+        claims["nonce"] = isRefresh ? nil : grant.nonce.map { .string($0) }
+        claims["acr"] = grant.acr.map { .string($0) }
+        claims["at_hash"] = accessTokenHash.map { .string($0) }
+        for member in profile(grant, grant.scope).members { claims[member.name] = member.value }
+        return claims
+    }
+
+    /// The claims of OIDC Core §5.4 that a scope opens.
+    func profile(_ grant: Grant, _ scope: Scope) -> JSONObject {
+        var claims = JSONObject()
+        guard let account = grant.account else { return claims }
+        if scope.contains("profile") {
+            claims["name"] = .string("\(account.givenName) Example")
+            claims["given_name"] = .string(account.givenName)
+            claims["family_name"] = "Example"
+            claims["preferred_username"] = .string(account.user)
+        }
+        if scope.contains("email") {
+            claims["email"] = .string(account.email)
+            claims["email_verified"] = true
+        }
+        return claims
+    }
+
+    /// OIDC Core §3.1.3.6: the left half of the digest that belongs to the signature algorithm.
+    private func halfHash(_ token: String, _ algorithm: SignatureAlgorithm) throws(CryptoError) -> String {
+        let digest = try Digest.hash(Array(token.utf8), algorithm.hash ?? .sha512)
+        return Base64URL.encode(Array(digest.prefix(digest.count / 2)))
+    }
+}

@@ -1,0 +1,106 @@
+import OIDCCore
+import OIDCCrypto
+
+/// What is to be issued under a grant.
+struct Issue {
+    let grant: Int
+    var scope: Scope
+    var audience: [String] = []
+    var binding = Binding()
+    var withIDToken = false
+    var isRefresh = false
+    /// The refresh token that was presented; it stays the one to use where tokens are not rotated.
+    var presented: String?
+    var actor: JSONValue?
+    var lifetime: Int64?
+    var asJWT = false
+}
+
+extension DemoProvider {
+    /// A token response (RFC 6749 §5.1, OIDC Core §3.1.3.3).
+    mutating func issue(_ issue: Issue, _ request: TokenCall) throws(Refusal) -> JSONObject {
+        guard let grant = state.grants[issue.grant] else { throw .invalidGrant("the grant is gone") }
+        let access = try accessToken(issue, grant, request)
+        let lifetime = issue.lifetime ?? configuration.accessTokenLifetime
+        var answer = JSONObject()
+        answer["access_token"] = .string(access)
+        answer["token_type"] = issue.binding.keyThumbprint == nil ? "Bearer" : "DPoP"
+        answer["expires_in"] = JSONValue(lifetime)
+        answer["scope"] = .string(issue.scope.text)
+        if let refresh = refreshToken(issue, grant, request) { answer["refresh_token"] = .string(refresh) }
+        if issue.withIDToken {
+            let token = try idToken(
+                grant, request.client, accessToken: access, isRefresh: issue.isRefresh, request.now)
+            if let token { answer["id_token"] = .string(token) }
+        }
+        return answer
+    }
+
+    /// Opaque, or a JWT of RFC 9068; both are remembered, so that they can be revoked.
+    private mutating func accessToken(
+        _ issue: Issue, _ grant: Grant, _ request: TokenCall
+    ) throws(Refusal) -> String {
+        let lifetime = issue.lifetime ?? configuration.accessTokenLifetime
+        let record = AccessRecord(
+            grant: issue.grant, scope: issue.scope,
+            audience: issue.audience.isEmpty ? [address("/api")] : issue.audience, issuedAt: request.now,
+            expiresAt: request.now.adding(lifetime), binding: issue.binding, actor: issue.actor)
+        let isJWT = configuration.issuesJWTAccessTokens || issue.asJWT
+        let token = isJWT ? try accessJWT(record, grant) : secret()
+        state.access[token] = record
+        return token
+    }
+
+    private func accessJWT(_ record: AccessRecord, _ grant: Grant) throws(Refusal) -> String {
+        var claims = claims(of: record, grant)
+        claims["jti"] = .string(secret())
+        guard let key = keys.current.first else {
+            throw Refusal("server_error", "there is no signing key", status: 500)
+        }
+        return try crypto { () throws(CryptoError) in
+            try TokenDraft(claims: claims, type: "at+jwt", key: key, algorithm: key.algorithm).serialized()
+        }
+    }
+
+    /// What an access token says, in itself (RFC 9068 §2.2) or at introspection (RFC 7662 §2.2).
+    func claims(of record: AccessRecord, _ grant: Grant) -> JSONObject {
+        var claims = JSONObject()
+        claims["iss"] = .string(issuer.text)
+        claims["sub"] = .string(grant.subject)
+        claims["aud"] =
+            record.audience.count == 1
+            ? .string(record.audience[0]) : .array(record.audience.map { .string($0) })
+        claims["client_id"] = .string(grant.client)
+        claims["scope"] = .string(record.scope.text)
+        claims["iat"] = JSONValue(record.issuedAt.secondsSinceEpoch)
+        claims["exp"] = JSONValue(record.expiresAt.secondsSinceEpoch)
+        claims["auth_time"] = grant.authenticatedAt.map { JSONValue($0.secondsSinceEpoch) }
+        claims["acr"] = grant.acr.map { .string($0) }
+        claims["cnf"] = record.binding.confirmation
+        claims["act"] = record.actor
+        return claims
+    }
+
+    private mutating func refreshToken(_ issue: Issue, _ grant: Grant, _ request: TokenCall) -> String? {
+        if let presented = issue.presented, !configuration.rotatesRefreshTokens { return presented }
+        let isWanted = grant.scope.contains("offline_access") || configuration.alwaysIssuesRefreshTokens
+        guard grant.account != nil, isWanted, request.client.allows(grant: "refresh_token") else {
+            return nil
+        }
+        let token = secret()
+        state.refresh[token] = RefreshRecord(
+            grant: issue.grant, expiresAt: request.now.adding(configuration.refreshTokenLifetime),
+            binding: issue.binding)
+        return token
+    }
+
+    /// Ends every access token that is out, as a provider does that restarts or changes its mind.
+    public mutating func revokeAccessTokens() {
+        for token in state.access.keys { state.access[token]?.isRevoked = true }
+    }
+
+    /// Ends every sign-in: access and refresh tokens alike.
+    public mutating func revokeAll() {
+        for id in state.grants.keys { revokeGrant(id) }
+    }
+}

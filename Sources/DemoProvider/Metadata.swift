@@ -1,0 +1,87 @@
+import OIDCCore
+import OIDCCrypto
+
+extension DemoProvider {
+    /// OIDC Discovery §3 and RFC 8414 §2, at both well-known places.
+    func metadata(_ call: Call) -> HTTPResponse {
+        var metadata = JSONObject()
+        metadata["issuer"] = .string(issuer.text)
+        for (name, endpoint) in DemoProvider.endpoints { metadata[name] = .string(address(endpoint)) }
+        metadata["require_pushed_authorization_requests"] = .bool(configuration.requiresPushedAuthorization)
+        metadata["scopes_supported"] = strings(configuration.scopes)
+        metadata["response_types_supported"] = ["code"]
+        metadata["response_modes_supported"] = ["query", "form_post"]
+        metadata["grant_types_supported"] = strings(DemoProvider.grantTypes)
+        metadata["subject_types_supported"] = ["public"]
+        metadata["id_token_signing_alg_values_supported"] = strings(
+            configuration.signingAlgorithms.map(\.rawValue))
+        metadata["token_endpoint_auth_methods_supported"] = strings(authenticationMethods)
+        metadata["token_endpoint_auth_signing_alg_values_supported"] = strings(
+            DemoProvider.assertionAlgorithms)
+        metadata["code_challenge_methods_supported"] = ["S256"]
+        metadata["authorization_response_iss_parameter_supported"] = true
+        metadata["prompt_values_supported"] = ["none", "login", "consent", "select_account"]
+        metadata["acr_values_supported"] = strings([configuration.basicACR, configuration.stepUpACR])
+        metadata["claims_supported"] = strings(DemoProvider.claimNames)
+        metadata["dpop_signing_alg_values_supported"] = strings(DemoProvider.proofAlgorithms)
+        metadata["mtls_endpoint_aliases"] = mutualTLSAliases()
+        if configuration.certificateHeader != nil {
+            metadata["tls_client_certificate_bound_access_tokens"] = true
+        }
+        return cacheable(metadataAnswer(metadata))
+    }
+
+    func keySet(_ call: Call) -> HTTPResponse {
+        cacheable(keySetAnswer((keys.current + keys.previous).map(\.publicMembers)))
+    }
+
+    private func cacheable(_ response: HTTPResponse) -> HTTPResponse {
+        var response = response
+        response.headers["Cache-Control"] = configuration.cacheLifetime.map { "public, max-age=\($0)" }
+        return response
+    }
+
+    /// RFC 8705 §5.
+    private func mutualTLSAliases() -> JSONValue? {
+        guard let base = configuration.mutualTLSBase else { return nil }
+        var aliases = JSONObject()
+        for (name, endpoint) in DemoProvider.endpoints where name != "authorization_endpoint" {
+            aliases[name] = .string("\(base)\(endpoint.path)")
+        }
+        return .object(aliases)
+    }
+
+    private var authenticationMethods: [String] {
+        var methods = [
+            "none", "client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt",
+        ]
+        if configuration.certificateHeader != nil {
+            methods += ["tls_client_auth", "self_signed_tls_client_auth"]
+        }
+        return methods
+    }
+
+    private func strings(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
+
+    private static let endpoints: [(String, Endpoint)] = [
+        ("authorization_endpoint", .authorize), ("token_endpoint", .token),
+        ("userinfo_endpoint", .userinfo), ("jwks_uri", .jwks), ("revocation_endpoint", .revocation),
+        ("introspection_endpoint", .introspection), ("device_authorization_endpoint", .device),
+        ("end_session_endpoint", .endSession), ("registration_endpoint", .registration),
+        ("pushed_authorization_request_endpoint", .pushedAuthorization),
+    ]
+
+    static let grantTypes = [
+        "authorization_code", "refresh_token", "client_credentials",
+        "urn:ietf:params:oauth:grant-type:device_code",
+        "urn:ietf:params:oauth:grant-type:token-exchange", "urn:ietf:params:oauth:grant-type:jwt-bearer",
+    ]
+
+    static let proofAlgorithms = ["ES256", "ES384", "ES512", "RS256", "PS256", "EdDSA"]
+    static let assertionAlgorithms = proofAlgorithms + ["RS384", "RS512", "PS384", "PS512", "HS256"]
+
+    private static let claimNames = [
+        "sub", "iss", "aud", "exp", "iat", "auth_time", "acr", "name", "given_name", "family_name",
+        "preferred_username", "email", "email_verified",
+    ]
+}

@@ -1,0 +1,69 @@
+import OIDCCore
+import OIDCCrypto
+
+/// Why a request is refused, as the OAuth specifications word it (RFC 6749 §4.1.2.1, §5.2).
+struct Refusal: Error {
+    var code: String
+    var description: String
+    var status = 400
+    /// Challenges and nonces that go with it.
+    var headers: [(String, String)] = []
+
+    init(_ code: String, _ description: String, status: Int = 400, headers: [(String, String)] = []) {
+        self.code = code
+        self.description = description
+        self.status = status
+        self.headers = headers
+    }
+
+    static func invalidRequest(_ description: String) -> Refusal { Refusal("invalid_request", description) }
+    static func invalidGrant(_ description: String) -> Refusal { Refusal("invalid_grant", description) }
+    static func invalidScope(_ description: String) -> Refusal { Refusal("invalid_scope", description) }
+    static func invalidTarget(_ description: String) -> Refusal { Refusal("invalid_target", description) }
+    static func unauthorizedClient(_ description: String) -> Refusal {
+        Refusal("unauthorized_client", description)
+    }
+
+    static func serverError(_ error: CryptoError) -> Refusal {
+        Refusal("server_error", "\(error)", status: 500)
+    }
+
+    var response: HTTPResponse {
+        var response = HTTPResponse.json(
+            ["error": .string(code), "error_description": .string(description)], status: status)
+        for (name, value) in headers { response.headers.append(name, value) }
+        return response
+    }
+}
+
+/// Runs cryptography whose failure is the provider's own fault.
+func crypto<Value>(_ work: () throws(CryptoError) -> Value) throws(Refusal) -> Value {
+    do { return try work() } catch { throw .serverError(error) }
+}
+
+extension HTTPResponse {
+    static func json(_ value: JSONValue, status: Int = 200) -> HTTPResponse {
+        HTTPResponse(
+            status: status,
+            headers: HTTPHeaders([("Content-Type", "application/json"), ("Cache-Control", "no-store")]),
+            body: value.bytes)
+    }
+
+    /// 303: what follows a form is fetched by GET, whatever the form's method was (RFC 9700 §4.12).
+    static func redirect(to location: String) -> HTTPResponse {
+        HTTPResponse(
+            status: 303,
+            headers: HTTPHeaders([
+                ("Location", location), ("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer"),
+            ]))
+    }
+
+    static func text(_ text: String, status: Int) -> HTTPResponse {
+        HTTPResponse(
+            status: status,
+            headers: HTTPHeaders([
+                ("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "no-store"),
+            ]),
+            body: Array("\(text)\n".utf8))
+    }
+}

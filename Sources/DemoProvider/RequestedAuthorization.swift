@@ -1,0 +1,123 @@
+import OIDCCore
+
+/// An authorization request that was found in order (RFC 6749 §4.1.1, OIDC Core §3.1.2.1).
+struct RequestedAuthorization: Sendable {
+    let client: String
+    let redirect: RedirectTarget
+    let scope: Scope
+    let codeChallenge: String
+    let nonce: String?
+    let prompt: Set<String>
+    let maxAge: Int64?
+    let loginHint: String?
+    let acr: [String]
+    let audience: [String]
+    /// RFC 9449 §10: the key that alone may redeem the code.
+    let keyThumbprint: String?
+
+    var isOpenID: Bool { scope.contains("openid") }
+}
+
+/// Where and how an authorization request is answered.
+struct RedirectTarget: Sendable {
+    enum Mode: String, Sendable {
+        case query
+        case formPost = "form_post"
+    }
+
+    let address: String
+    let mode: Mode
+    let state: String?
+}
+
+extension DemoProvider {
+    /// The client and the address for the answer. Until both are certain nothing is sent to the address
+    /// (RFC 6749 §4.1.2.1), so what fails here becomes a page.
+    func redirectTarget(_ parameters: Parameters) throws(Refusal) -> (DemoClient, RedirectTarget) {
+        let id = try parameters.required("client_id")
+        guard let client = state.clients[id] else {
+            throw .unauthorizedClient("there is no client \(DisplayText.quoted(id, limit: 60))")
+        }
+        let address = try parameters.required("redirect_uri")
+        guard client.allows(redirect: address) else {
+            throw .invalidRequest(
+                "redirect_uri \(DisplayText.quoted(address, limit: 200)) is not registered for this client")
+        }
+        let mode = parameters["response_mode"].flatMap { RedirectTarget.Mode(rawValue: $0) } ?? .query
+        return (client, RedirectTarget(address: address, mode: mode, state: parameters["state"]))
+    }
+
+    /// Everything else; what fails here is sent to the address.
+    func requested(
+        _ parameters: Parameters, by client: DemoClient, answering redirect: RedirectTarget
+    ) throws(Refusal) -> RequestedAuthorization {
+        guard parameters["response_type"] == "code" else {
+            throw Refusal("unsupported_response_type", "response_type must be code")
+        }
+        guard client.allows(grant: "authorization_code") else {
+            throw .unauthorizedClient("this client may not use the authorization code flow")
+        }
+        guard [nil, "query", "form_post"].contains(parameters["response_mode"]) else {
+            throw .invalidRequest("response_mode must be query or form_post")
+        }
+        guard parameters["request"] == nil else {
+            throw Refusal("request_not_supported", "request objects are not supported")
+        }
+        let prompt = Set((parameters["prompt"] ?? "").split(separator: " ").map(String.init))
+        guard prompt.isSubset(of: ["none", "login", "consent", "select_account"]) else {
+            throw .invalidRequest("prompt has an unknown value")
+        }
+        guard !prompt.contains("none") || prompt.count == 1 else {
+            throw .invalidRequest("prompt=none goes with no other value")
+        }
+        return RequestedAuthorization(
+            client: client.id, redirect: redirect, scope: try allowedScope(parameters["scope"]),
+            codeChallenge: try codeChallenge(parameters), nonce: parameters["nonce"], prompt: prompt,
+            maxAge: try wholeNumber(parameters["max_age"], "max_age"), loginHint: parameters["login_hint"],
+            acr: (parameters["acr_values"] ?? "").split(separator: " ").map(String.init),
+            audience: try audience(parameters), keyThumbprint: parameters["dpop_jkt"])
+    }
+
+    /// RFC 7636 §4.3: demanded of every client, by S256 alone (RFC 9700 §2.1.1).
+    private func codeChallenge(_ parameters: Parameters) throws(Refusal) -> String {
+        guard let challenge = parameters["code_challenge"] else {
+            throw .invalidRequest("code_challenge is missing: PKCE is required")
+        }
+        guard parameters["code_challenge_method"] == "S256" else {
+            throw .invalidRequest("code_challenge_method must be S256")
+        }
+        guard Base64URL.decode(challenge)?.count == 32 else {
+            throw .invalidRequest("code_challenge is no base64url SHA-256 digest")
+        }
+        return challenge
+    }
+
+    /// The scope that was asked for, all of it known; nothing asked is nothing granted.
+    func allowedScope(_ text: String?) throws(Refusal) -> Scope {
+        let scope = Scope(text ?? "")
+        if let unknown = scope.tokens.first(where: { !configuration.scopes.contains($0) }) {
+            throw .invalidScope("unknown scope \(DisplayText.quoted(unknown, limit: 60))")
+        }
+        return scope
+    }
+
+    /// RFC 8707 §2: absolute addresses without fragment; `audience` takes any name.
+    func audience(_ parameters: Parameters) throws(Refusal) -> [String] {
+        let resources = parameters.values("resource")
+        for resource in resources {
+            let hasScheme = resource.split(separator: ":", maxSplits: 1).count == 2
+            guard hasScheme, !resource.contains("#") else {
+                throw .invalidTarget("resource must be an absolute URI without fragment")
+            }
+        }
+        return resources + parameters.values("audience")
+    }
+
+    private func wholeNumber(_ text: String?, _ name: String) throws(Refusal) -> Int64? {
+        guard let text else { return nil }
+        guard let number = Int64(text), number >= 0 else {
+            throw .invalidRequest("\(name) is no whole number")
+        }
+        return number
+    }
+}

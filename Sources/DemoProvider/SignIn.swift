@@ -1,0 +1,41 @@
+import OIDCCore
+
+extension DemoProvider {
+    /// The login page's form.
+    mutating func signIn(_ call: Call) throws(Refusal) -> HTTPResponse {
+        let form = try call.body()
+        if let code = form["user_code"] { return try signInForDevice(code, form, call) }
+        var (interaction, browser) = try interaction(try form.required("interaction"), call)
+        if form["decision"] == "deny" { return deny(interaction) }
+        let account = Account(form["username"] ?? "")
+        browser = signedIn(browser, as: account, for: interaction.request, at: call.now)
+        interaction = Interaction(
+            id: interaction.id, browser: browser.id, request: interaction.request, signedInHere: true,
+            expiresAt: interaction.expiresAt)
+        state.interactions[interaction.id] = interaction
+        return withCookie(browser, .redirect(to: continuation(interaction)))
+    }
+
+    /// The consent page's form.
+    mutating func decideConsent(_ call: Call) throws(Refusal) -> HTTPResponse {
+        let form = try call.body()
+        let (interaction, browser) = try interaction(try form.required("interaction"), call)
+        guard browser.account != nil else { throw .invalidRequest("nobody is signed in") }
+        guard form["decision"] == "approve" else { return deny(interaction) }
+        let request = interaction.request
+        let given = state.consents[consentKey(request, browser)] ?? Scope("")
+        state.consents[consentKey(request, browser)] = given.union(request.scope)
+        state.interactions[interaction.id] = nil
+        return try finish(request, browser, call.now)
+    }
+
+    private mutating func deny(_ interaction: Interaction) -> HTTPResponse {
+        state.interactions[interaction.id] = nil
+        let refusal = Refusal("access_denied", "the person said no")
+        return authorizationAnswer(interaction.request.redirect, errorPairs(refusal))
+    }
+
+    private func continuation(_ interaction: Interaction) -> String {
+        "\(address(.authorize))?\(FormEncoding.encode([FormEncoding.Pair("interaction", interaction.id)]))"
+    }
+}

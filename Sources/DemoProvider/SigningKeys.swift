@@ -1,0 +1,67 @@
+import OIDCCore
+public import OIDCCrypto
+
+/// A private key with the name under which its public half is published.
+struct SigningKey: Sendable {
+    let id: String
+    let algorithm: SignatureAlgorithm
+    let key: PrivateKey
+
+    /// RFC 7517 §4.
+    var publicMembers: JSONObject {
+        JSONWebKey(publicKey: key.publicKey, keyID: id, algorithm: algorithm).json.object ?? JSONObject()
+    }
+}
+
+/// The provider's keys; after a rotation the one before is still published.
+struct SigningKeys: Sendable {
+    private(set) var current: [SigningKey] = []
+    private(set) var previous: [SigningKey] = []
+    private var generation = 1
+
+    init(_ configuration: DemoConfiguration) throws(CryptoError) {
+        for algorithm in configuration.signingAlgorithms where !algorithm.isSymmetric {
+            let given = configuration.signingKeys.first { $0.supportedAlgorithms.contains(algorithm) }
+            try add(algorithm, given)
+        }
+    }
+
+    /// The key of one algorithm that fits; RS256 and PS256 share theirs.
+    func key(for algorithm: SignatureAlgorithm) -> SigningKey? {
+        current.first { $0.algorithm == algorithm }
+            ?? current.first { $0.key.supportedAlgorithms.contains(algorithm) }
+    }
+
+    /// New keys in place of the current ones, under new names.
+    mutating func rotate() throws(CryptoError) {
+        let algorithms = current.map(\.algorithm)
+        previous = current
+        current = []
+        generation += 1
+        for algorithm in algorithms { try add(algorithm, nil) }
+    }
+
+    private mutating func add(_ algorithm: SignatureAlgorithm, _ given: PrivateKey?) throws(CryptoError) {
+        let key: PrivateKey
+        if let given { key = given } else { key = try PrivateKey.generate(SigningKeys.kind(algorithm)) }
+        let id = "\(ASCII.lowercased(algorithm.rawValue))-\(generation)"
+        current.append(SigningKey(id: id, algorithm: algorithm, key: key))
+    }
+
+    private static func kind(_ algorithm: SignatureAlgorithm) -> PrivateKey.Kind {
+        switch algorithm {
+        case .es256: .p256
+        case .es384: .p384
+        case .es512: .p521
+        case .edDSA: .ed25519
+        default: .rsa2048
+        }
+    }
+}
+
+extension DemoProvider {
+    /// New signing keys; tokens signed by the ones before still verify.
+    public mutating func rotateKeys() throws(CryptoError) {
+        try keys.rotate()
+    }
+}

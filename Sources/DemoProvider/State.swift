@@ -1,0 +1,136 @@
+import OIDCCore
+
+/// Who signs in; every name is an account.
+struct Account: Hashable, Sendable {
+    let name: String
+
+    /// A blank name is alice's.
+    init(_ text: String) {
+        let cleaned = ASCII.trimmed(DisplayText.clean(text, limit: 64))
+        name = cleaned.isEmpty ? "alice" : cleaned
+    }
+
+    /// The part before an @, as `login_hint` often carries it.
+    var user: String { ASCII.lowercased(name.split(separator: "@").first ?? "alice") }
+
+    /// ASCII of at most 255 characters (OIDC Core §2).
+    var subject: String {
+        user.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "._-".utf8.contains($0) }
+            ? user : "u-\(Base64URL.encode(Array(user.utf8)))"
+    }
+
+    var email: String { name.contains("@") ? name : "\(subject)@example.com" }
+    var givenName: String { user.prefix(1).uppercased() + user.dropFirst() }
+}
+
+/// A browser that was here before, by its cookie.
+struct BrowserSession: Sendable {
+    let id: String
+    var account: Account?
+    var authenticatedAt: Instant?
+    var acr: String?
+    var lastSeen: Instant
+}
+
+/// An authorization request that waits for a person, bound to the browser that made it.
+struct Interaction: Sendable {
+    let id: String
+    let browser: String
+    let request: RequestedAuthorization
+    var signedInHere = false
+    let expiresAt: Instant
+}
+
+/// A code that was issued, or has been redeemed for `grant`.
+struct CodeRecord: Sendable {
+    let request: RequestedAuthorization
+    let grant: Int
+    let expiresAt: Instant
+    var isRedeemed = false
+}
+
+/// What a person or a client was granted; all tokens of one sign-in share it, and end with it.
+struct Grant: Sendable {
+    var client: String
+    var subject: String
+    var account: Account?
+    var scope: Scope
+    var audience: [String] = []
+    var nonce: String?
+    var authenticatedAt: Instant?
+    var acr: String?
+    var session: String?
+    var isRevoked = false
+}
+
+struct AccessRecord: Sendable {
+    let grant: Int
+    let scope: Scope
+    let audience: [String]
+    let issuedAt: Instant
+    let expiresAt: Instant
+    var binding = Binding()
+    var actor: JSONValue?
+    var isRevoked = false
+}
+
+struct RefreshRecord: Sendable {
+    let grant: Int
+    let expiresAt: Instant
+    var binding = Binding()
+    var usedAt: Instant?
+}
+
+/// The key or certificate that a token works with alone (RFC 9449 §6, RFC 8705 §3).
+struct Binding: Hashable, Sendable {
+    var keyThumbprint: String?
+    var certificateThumbprint: String?
+
+    var confirmation: JSONValue? {
+        var members = JSONObject()
+        members["jkt"] = keyThumbprint.map { .string($0) }
+        members["x5t#S256"] = certificateThumbprint.map { .string($0) }
+        return members.isEmpty ? nil : .object(members)
+    }
+}
+
+/// All that the provider remembers.
+struct State: Sendable {
+    var clients: [String: DemoClient] = [:]
+    var browsers: [String: BrowserSession] = [:]
+    var interactions: [String: Interaction] = [:]
+    var consents: [String: Scope] = [:]
+    var codes: [String: CodeRecord] = [:]
+    var grants: [Int: Grant] = [:]
+    var access: [String: AccessRecord] = [:]
+    var refresh: [String: RefreshRecord] = [:]
+    var pushed: [String: PushedRequest] = [:]
+    var devices: [String: DeviceRecord] = [:]
+    /// Identifiers of assertions and proofs that were seen, until they expire.
+    var seenIdentifiers: [String: Instant] = [:]
+    var nonces: [String: Instant] = [:]
+    var nextGrant = 1
+
+    mutating func add(_ grant: Grant) -> Int {
+        defer { nextGrant += 1 }
+        grants[nextGrant] = grant
+        return nextGrant
+    }
+
+    /// Forgets what has expired; grants stay while a token of theirs does.
+    mutating func sweep(at now: Instant) {
+        browsers = browsers.filter { now.seconds(since: $0.value.lastSeen) < 86_400 }
+        interactions = interactions.filter { $0.value.expiresAt > now }
+        codes = codes.filter { now.seconds(since: $0.value.expiresAt) < 3_600 }
+        access = access.filter { now.seconds(since: $0.value.expiresAt) < 3_600 }
+        refresh = refresh.filter { $0.value.expiresAt > now }
+        pushed = pushed.filter { $0.value.expiresAt > now }
+        devices = devices.filter { now.seconds(since: $0.value.expiresAt) < 3_600 }
+        seenIdentifiers = seenIdentifiers.filter { $0.value > now }
+        nonces = nonces.filter { now.seconds(since: $0.value) < 600 }
+        var used = Set(access.values.map(\.grant))
+        used.formUnion(refresh.values.map(\.grant))
+        used.formUnion(codes.values.map(\.grant))
+        grants = grants.filter { used.contains($0.key) }
+    }
+}

@@ -1,0 +1,108 @@
+import OIDCCore
+import OIDCCrypto
+
+/// A token request whose client is known.
+struct TokenCall {
+    let call: Call
+    let parameters: Parameters
+    let client: DemoClient
+    /// What the tokens will be bound to.
+    let binding: Binding
+
+    var now: Instant { call.now }
+}
+
+extension DemoProvider {
+    /// RFC 6749 §3.2.
+    mutating func token(_ call: Call) -> HTTPResponse {
+        var response = protected(call) { (me, call) throws(Refusal) in
+            let parameters = try me.tokenParameters(call)
+            let type = try parameters.required("grant_type")
+            me.countGrant(type)
+            let client = try me.authenticatedClient(parameters, call)
+            guard client.allows(grant: type) else {
+                throw .unauthorizedClient("this client may not use the grant \(type)")
+            }
+            let binding = try me.tokenBinding(client, call)
+            let request = TokenCall(call: call, parameters: parameters, client: client, binding: binding)
+            let answer = try me.granted(type, request)
+            return me.tokenAnswer(answer, isRefresh: type == "refresh_token")
+        }
+        response.headers["Pragma"] = "no-cache"
+        return withDPoPNonce(response, call)
+    }
+
+    private func tokenParameters(_ call: Call) throws(Refusal) -> Parameters {
+        guard call.request.url.query == nil else {
+            throw .invalidRequest("token parameters belong into the body")
+        }
+        if configuration.requiresJSONTokenRequests {
+            guard call.request.headers["Content-Type"].map({ $0.hasPrefix("application/json") }) == true
+            else {
+                throw .invalidRequest("this provider takes JSON token requests")
+            }
+        }
+        return try call.body(acceptingJSON: true)
+    }
+
+    private mutating func granted(_ type: String, _ request: TokenCall) throws(Refusal) -> JSONObject {
+        switch type {
+        case "authorization_code": return try redeemCode(request)
+        case "refresh_token": return try refresh(request)
+        default: throw Refusal("unsupported_grant_type", "unknown grant_type")
+        }
+    }
+
+    /// RFC 6749 §4.1.3 and RFC 7636 §4.6. A code that comes twice ends what the first one began (§4.1.2).
+    private mutating func redeemCode(_ request: TokenCall) throws(Refusal) -> JSONObject {
+        let code = try request.parameters.required("code")
+        guard let record = state.codes[code], record.request.client == request.client.id else {
+            throw .invalidGrant("the code is unknown")
+        }
+        guard !record.isRedeemed else {
+            revokeGrant(record.grant)
+            throw .invalidGrant("the code was used before")
+        }
+        state.codes[code]?.isRedeemed = true
+        guard record.expiresAt > request.now else { throw .invalidGrant("the code has expired") }
+        guard request.parameters["redirect_uri"] == record.request.redirect.address else {
+            throw .invalidGrant("redirect_uri is not the one of the authorization request")
+        }
+        try checkVerifier(request.parameters["code_verifier"], record.request.codeChallenge)
+        if let expected = record.request.keyThumbprint, request.binding.keyThumbprint != expected {
+            throw .invalidGrant("the code is bound to another DPoP key")
+        }
+        guard let grant = state.grants[record.grant], !grant.isRevoked else {
+            throw .invalidGrant("the grant was revoked")
+        }
+        let audience = try narrowedAudience(request.parameters, grant)
+        return try issue(
+            Issue(
+                grant: record.grant, scope: grant.scope, audience: audience, binding: request.binding,
+                withIDToken: grant.scope.contains("openid")), request)
+    }
+
+    private func checkVerifier(_ verifier: String?, _ challenge: String) throws(Refusal) {
+        guard let verifier, (43...128).contains(verifier.utf8.count) else {
+            throw .invalidGrant("code_verifier is missing or has no 43 to 128 characters")
+        }
+        let digest = try crypto { () throws(CryptoError) in try Digest.hash(Array(verifier.utf8), .sha256) }
+        guard equalInConstantTime(Array(Base64URL.encode(digest).utf8), Array(challenge.utf8)) else {
+            throw .invalidGrant("code_verifier does not match code_challenge")
+        }
+    }
+
+    /// RFC 8707 §2.2: at the token endpoint, only what was granted or less.
+    func narrowedAudience(_ parameters: Parameters, _ grant: Grant) throws(Refusal) -> [String] {
+        let asked = try audience(parameters)
+        if asked.isEmpty { return grant.audience }
+        guard grant.audience.isEmpty || Set(asked).isSubset(of: grant.audience) else {
+            throw .invalidTarget("the resource was not granted")
+        }
+        return asked
+    }
+
+    mutating func revokeGrant(_ id: Int) {
+        state.grants[id]?.isRevoked = true
+    }
+}
