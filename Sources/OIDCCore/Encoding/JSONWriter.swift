@@ -61,22 +61,44 @@ private struct JSONWriter {
         for _ in 0..<depth { output += "  ".utf8 }
     }
 
-    /// Control characters, and DEL, which a terminal acts on, are escaped; all else stays as it is.
+    /// Characters that a terminal acts on, or that hide or turn the text around them, are escaped (CWE-150);
+    /// all else stays as it is.
     private mutating func write(_ text: String) {
         output.append(0x22)
-        for byte in text.utf8 {
+        if text.utf8.allSatisfy({ $0 < 0x80 }) {
+            writeBytes(text.utf8)
+        } else {
+            for scalar in text.unicodeScalars {
+                if scalar.isASCII || !DisplayText.isInvisible(scalar) {
+                    writeBytes(UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+                } else {
+                    for unit in UTF16.encode(scalar) ?? UTF16.encodedReplacementCharacter {
+                        writeEscape(unit)
+                    }
+                }
+            }
+        }
+        output.append(0x22)
+    }
+
+    private mutating func writeBytes(_ bytes: some Sequence<UInt8>) {
+        for byte in bytes {
             switch byte {
             case 0x22, 0x5C: output += [0x5C, byte]
             case 0x0A: output += "\\n".utf8
             case 0x0D: output += "\\r".utf8
             case 0x09: output += "\\t".utf8
-            case 0..<0x20, 0x7F:
-                let digits = Array("0123456789abcdef".utf8)
-                output += "\\u00".utf8
-                output += [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            case 0..<0x20, 0x7F: writeEscape(UInt16(byte))
             default: output.append(byte)
             }
         }
-        output.append(0x22)
+    }
+
+    private mutating func writeEscape(_ unit: UInt16) {
+        output += "\\u".utf8
+        for shift in [12, 8, 4, 0] as [UInt16] {
+            let digit = UInt8(unit >> shift & 15)
+            output.append(digit < 10 ? 0x30 + digit : 0x61 + digit - 10)
+        }
     }
 }

@@ -3,6 +3,11 @@ public struct AuthenticationChallenge: Hashable, Sendable {
     public struct Parameter: Hashable, Sendable {
         public let name: String
         public let value: String
+
+        public init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
     }
 
     /// As it was written; compared without regard to case.

@@ -121,8 +121,9 @@ private struct MemberReader {
 
     func texts(_ name: String) throws(JSONWebKey.Unusable) -> [String]? {
         guard let value = members[name] else { return nil }
-        guard let items = value.array, case let texts = items.compactMap(\.string), texts.count == items.count
-        else { throw JSONWebKey.Unusable(reason: "\(name): expected an array of strings") }
+        guard let texts = value.strings else {
+            throw JSONWebKey.Unusable(reason: "\(name): expected an array of strings")
+        }
         return texts
     }
 

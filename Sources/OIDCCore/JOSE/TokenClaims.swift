@@ -36,15 +36,12 @@ struct TokenClaims {
 
     /// A string or an array of strings (RFC 7519 §4.1.3).
     func audience() throws(OIDCError) -> [String]? {
-        switch members["aud"] {
-        case nil: return nil
-        case .string(let text): return [text]
-        case .array(let items):
-            let texts = items.compactMap(\.string)
-            if texts.count == items.count { return texts }
-        default: break
+        guard let value = members["aud"] else { return nil }
+        if let text = value.string { return [text] }
+        guard let texts = value.strings else {
+            throw refusal("aud", expected: "a string or an array of strings", found: found("aud"))
         }
-        throw refusal("aud", expected: "a string or an array of strings", found: found("aud"))
+        return texts
     }
 
     func checkIssuer(_ issuer: String) throws(OIDCError) {

@@ -13,6 +13,14 @@ public enum JSONValue: Hashable, Sendable {
     public var object: JSONObject? { if case .object(let object) = self { object } else { nil } }
     public var number: JSONNumber? { if case .number(let number) = self { number } else { nil } }
 
+    /// An array of strings alone.
+    public var strings: [String]? {
+        guard let array, case let strings = array.compactMap(\.string), strings.count == array.count else {
+            return nil
+        }
+        return strings
+    }
+
     /// A whole number that fits; a fraction, an exponent that leaves the range, or another type is nil.
     public var integer: Int64? { number?.integer }
 
@@ -74,7 +82,7 @@ public struct JSONNumber: Hashable, Sendable {
     /// The value rounded down, for moments that carry a fraction (RFC 7519 §2); nil when it does not fit.
     public var wholePart: Int64? {
         if let exact = Int64(text) { return exact }
-        guard let approximate = Double(text) else { return nil }
+        guard let approximate = Double(text), abs(approximate) <= 9_007_199_254_740_992 else { return nil }
         return Int64(exactly: approximate.rounded(.down))
     }
 }
@@ -98,9 +106,9 @@ public struct JSONObject: Hashable, Sendable {
 
     /// Setting nil removes the member; setting keeps the place of a member that is there.
     public subscript(name: String) -> JSONValue? {
-        get { members.first { $0.name == name }?.value }
+        get { members.first { ExactText.isSame($0.name, name) }?.value }
         set {
-            let index = members.firstIndex { $0.name == name }
+            let index = members.firstIndex { ExactText.isSame($0.name, name) }
             switch (index, newValue) {
             case (let index?, let value?): members[index].value = value
             case (let index?, nil): members.remove(at: index)

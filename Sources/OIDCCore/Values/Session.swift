@@ -21,7 +21,8 @@ public struct Session: Hashable, Sendable {
 
     public init(
         key: SessionKey, endpoints: Endpoints, clientAuthentication: String? = nil, createdAt: Instant,
-        requestedScope: Scope?, requestedResources: [String] = [], tokens: TokenSet, subject: String? = nil, displayName: String? = nil,
+        requestedScope: Scope?, requestedResources: [String] = [], tokens: TokenSet, subject: String? = nil,
+        displayName: String? = nil,
         dpopKey: Redacted<String>? = nil, derived: [DerivedToken] = []
     ) {
         self.key = key

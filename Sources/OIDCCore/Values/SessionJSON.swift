@@ -37,16 +37,16 @@ extension Session {
     /// Reads the stored form; `key` is what the session is asked for. Nil when the file is another key's.
     public init?(stored bytes: [UInt8], for key: SessionKey) throws(Damage) {
         let json = try Session.parse(bytes)
-        guard json["key"]?.string == key.text else { return nil }
+        guard let text = json["key"]?.string, ExactText.isSame(text, key.text) else { return nil }
         try self.init(json, key: key)
     }
 
     /// Reads the stored form, taking the key from it (`status --all`).
     public init(stored bytes: [UInt8]) throws(Damage) {
         let json = try Session.parse(bytes)
-        guard let text = json["key"]?.string, let key = SessionKey(text: text) else {
-            throw Damage.member("key")
-        }
+        guard let text = json["key"]?.string, let key = SessionKey(text: text),
+            ExactText.isSame(key.text, text)
+        else { throw Damage.member("key") }
         try self.init(json, key: key)
     }
 
@@ -74,8 +74,11 @@ extension Session {
         guard let access = json["access"].flatMap(AccessToken.init(json:)) else {
             throw Damage.member("access")
         }
-        let derived = (json["derived"]?.array ?? []).map(DerivedToken.init(json:))
-        guard !derived.contains(where: { $0 == nil }) else { throw Damage.member("derived") }
+        guard let requestedResources = (json["requested_resource"] ?? []).strings else {
+            throw Damage.member("requested_resource")
+        }
+        let derived = (json["derived"] ?? []).array?.map(DerivedToken.init(json:))
+        guard let derived, !derived.contains(nil) else { throw Damage.member("derived") }
         self.init(
             key: key,
             endpoints: Endpoints(
@@ -85,7 +88,7 @@ extension Session {
             clientAuthentication: try text("client_auth"),
             createdAt: Instant(secondsSinceEpoch: createdAt),
             requestedScope: try text("requested_scope").map { Scope($0) },
-            requestedResources: json["requested_resource"]?.array?.compactMap(\.string) ?? [],
+            requestedResources: requestedResources,
             tokens: TokenSet(
                 access: access, refreshToken: try text("refresh_token").map { Redacted($0) },
                 idToken: try text("id_token").map { Redacted($0) },
@@ -132,7 +135,8 @@ extension AccessToken {
     fileprivate init?(json: JSONValue) {
         guard let token = json["token"]?.string, let type = json["token_type"]?.string,
             let obtainedAt = json["obtained_at"]?.integer,
-            json["expires_at"] == nil || json["expires_at"]?.integer != nil
+            json["expires_at"] == nil || json["expires_at"]?.integer != nil,
+            json["scope"] == nil || json["scope"]?.string != nil
         else { return nil }
         self.init(
             token: Redacted(token), type: TokenType(type),
@@ -152,9 +156,12 @@ extension Session.DerivedToken {
     }
 
     fileprivate init?(json: JSONValue) {
-        guard let access = json["access"].flatMap(AccessToken.init(json:)) else { return nil }
+        guard let access = json["access"].flatMap(AccessToken.init(json:)),
+            let resources = (json["resource"] ?? []).strings,
+            json["requested_scope"] == nil || json["requested_scope"]?.string != nil
+        else { return nil }
         self.init(
-            requestedScope: json["requested_scope"]?.string.map { Scope($0) },
-            resources: json["resource"]?.array?.compactMap(\.string) ?? [], access: access)
+            requestedScope: json["requested_scope"]?.string.map { Scope($0) }, resources: resources,
+            access: access)
     }
 }

@@ -1,7 +1,7 @@
 /// An absolute `http` or `https` address (RFC 3986) that is kept exactly as it was written.
 public struct WebURL: Hashable, Sendable {
     /// As it was given; what is compared, stored and sent.
-    public let text: String
+    public private(set) var text: String
     public let scheme: String
     /// In lower case; an IPv6 address without its brackets.
     public let host: String
@@ -9,8 +9,8 @@ public struct WebURL: Hashable, Sendable {
     public let port: Int?
     /// Begins with `/`, or is empty.
     public let path: String
-    public let query: String?
-    public let fragment: String?
+    public private(set) var query: String?
+    public private(set) var fragment: String?
 
     /// Nil unless it is absolute, http(s), with a host, without user information, control characters,
     /// spaces, backslashes or non-ASCII characters.
@@ -71,12 +71,17 @@ public struct WebURL: Hashable, Sendable {
         let base = text.prefix { $0 != "#" }
         let added = FormEncoding.encode(pairs)
         let separator = query == nil ? "?" : (query?.isEmpty == true || added.isEmpty ? "" : "&")
-        return WebURL("\(base)\(separator)\(added)") ?? self
+        var extended = self
+        extended.text = "\(base)\(separator)\(added)"
+        extended.query = "\(query ?? "")\(query == nil ? "" : separator)\(added)"
+        extended.fragment = nil
+        return extended
     }
 
-    /// Another path on the same origin, without query.
+    /// Another path on the same origin, without query; nil unless it begins with `/`.
     public func replacingPath(_ path: String) -> WebURL? {
-        WebURL("\(scheme)://\(hostAndPort)\(path)")
+        guard path.hasPrefix("/"), !path.contains("?"), !path.contains("#") else { return nil }
+        return WebURL("\(scheme)://\(hostAndPort)\(path)")
     }
 }
 

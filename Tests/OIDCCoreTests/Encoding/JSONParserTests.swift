@@ -1,0 +1,154 @@
+import OIDCCore
+import Testing
+
+@Suite("JSON, reading")
+struct JSONParserTests {
+    static let values: [(String, JSONValue)] = [
+        ("null", nil), ("true", true), ("false", false), ("0", 0), ("-1", -1), ("\"\"", ""), ("[]", []),
+        ("{}", [:]), (" \t\r\n[ 1 , 2 ]\n", [1, 2]), ("{ \"a\" : [ { } ] }", ["a": [[:]]]),
+        (#""\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{C}\n\r\t"), (#""\u00e9\u20AC""#, "é€"),
+        (#""\ud83d\ude00""#, "😀"), (#""\u0000""#, "\0"), ("\"é😀\"", "é😀"), ("\"\u{7F}\"", "\u{7F}"),
+        ("\u{FEFF}1", 1), ("9223372036854775807", .init(Int64.max)),
+        ("-9223372036854775808", .init(Int64.min)),
+    ]
+
+    @Test("a value is read", arguments: values)
+    func reads(_ text: String, _ value: JSONValue) throws {
+        #expect(try JSONValue(parsing: text) == value)
+    }
+
+    static let refusals: [(String, String, Int)] = [
+        ("", "the text ends too early", 0), ("  ", "the text ends too early", 2),
+        ("[1", "the text ends too early", 2), ("{\"a\"", "the text ends too early", 4),
+        ("\"a", "the text ends too early", 2), ("\"a\\", "the text ends too early", 3),
+        ("[1,]", "no JSON value", 3), ("{\"a\":1,}", "a member's name must be a string", 7),
+        ("{a:1}", "a member's name must be a string", 1),
+        ("{\"a\" 1}", "missing “:” after a member's name", 5),
+        ("[1 2]", "missing “,” or a closing bracket", 3), ("[1}", "missing “,” or a closing bracket", 2),
+        ("1 1", "unexpected text after the value", 2), ("nul", "no JSON value", 0),
+        ("truE", "no JSON value", 0), ("'a'", "no JSON value", 0), ("// a\n1", "no JSON value", 0),
+        ("[01]", "a number with leading zeros", 3), ("-", "the text ends too early", 1),
+        ("+1", "no JSON value", 0), (".5", "no JSON value", 0),
+        ("[1.]", "no digits after the decimal point", 3), ("[1e]", "no digits in the exponent", 3),
+        ("[1e+]", "no digits in the exponent", 4), ("NaN", "no JSON value", 0),
+        ("Infinity", "no JSON value", 0),
+        ("0x10", "unexpected text after the value", 1), ("\"\n\"", "a control character in a string", 1),
+        ("\"a\\x\"", "an unknown escape", 3), ("\"\\u12g4\"", "an escape without four hexadecimal digits", 5),
+        ("\"\\ud800\"", "a lone surrogate", 7), ("\"\\udc00\"", "a lone surrogate", 7),
+        ("\"\\ud800\\u0041\"", "a lone surrogate", 13), ("\"\\ud800\\ud800\"", "a lone surrogate", 13),
+        ("{\"a\":1,\"a\":2}", "duplicate member “a”", 7),
+        ("{\"a\":1,\"\\u0061\":2}", "duplicate member “a”", 7),
+        ("{\"x\":{\"a\":1,\"b\":2,\"a\":1}}", "duplicate member “a”", 18),
+        ("{\"\u{1B}[31m\":1}", "a control character in a string", 2),
+    ]
+
+    @Test("what RFC 8259 does not allow is refused with a reason and a place", arguments: refusals)
+    func refuses(_ text: String, _ reason: String, _ offset: Int) {
+        let error = #expect(throws: JSONError.self) { try JSONValue(parsing: text) }
+        #expect(error?.reason == reason)
+        #expect(error?.offset == offset)
+    }
+
+    @Test(
+        "strings that are no UTF-8 are refused, with and without escapes",
+        arguments: [[0xFF], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80]] as [[UInt8]])
+    func invalidUTF8(_ bytes: [UInt8]) {
+        let start = #expect(throws: JSONError.self) { try JSONValue(parsing: [0x22] + bytes + [0x22]) }
+        #expect(start?.reason == "a string that is no UTF-8")
+        #expect(throws: JSONError.self) { try JSONValue(parsing: [0x22, 0x5C, 0x6E] + bytes + [0x22]) }
+    }
+
+    @Test("a duplicate is found among many members too")
+    func duplicateAmongMany() {
+        let members = (0..<500).map { "\"m\($0)\":\($0)" }.joined(separator: ",")
+        let parsed = try? JSONValue(parsing: "{\(members)}")
+        #expect(parsed?.object?.members.count == 500)
+        let error = #expect(throws: JSONError.self) { try JSONValue(parsing: "{\(members),\"m250\":1}") }
+        #expect(error?.reason == "duplicate member “m250”")
+    }
+
+    @Test("a duplicate's name cannot speak to a terminal")
+    func cleanReason() {
+        let error = #expect(throws: JSONError.self) {
+            try JSONValue(parsing: #"{"\u001b[31m\u202e":1,"\u001b[31m\u202e":1}"#)
+        }
+        #expect(error?.reason == "duplicate member “[31m”")
+    }
+
+    @Test("64 levels are read, the 65th is refused, and a million is no crash")
+    func depth() throws {
+        func nested(_ depth: Int) -> String {
+            String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+        }
+        #expect(throws: Never.self) { try JSONValue(parsing: nested(64)) }
+        let error = #expect(throws: JSONError.self) { try JSONValue(parsing: nested(65)) }
+        #expect(error?.reason == "nested too deeply")
+        #expect(throws: JSONError.self) { try JSONValue(parsing: nested(1_000_000)) }
+        #expect(throws: JSONError.self) {
+            try JSONValue(parsing: String(repeating: "{\"a\":", count: 1_000_000))
+        }
+    }
+
+    @Test("members keep their order and are found by name, not by look")
+    func members() throws {
+        let json = try JSONValue(parsing: #"{"z":1,"a":2,"\u212a":3}"#)
+        #expect(json.object?.names == ["z", "a", "\u{212A}"])
+        #expect(json["a"] == 2)
+        // U+212A is canonically the letter K, but another code point (RFC 8259 §8.3).
+        #expect(json["K"] == nil)
+        #expect(json["\u{212A}"] == 3)
+    }
+
+    @Test("whatever byte is changed, parsing ends, and what it gives comes back through writing")
+    func fuzz() throws {
+        let sample = Array(
+            #"{"iss":"https://op","aud":["a","b"],"exp":1.7e9,"é\u20ac":{"t":true,"n":null,"e":[]},"f":-0.5}"#
+                .utf8)
+        var survivors = 0
+        for index in sample.indices {
+            for byte in UInt8.min...UInt8.max {
+                var bytes = sample
+                bytes[index] = byte
+                guard let value = try? JSONValue(parsing: bytes) else { continue }
+                survivors += 1
+                #expect(try JSONValue(parsing: value.bytes) == value)
+            }
+        }
+        #expect(survivors > sample.count)
+        for count in sample.indices {
+            #expect(throws: JSONError.self) { try JSONValue(parsing: Array(sample.prefix(count))) }
+        }
+    }
+}
+
+@Suite("JSON numbers")
+struct JSONNumberTests {
+    static let cases: [(String, Int64?, Int64?)] = [
+        ("0", 0, 0), ("-0", 0, 0), ("3600", 3600, 3600), ("3600.0", 3600, 3600), ("3.6e3", 3600, 3600),
+        ("36000e-1", 3600, 3600), ("1.5", nil, 1), ("-1.5", nil, -2), ("1e300", nil, nil),
+        ("1e999", nil, nil),
+        ("-1e999", nil, nil), ("1e-999", 0, 0), ("9223372036854775807", .max, .max),
+        ("-9223372036854775808", .min, .min), ("9223372036854775808", nil, nil),
+        ("-9223372036854775809", nil, nil), ("9223372036854775807.5", nil, nil),
+        ("123456789012345678901234567890", nil, nil), ("1e15", 1_000_000_000_000_000, 1_000_000_000_000_000),
+    ]
+
+    @Test("a number is whole, rounds down, or does not fit; none traps", arguments: cases)
+    func numbers(_ text: String, _ integer: Int64?, _ wholePart: Int64?) throws {
+        let value = try JSONValue(parsing: text)
+        #expect(value.integer == integer)
+        #expect(value.number?.wholePart == wholePart)
+        #expect(value.compact == text)
+    }
+
+    @Test("a long row of digits is read in the time of its length")
+    func longNumber() throws {
+        let text = String(repeating: "9", count: 500_000)
+        #expect(try JSONValue(parsing: text).integer == nil)
+    }
+
+    @Test("no other type counts as a number")
+    func otherTypes() {
+        for value: JSONValue in ["1", true, nil, [1], ["a": 1]] { #expect(value.integer == nil) }
+    }
+}

@@ -1,0 +1,86 @@
+import OIDCCore
+import Testing
+
+@Suite("JSON, writing")
+struct JSONWriterTests {
+    @Test("one line has no blanks; many lines are indented by two spaces")
+    func layout() {
+        let value: JSONValue = ["a": [1, [:], []], "b": ["c": nil]]
+        #expect(value.compact == #"{"a":[1,{},[]],"b":{"c":null}}"#)
+        #expect(
+            value.indented == """
+                {
+                  "a": [
+                    1,
+                    {},
+                    []
+                  ],
+                  "b": {
+                    "c": null
+                  }
+                }
+                """)
+    }
+
+    static let strings: [(String, String)] = [
+        ("a\"b\\c/d", #""a\"b\\c/d""#), ("\n\r\t", #""\n\r\t""#),
+        ("\0\u{1B}\u{7F}", #""\u0000\u001b\u007f""#),
+        ("é€😀", "\"é€😀\""), ("\u{9B}31m", #""\u009b31m""#), ("a\u{202E}b", #""a\u202eb""#),
+        ("\u{2028}", #""\u2028""#), ("\u{E0041}", #""\udb40\udc41""#), ("\u{FEFF}", #""\ufeff""#),
+    ]
+
+    @Test("what a terminal would act on is escaped, and reads back the same", arguments: strings)
+    func escapes(_ text: String, _ written: String) throws {
+        #expect(JSONValue.string(text).compact == written)
+        #expect(try JSONValue(parsing: written).string == text)
+    }
+
+    @Test("setting a member keeps its place, setting nil removes it")
+    func members() {
+        var object = JSONObject()
+        object["a"] = 1
+        object["b"] = 2
+        object["a"] = 3
+        #expect(JSONValue.object(object).compact == #"{"a":3,"b":2}"#)
+        object["a"] = nil
+        object["none"] = nil
+        #expect(JSONValue.object(object).compact == #"{"b":2}"#)
+    }
+
+    @Test("an array of strings has no other member")
+    func stringArray() {
+        #expect((["a", "b"] as JSONValue).strings == ["a", "b"])
+        #expect(([] as JSONValue).strings == [])
+        #expect((["a", 1] as JSONValue).strings == nil)
+        #expect(("a" as JSONValue).strings == nil)
+    }
+}
+
+@Suite("ASCII")
+struct ASCIITests {
+    @Test("case is that of ASCII letters alone")
+    func letterCase() {
+        #expect(ASCII.lowercased("ÀBC@[Z") == "Àbc@[z")
+        #expect(ASCII.isSameIgnoringCase("DPoP", "dpop"))
+        #expect(!ASCII.isSameIgnoringCase("é", "É"))
+        #expect(!ASCII.isSameIgnoringCase("K", "\u{212A}"))
+        #expect(!ASCII.isSameIgnoringCase("a", "ab"))
+    }
+
+    @Test("blanks go from both ends, and nothing else does")
+    func trimmed() {
+        #expect(ASCII.trimmed(" \t\r\na b\n ") == "a b")
+        #expect(ASCII.trimmed(" \n") == "")
+        #expect(ASCII.trimmed("\u{A0}a\u{A0}") == "\u{A0}a\u{A0}")
+    }
+
+    @Test("text is the same by its code points, not by its look")
+    func exact() {
+        #expect("é" == "e\u{301}")
+        #expect(!ExactText.isSame("é", "e\u{301}"))
+        #expect(!ExactText.isSame("K", "\u{212A}"))
+        #expect(!ExactText.isSame("a", "ab"))
+        #expect(ExactText.isSame("é", "é"))
+        #expect(ExactText.isSame("", ""))
+    }
+}

@@ -1,0 +1,135 @@
+import OIDCCore
+import Testing
+
+@Suite("WWW-Authenticate")
+struct AuthenticationChallengeTests {
+    /// Schemes with their parameters, as `scheme name=value …`.
+    static func summary(_ fields: String...) -> [String] {
+        let response = HTTPResponse(
+            status: 401, headers: HTTPHeaders(fields.map { ("www-authenticate", $0) }))
+        return response.challenges.map { challenge in
+            ([challenge.scheme] + challenge.parameters.map { "\($0.name)=\($0.value)" }).joined(
+                separator: " ")
+        }
+    }
+
+    static let fields: [(String, [String])] = [
+        ("", []), (" , ,, ", []), ("Bearer", ["Bearer"]), ("Bearer realm=\"x\"", ["Bearer realm=x"]),
+        // RFC 9110 §11.6.1
+        (
+            "Basic realm=\"simple\", Newauth realm=\"apps\", type=1, title=\"Login to \\\"apps\\\"\"",
+            ["Basic realm=simple", "Newauth realm=apps type=1 title=Login to \"apps\""]
+        ),
+        // RFC 9449 §9 and §7.1
+        (
+            "DPoP error=\"use_dpop_nonce\", error_description=\"Resource server requires nonce in DPoP proof\"",
+            ["DPoP error=use_dpop_nonce error_description=Resource server requires nonce in DPoP proof"]
+        ),
+        (
+            "Bearer, DPoP algs=\"ES256 PS256\"", ["Bearer", "DPoP algs=ES256 PS256"]
+        ),
+        ("Negotiate YWJj==, Bearer error=invalid_token", ["Negotiate", "Bearer error=invalid_token"]),
+        ("Negotiate YWJj/+=", ["Negotiate"]), ("Negotiate , Bearer", ["Negotiate", "Bearer"]),
+        ("Bearer error = \"a\" , scope = b", ["Bearer error=a scope=b"]), ("Bearer a=\"\"", ["Bearer a="]),
+        ("Bearer a=\"x,y=z, DPoP\"", ["Bearer a=x,y=z, DPoP"]), ("Bearer\ta=b", ["Bearer a=b"]),
+        // What breaks the grammar ends the reading.
+        ("Bearer a=b, c=", ["Bearer a=b"]), ("Bearer a=\"open, b=c", ["Bearer"]), ("a=b, Bearer", []),
+        ("Bearer a=b c=d", ["Bearer"]), ("Basic, \"x\", Bearer", ["Basic"]), ("Bearer a=\"x\\", ["Bearer"]),
+        ("Bearer é=1", ["Bearer"]), ("(Bearer)", []),
+    ]
+
+    @Test("challenges are read one by one", arguments: fields)
+    func reads(_ field: String, _ expected: [String]) {
+        #expect(Self.summary(field) == expected)
+    }
+
+    @Test("several fields count as one list, and a broken one spoils only itself")
+    func severalFields() {
+        #expect(Self.summary("Bearer a=\"", "DPoP a=b", "x=y") == ["Bearer", "DPoP a=b"])
+    }
+
+    @Test("the members that a client acts on have names, in any case")
+    func members() throws {
+        let response = HTTPResponse(
+            status: 401,
+            headers: HTTPHeaders([
+                (
+                    "WWW-Authenticate",
+                    "bearer Error=\"insufficient_user_authentication\", error_description=\"d\", "
+                        + "ACR_values=\"a b\", max_age=5, scope=\"y x\""
+                )
+            ]))
+        let challenge = try #require(response.challenges.first)
+        #expect(challenge.isScheme("Bearer"))
+        #expect(challenge.error == "insufficient_user_authentication")
+        #expect(challenge.errorDescription == "d")
+        #expect(challenge.acrValues == "a b")
+        #expect(challenge.maxAge == 5)
+        #expect(challenge.scope == Scope("x y"))
+        for text in ["-5", "x", "99999999999999999999", "+5", "5.0"] {
+            let parameters = [AuthenticationChallenge.Parameter(name: "max_age", value: text)]
+            #expect(AuthenticationChallenge(scheme: "Bearer", parameters: parameters).maxAge == nil)
+        }
+    }
+
+    @Test("endless fields are read in bounds")
+    func bounds() {
+        let long = String(repeating: "Bearer a=b, ", count: 100_000)
+        #expect(Self.summary(long).count == 32)
+        let open = "Bearer a=\"" + String(repeating: "\\\"", count: 500_000)
+        #expect(Self.summary(open) == ["Bearer"])
+        let many = HTTPHeaders(Array(repeating: ("WWW-Authenticate", "Bearer"), count: 1_000))
+        #expect(HTTPResponse(status: 401, headers: many).challenges.count == 32)
+    }
+
+    @Test("whatever byte is changed, reading ends")
+    func fuzz() {
+        let field = Array(
+            "Negotiate YWJj==, Bearer realm=\"a\\\"b\", error=invalid_token, DPoP x=\"1,2\"".utf8)
+        for index in field.indices {
+            for byte in UInt8.min...UInt8.max {
+                var changed = field
+                changed[index] = byte
+                #expect(Self.summary(String(decoding: changed, as: UTF8.self)).count <= 6)
+            }
+        }
+    }
+}
+
+@Suite("HTTP messages")
+struct HTTPMessageTests {
+    @Test("field names have no case; setting replaces every field of the name")
+    func headers() {
+        var headers = HTTPHeaders([("Accept", "a"), ("X", "1"), ("accept", "b")])
+        #expect(headers["ACCEPT"] == "a")
+        #expect(headers.values("aCCept") == ["a", "b"])
+        headers["accept"] = "c"
+        #expect(headers.values("Accept") == ["c"])
+        headers["Accept"] = nil
+        #expect(headers.fields.map(\.name) == ["X"])
+    }
+
+    static let types: [(String?, String?)] = [
+        (nil, nil), ("application/json", "application/json"),
+        ("Application/JSON; charset=utf-8", "application/json"), (" text/html ;x", "text/html"), ("", nil),
+        (";", nil),
+    ]
+
+    @Test("the media type stands alone, in lower case", arguments: types)
+    func mediaType(_ header: String?, _ expected: String?) {
+        var response = HTTPResponse(status: 200)
+        response.headers["Content-Type"] = header
+        #expect(response.mediaType == expected)
+    }
+
+    @Test("a form says what it is and asks for JSON")
+    func form() throws {
+        let url = try #require(WebURL("https://op/token"))
+        let request = HTTPRequest.form(url, [.init("a", "b c"), .init("d", "&")])
+        #expect(request.method == .post)
+        #expect(request.headers["Content-Type"] == "application/x-www-form-urlencoded")
+        #expect(request.headers["Accept"] == "application/json")
+        #expect(String(decoding: request.body, as: UTF8.self) == "a=b%20c&d=%26")
+        #expect(request.url.query == nil)
+    }
+}

@@ -1,0 +1,53 @@
+import OIDCCore
+import Testing
+
+@Suite("Scope")
+struct ScopeTests {
+    @Test("tokens stand between spaces, once each, in their order")
+    func reading() {
+        #expect(Scope("  openid email  openid profile ").tokens == ["openid", "email", "profile"])
+        #expect(Scope("  openid email  openid ").text == "openid email")
+        #expect(Scope("").isEmpty)
+        #expect(Scope("").text == "")
+    }
+
+    @Test("the order does not matter, the case does")
+    func comparing() {
+        #expect(Scope("a b") == Scope("b a"))
+        #expect(Scope("a b").hashValue == Scope("b a").hashValue)
+        #expect(Scope("a") != Scope("A"))
+        #expect(Scope("a").isSubset(of: Scope("b a")))
+        #expect(!Scope("a c").isSubset(of: Scope("b a")))
+        #expect(Scope("").isSubset(of: Scope("a")))
+        #expect(Scope("a b").union(Scope("c a")).text == "a b c")
+        #expect(Scope("openid").contains("openid"))
+        #expect(!Scope("openid2").contains("openid"))
+    }
+
+    @Test("printable ASCII without quote and backslash is well formed (RFC 6749 §3.3)")
+    func wellFormed() {
+        #expect(Scope("openid https://api.example/read! ~").isWellFormed)
+        for text in ["a\"b", "a\\b", "a\tb", "é", "a\u{7F}", "a\nb"] { #expect(!Scope(text).isWellFormed) }
+    }
+}
+
+@Suite("Redacted")
+struct RedactedTests {
+    struct Holder {
+        let secret = Redacted("hunter2")
+    }
+
+    @Test("a secret shows in no description, dump or mirror")
+    func hidden() {
+        var dumped = ""
+        dump(Holder(), to: &dumped)
+        let shown = [
+            "\(Redacted("hunter2"))", String(reflecting: Redacted("hunter2")), "\(Holder())",
+            String(describing: Redacted("hunter2") as Redacted<String>?), dumped,
+        ]
+        for text in shown { #expect(!text.contains("hunter2") && text.contains("(secret)")) }
+        #expect(Redacted("hunter2").revealed == "hunter2")
+        #expect(Redacted("a") == Redacted("a"))
+        #expect(Redacted("a") != Redacted("b"))
+    }
+}

@@ -1,0 +1,144 @@
+import OIDCCore
+import Testing
+
+@Suite("The stored session")
+struct SessionJSONTests {
+    static func url(_ text: String) throws -> WebURL { try #require(WebURL(text)) }
+
+    static func minimal() throws -> Session {
+        Session(
+            key: SessionKey(provider: "https://op", clientID: "c"),
+            endpoints: .init(issuer: nil, token: try url("https://op/token")),
+            createdAt: Instant(secondsSinceEpoch: 5), requestedScope: nil,
+            tokens: TokenSet(
+                access: AccessToken(
+                    token: Redacted("at"), type: .bearer, obtainedAt: Instant(secondsSinceEpoch: 5),
+                    expiresAt: nil, scope: nil)))
+    }
+
+    static func full() throws -> Session {
+        let access = AccessToken(
+            token: Redacted("at"), type: .dpop, obtainedAt: Instant(secondsSinceEpoch: 5),
+            expiresAt: Instant(secondsSinceEpoch: 3_605), scope: Scope("openid email"))
+        return Session(
+            key: SessionKey(
+                provider: "https://op", clientID: "\u{E9}", grant: .tokenExchange, audience: "a",
+                account: "b",
+                scope: Scope("x y"), resources: ["r1", "r2"], subject: "s"),
+            endpoints: .init(
+                issuer: "https://op", token: try url("https://op/token"), userInfo: try url("https://op/u"),
+                keys: try url("https://op/k"), revocation: try url("https://op/r"),
+                introspection: try url("https://op/i"), endSession: try url("https://op/e")),
+            clientAuthentication: "none", createdAt: Instant(secondsSinceEpoch: 5),
+            requestedScope: Scope("openid"),
+            requestedResources: ["r1"],
+            tokens: TokenSet(
+                access: access, refreshToken: Redacted("rt"), idToken: Redacted("idt"),
+                issuedTokenType: "urn:x"),
+            subject: "s", displayName: "n", dpopKey: Redacted("pem\n"),
+            derived: [
+                .init(requestedScope: Scope("email"), resources: ["r"], access: access),
+                .init(requestedScope: nil, resources: [], access: access),
+            ])
+    }
+
+    @Test("a session comes back as it was, by its key and without it")
+    func roundTrip() throws {
+        for session in [try Self.minimal(), try Self.full()] {
+            #expect(try Session(stored: session.json.bytes, for: session.key) == session)
+            #expect(try Session(stored: session.json.bytes) == session)
+        }
+    }
+
+    @Test("the key stands in the file, whole and before anything secret")
+    func keyFirst() throws {
+        let session = try Self.full()
+        #expect(session.json.object?.names.prefix(2) == ["version", "key"])
+        #expect(session.json["key"]?.string == session.key.text)
+    }
+
+    @Test("a file that holds another key is not ours, though it looks the same")
+    func otherKey() throws {
+        let session = try Self.full()
+        var other = session.key
+        other.clientID = "e\u{301}"
+        #expect(other == session.key)
+        #expect(try Session(stored: session.json.bytes, for: other) == nil)
+        #expect(try Session(stored: session.json.bytes, for: SessionKey(provider: "x", clientID: "c")) == nil)
+    }
+
+    static let damages: [(String, JSONValue?, String)] = [
+        ("version", nil, "version"), ("version", "1", "version"), ("key", "{}", "key"),
+        ("key", #"{"client_id":"c","provider":"https://op","grant":"authorization_code"}"#, "key"),
+        ("created_at", nil, "created_at"), ("created_at", "x", "created_at"),
+        ("token_endpoint", nil, "token_endpoint"), ("token_endpoint", "ftp://op", "token_endpoint"),
+        ("token_endpoint", 1, "token_endpoint"), ("userinfo_endpoint", "x", "userinfo_endpoint"),
+        ("issuer", 1, "issuer"), ("access", nil, "access"), ("access", [:], "access"),
+        ("access", "at", "access"),
+        ("access", ["token": 1, "token_type": "Bearer", "obtained_at": 1], "access"),
+        ("access", ["token": "a", "token_type": "Bearer", "obtained_at": "1"], "access"),
+        ("access", ["token": "a", "token_type": "Bearer", "obtained_at": 1, "expires_at": "1"], "access"),
+        ("access", ["token": "a", "token_type": "Bearer", "obtained_at": 1, "scope": 1], "access"),
+        ("refresh_token", 1, "refresh_token"), ("id_token", [:], "id_token"), ("subject", true, "subject"),
+        ("requested_scope", [], "requested_scope"), ("requested_resource", [1], "requested_resource"),
+        ("requested_resource", "r", "requested_resource"), ("derived", [:], "derived"), ("derived", nil, ""),
+        ("derived", [["access": 1]], "derived"),
+        (
+            "derived",
+            [["access": ["token": "a", "token_type": "Bearer", "obtained_at": 1], "resource": [1]]], "derived"
+        ),
+        (
+            "derived",
+            [["access": ["token": "a", "token_type": "Bearer", "obtained_at": 1], "requested_scope": 1]],
+            "derived"
+        ),
+        ("dpop_key", 1, "dpop_key"), ("display_name", 1, "display_name"), ("client_auth", 1, "client_auth"),
+    ]
+
+    @Test("a damaged member is named", arguments: damages)
+    func damage(_ member: String, _ value: JSONValue?, _ named: String) throws {
+        var object = try #require(try Self.minimal().json.object)
+        object[member] = value
+        let bytes = JSONValue.object(object).bytes
+        if named.isEmpty {
+            #expect(throws: Never.self) { try Session(stored: bytes) }
+        } else {
+            #expect(throws: Session.Damage.member(named)) { try Session(stored: bytes) }
+        }
+    }
+
+    @Test("a newer version is left alone, and half a file is no session")
+    func unreadable() throws {
+        var object = try #require(try Self.minimal().json.object)
+        object["version"] = 2
+        #expect(throws: Session.Damage.newerVersion(2)) {
+            try Session(stored: JSONValue.object(object).bytes)
+        }
+        let bytes = try Self.full().json.bytes
+        for count in [0, 1, bytes.count / 2, bytes.count - 1] {
+            #expect(throws: Session.Damage.self) { try Session(stored: Array(bytes.prefix(count))) }
+        }
+        #expect(throws: Session.Damage.member("version")) { try Session(stored: Array("[]".utf8)) }
+    }
+
+    @Test("whatever byte is changed, reading ends in a session, nothing or a damage")
+    func fuzz() throws {
+        let session = try Self.full()
+        let bytes = session.json.bytes
+        for index in bytes.indices {
+            for bit in 0..<8 {
+                var changed = bytes
+                changed[index] ^= 1 << UInt8(bit)
+                _ = try? Session(stored: changed)
+                _ = try? Session(stored: changed, for: session.key)
+            }
+        }
+    }
+
+    @Test("neither description nor dump of a session shows a secret")
+    func redacted() throws {
+        var text = "\(try Self.full())"
+        dump(try Self.full(), to: &text)
+        for secret in ["\"at\"", "\"rt\"", "\"idt\"", "pem\n"] { #expect(!text.contains(secret)) }
+    }
+}
