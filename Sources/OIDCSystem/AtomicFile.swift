@@ -4,7 +4,8 @@ import OIDCCore
 enum AtomicFile {
     static let sizeLimit = 4 << 20
 
-    /// How long a writer waits for another that writes the same file, which takes milliseconds.
+    /// How long a writer waits for another that writes the same file, which takes milliseconds; a signal does
+    /// not keep what was received from being saved.
     private static let writersWait = Duration.seconds(10)
 
     /// The content; nil when there is no such file. One open, one look at it, one read.
@@ -35,7 +36,7 @@ enum AtomicFile {
     static func write(
         _ bytes: [UInt8], to name: String, temporary: String, in directory: PrivateDirectory
     ) throws(OIDCError) {
-        try withTemporary(temporary, in: directory) { file throws(FileSystemError) in
+        try withTemporary(temporary, in: directory) { file throws(Errno) in
             try file.makeEmpty()
             try file.write(bytes)
             try file.synchronize()
@@ -50,7 +51,7 @@ enum AtomicFile {
 
     /// Fails where `write` would for want of space or permission, and leaves nothing behind.
     static func probe(temporary: String, in directory: PrivateDirectory) throws(OIDCError) {
-        try withTemporary(temporary, in: directory) { file throws(FileSystemError) in
+        try withTemporary(temporary, in: directory) { file throws(Errno) in
             try file.makeEmpty()
             try file.write(Array(repeating: 0x20, count: 16_384))
             try file.synchronize()
@@ -63,7 +64,7 @@ enum AtomicFile {
         _ name: String, temporary: String, in directory: PrivateDirectory
     ) throws(OIDCError) {
         if (try? directory.file.status(of: temporary)) != nil {
-            try withTemporary(temporary, in: directory) { _ throws(FileSystemError) in
+            try withTemporary(temporary, in: directory) { _ throws(Errno) in
                 try directory.file.remove(temporary)
             }
         }
@@ -79,9 +80,9 @@ enum AtomicFile {
     /// Works on the temporary under its lock; only who holds that may rename or remove it.
     private static func withTemporary(
         _ temporary: String, in directory: PrivateDirectory,
-        _ body: (borrowing OpenFile) throws(FileSystemError) -> Void
+        _ body: (borrowing OpenFile) throws(Errno) -> Void
     ) throws(OIDCError) {
-        let wait = LockWait(limit: writersWait)
+        let wait = LockWait(limit: writersWait, isCancelled: { false })
         guard let lock = try FileLock.acquire(temporary, in: directory, wait, noun: "file") else { return }
         defer { withExtendedLifetime(lock) {} }
         do {
@@ -99,16 +100,16 @@ enum FileFault: Error, Hashable, Sendable {
     case owner(UInt32)
     case permissions(UInt32)
     case tooLarge
-    case system(FileSystemError)
+    case system(Errno)
 
     /// What stands in place of a file that could not be opened, where that is the reason.
-    init(opening name: String, in directory: PrivateDirectory, _ error: FileSystemError) {
+    init(opening name: String, in directory: PrivateDirectory, _ error: Errno) {
         let kind = (try? directory.file.status(of: name))?.kind
         self = if let kind, kind != .regular { .kind(kind) } else { .system(error) }
     }
 
     static func checking<Value: ~Copyable>(
-        _ operation: @autoclosure () throws(FileSystemError) -> Value
+        _ operation: @autoclosure () throws(Errno) -> Value
     ) throws(FileFault) -> Value {
         do { return try operation() } catch { throw .system(error) }
     }

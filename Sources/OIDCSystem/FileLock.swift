@@ -6,12 +6,13 @@ public struct LockWait {
     /// Called once, when the wait has lasted for `noticeAfter`.
     public var onWaiting: () -> Void
     public var noticeAfter: Duration
-    /// Asked every few milliseconds; true ends the wait with an error of kind `interrupted`.
+    /// Asked every few milliseconds; true ends the wait with an error of kind `interrupted`. By default a
+    /// signal does.
     public var isCancelled: () -> Bool
 
     public init(
         limit: Duration, noticeAfter: Duration = .seconds(1), onWaiting: @escaping () -> Void = {},
-        isCancelled: @escaping () -> Bool = { false }
+        isCancelled: @escaping () -> Bool = { Interruption.pending != nil }
     ) {
         self.limit = limit
         self.noticeAfter = noticeAfter
@@ -35,27 +36,39 @@ final class FileLock {
         _ name: String, in directory: PrivateDirectory, _ wait: LockWait, noun: String = "lock file",
         until: () -> Bool = { false }
     ) throws(OIDCError) -> FileLock? {
-        let start = Waiting.now()
+        let start = MonotonicTime.now()
+        let limit = start.adding(milliseconds: milliseconds(wait.limit))
+        let notice = start.adding(milliseconds: milliseconds(wait.noticeAfter))
         var isAnnounced = false
-        var pause = Duration.milliseconds(2)
+        var pause: Int64 = 2
         while true {
             if let lock = try attempt(name, in: directory, noun) { return lock }
             if until() { return nil }
-            if wait.isCancelled() { throw OIDCError(.interrupted, "interrupted", stage: .store) }
-            let waited = Waiting.now() - start
-            if !isAnnounced, waited >= wait.noticeAfter {
+            if wait.isCancelled() {
+                throw Interruption.pending.map(Interruption.error)
+                    ?? OIDCError(.interrupted, "interrupted", stage: .store)
+            }
+            let now = MonotonicTime.now()
+            if !isAnnounced, now >= notice {
                 isAnnounced = true
                 wait.onWaiting()
             }
-            guard waited < wait.limit else {
+            guard now < limit else {
                 throw .store(
                     "another oidc process has held the lock \(DisplayText.clean(directory.path(of: name)))"
                         + " for more than \(wait.limit.components.seconds) seconds",
                     hint: "try again, or end the oidc process that hangs")
             }
-            Waiting.pause(min(pause, wait.limit - waited))
-            pause = min(pause * 3 / 2, .milliseconds(20))
+            Descriptor.sleep(milliseconds: Int32(clamping: min(pause, limit.milliseconds(from: now))))
+            pause = min(pause * 3 / 2, 20)
         }
+    }
+
+    private static func milliseconds(_ duration: Duration) -> Int64 {
+        let (seconds, attoseconds) = duration.components
+        let (whole, isTooMuch) = seconds.multipliedReportingOverflow(by: 1_000)
+        return isTooMuch
+            ? .max : whole.addingReportingOverflow(attoseconds / 1_000_000_000_000_000).partialValue
     }
 
     /// One try. A file that was renamed or removed between opening and locking is not the lock any more.
@@ -67,7 +80,7 @@ final class FileLock {
         } catch {
             if case .system(let error) = error, error.isUnsupported {
                 throw .store(
-                    "\(DisplayText.clean(directory.path)): this file system has no locks: \(error.text)",
+                    "\(DisplayText.clean(directory.path)): this file system has no locks: \(error)",
                     hint: "set OIDC_STATE_DIR to another disk")
             }
             throw error.complaint(directory.path(of: name), noun: noun)

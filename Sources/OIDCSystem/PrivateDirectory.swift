@@ -62,7 +62,7 @@ final class PrivateDirectory: Sendable {
     }
 
     /// Each one with mode 0700, as the XDG specification asks, also under a umask that forbids that.
-    private static func makeWithParents(_ path: String) throws(FileSystemError) {
+    private static func makeWithParents(_ path: String) throws(Errno) {
         do {
             try FilePath.createDirectory(path)
         } catch {
@@ -84,7 +84,7 @@ final class PrivateDirectory: Sendable {
         }
     }
 
-    private static func complaint(_ path: String, _ error: FileSystemError) -> OIDCError {
+    private static func complaint(_ path: String, _ error: Errno) -> OIDCError {
         let name = DisplayText.clean(path)
         let kind = (try? FilePath.status(path))?.kind
         if kind == .symbolicLink {

@@ -7,31 +7,19 @@ extension OIDCError {
     }
 
     /// A file operation that failed; `subject` names the file.
-    static func store(_ subject: String, _ error: FileSystemError) -> OIDCError {
+    static func store(_ subject: String, _ error: Errno) -> OIDCError {
         if error.isFull {
             return .store(
-                "\(subject): \(error.text)", hint: "free some space, or set OIDC_STATE_DIR to another disk")
+                "\(subject): \(error)", hint: "free some space, or set OIDC_STATE_DIR to another disk")
         }
         if error.isReadOnly || error.isDenied {
             return .store(
-                "\(subject): \(error.text)", hint: "set OIDC_STATE_DIR to a directory that you can write")
+                "\(subject): \(error)", hint: "set OIDC_STATE_DIR to a directory that you can write")
         }
-        if error.isNoDirectory {
+        if error == .notADirectory {
             return .store(
                 "\(subject): a part of this path is no directory", hint: "correct OIDC_STATE_DIR or HOME")
         }
-        return .store("\(subject): \(error.text)")
-    }
-}
-
-/// A path as a word for a shell, for a remedy that is pasted.
-enum ShellWord {
-    static func quoted(_ text: String) -> String {
-        let text = DisplayText.clean(text, limit: 4_096)
-        let isPlain = text.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "/._-+,@%:=".utf8.contains($0) }
-        guard !isPlain || text.isEmpty else { return text }
-        var quoted: [UInt8] = [0x27]
-        for byte in text.utf8 { quoted += byte == 0x27 ? Array(#"'\''"#.utf8) : [byte] }
-        return String(decoding: quoted + [0x27], as: UTF8.self)
+        return .store("\(subject): \(error)")
     }
 }

@@ -4,30 +4,22 @@
     import Glibc
 #endif
 
-/// An error number of a file operation.
-struct FileSystemError: Error, Hashable, Sendable {
-    let number: Int32
-
-    var text: String { String(cString: strerror(number)) }
-    var isAbsent: Bool { number == ENOENT }
-    var isNoDirectory: Bool { number == ENOTDIR }
-    var isLink: Bool { number == ELOOP || isTooManyLinks }
-    var isDenied: Bool { number == EACCES || number == EPERM }
-    var isReadOnly: Bool { number == EROFS }
-    var isFull: Bool { number == ENOSPC || number == EDQUOT || number == EFBIG }
-    var isExisting: Bool { number == EEXIST }
-    var isUnsupported: Bool { number == EINVAL || number == ENOTSUP || number == ENOSYS || number == ENOLCK }
-
-    /// What some BSDs report for a link that is not to be followed.
-    private var isTooManyLinks: Bool { number == EMLINK }
+/// What the errors of file operations mean for who called them.
+extension Errno {
+    var isAbsent: Bool { self == .noSuchFile }
+    var isDenied: Bool { self == .permissionDenied || self == .notPermitted }
+    var isReadOnly: Bool { code == EROFS }
+    var isFull: Bool { self == .noSpace || code == EDQUOT || code == EFBIG }
+    var isExisting: Bool { code == EEXIST }
+    var isUnsupported: Bool { code == EINVAL || code == ENOTSUP || code == ENOSYS || code == ENOLCK }
 
     /// Repeats a call that a signal interrupted; -1 is the failure that `errno` names.
-    static func check<Count: SignedInteger>(_ call: () -> Count) throws(FileSystemError) -> Count {
+    static func check<Count: SignedInteger>(_ call: () -> Count) throws(Errno) -> Count {
         while true {
             let result = call()
             guard result == -1 else { return result }
-            let number = errno
-            guard number == EINTR else { throw FileSystemError(number: number) }
+            let error = Errno.last
+            guard error == .interrupted else { throw error }
         }
     }
 }
@@ -98,15 +90,15 @@ struct OpenFile: ~Copyable, Sendable {
 
     private let descriptor: Int32
 
-    init(_ path: String, for purpose: Purpose) throws(FileSystemError) {
-        descriptor = try FileSystemError.check {
+    init(_ path: String, for purpose: Purpose) throws(Errno) {
+        descriptor = try Errno.check {
             open(path, purpose.flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
         }
     }
 
-    init(_ name: String, in directory: borrowing OpenFile, for purpose: Purpose) throws(FileSystemError) {
+    init(_ name: String, in directory: borrowing OpenFile, for purpose: Purpose) throws(Errno) {
         let parent = directory.descriptor
-        descriptor = try FileSystemError.check {
+        descriptor = try Errno.check {
             openat(parent, name, purpose.flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
         }
     }
@@ -115,29 +107,29 @@ struct OpenFile: ~Copyable, Sendable {
 }
 
 extension OpenFile {
-    func status() throws(FileSystemError) -> FileStatus {
+    func status() throws(Errno) -> FileStatus {
         var raw = stat()
-        _ = try FileSystemError.check { fstat(descriptor, &raw) }
+        _ = try Errno.check { fstat(descriptor, &raw) }
         return FileStatus(raw)
     }
 
-    func setPermissions(_ permissions: UInt32) throws(FileSystemError) {
-        _ = try FileSystemError.check { fchmod(descriptor, mode_t(permissions)) }
+    func setPermissions(_ permissions: UInt32) throws(Errno) {
+        _ = try Errno.check { fchmod(descriptor, mode_t(permissions)) }
     }
 
-    func makeEmpty() throws(FileSystemError) {
-        _ = try FileSystemError.check { ftruncate(descriptor, 0) }
+    func makeEmpty() throws(Errno) {
+        _ = try Errno.check { ftruncate(descriptor, 0) }
     }
 
     /// Until it is on the disk, so that a rename that follows cannot overtake the content.
-    func synchronize() throws(FileSystemError) {
-        _ = try FileSystemError.check { fsync(descriptor) }
+    func synchronize() throws(Errno) {
+        _ = try Errno.check { fsync(descriptor) }
     }
 
-    func write(_ bytes: [UInt8]) throws(FileSystemError) {
+    func write(_ bytes: [UInt8]) throws(Errno) {
         var written = 0
         while written < bytes.count {
-            written += try FileSystemError.check {
+            written += try Errno.check {
                 bytes.withUnsafeBytes { buffer in
                     #if canImport(Darwin)
                         Darwin.write(
@@ -152,13 +144,13 @@ extension OpenFile {
     }
 
     /// The whole content; nil when there is more than `limit`. `expected` is a guess that saves a call.
-    func readAll(expected: Int, limit: Int) throws(FileSystemError) -> [UInt8]? {
+    func readAll(expected: Int, limit: Int) throws(Errno) -> [UInt8]? {
         var bytes: [UInt8] = []
         var room = min(max(expected, 0), limit) + 1
         while true {
             let start = bytes.count
             bytes.append(contentsOf: repeatElement(0, count: room))
-            let count = try FileSystemError.check {
+            let count = try Errno.check {
                 bytes.withUnsafeMutableBytes { buffer in
                     read(descriptor, buffer.baseAddress?.advanced(by: start), room)
                 }
@@ -173,12 +165,12 @@ extension OpenFile {
 
     /// A lock of this open file: gone when it is closed or its process dies, however it dies. False when
     /// another has it.
-    func tryLock() throws(FileSystemError) -> Bool {
+    func tryLock() throws(Errno) -> Bool {
         do {
-            _ = try FileSystemError.check { flock(descriptor, LOCK_EX | LOCK_NB) }
+            _ = try Errno.check { flock(descriptor, LOCK_EX | LOCK_NB) }
             return true
         } catch {
-            guard error.number == EWOULDBLOCK else { throw error }
+            guard error.code == EWOULDBLOCK else { throw error }
             return false
         }
     }
@@ -186,31 +178,31 @@ extension OpenFile {
 
 /// Operations on names in an open directory: nobody can put another directory in its place meanwhile.
 extension OpenFile {
-    func status(of name: String) throws(FileSystemError) -> FileStatus {
+    func status(of name: String) throws(Errno) -> FileStatus {
         var raw = stat()
-        _ = try FileSystemError.check { fstatat(descriptor, name, &raw, AT_SYMLINK_NOFOLLOW) }
+        _ = try Errno.check { fstatat(descriptor, name, &raw, AT_SYMLINK_NOFOLLOW) }
         return FileStatus(raw)
     }
 
-    func rename(_ old: String, to new: String) throws(FileSystemError) {
-        _ = try FileSystemError.check { renameat(descriptor, old, descriptor, new) }
+    func rename(_ old: String, to new: String) throws(Errno) {
+        _ = try Errno.check { renameat(descriptor, old, descriptor, new) }
     }
 
-    func remove(_ name: String) throws(FileSystemError) {
-        _ = try FileSystemError.check { unlinkat(descriptor, name, 0) }
+    func remove(_ name: String) throws(Errno) {
+        _ = try Errno.check { unlinkat(descriptor, name, 0) }
     }
 
-    func setPermissions(of name: String, _ permissions: UInt32) throws(FileSystemError) {
-        _ = try FileSystemError.check { fchmodat(descriptor, name, mode_t(permissions), 0) }
+    func setPermissions(of name: String, _ permissions: UInt32) throws(Errno) {
+        _ = try Errno.check { fchmodat(descriptor, name, mode_t(permissions), 0) }
     }
 
     /// The names in the directory, in no order.
-    func names() throws(FileSystemError) -> [String] {
-        let copy = try FileSystemError.check { openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+    func names() throws(Errno) -> [String] {
+        let copy = try Errno.check { openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         guard let stream = fdopendir(copy) else {
-            let number = errno
+            let error = Errno.last
             _ = close(copy)
-            throw FileSystemError(number: number)
+            throw error
         }
         defer { _ = closedir(stream) }
         var names: [String] = []
@@ -226,33 +218,17 @@ extension OpenFile {
 
 /// Operations on paths, for what comes before a directory is open.
 enum FilePath {
-    static func status(_ path: String) throws(FileSystemError) -> FileStatus {
+    static func status(_ path: String) throws(Errno) -> FileStatus {
         var raw = stat()
-        _ = try FileSystemError.check { lstat(path, &raw) }
+        _ = try Errno.check { lstat(path, &raw) }
         return FileStatus(raw)
     }
 
-    static func createDirectory(_ path: String) throws(FileSystemError) {
-        _ = try FileSystemError.check { mkdir(path, 0o700) }
+    static func createDirectory(_ path: String) throws(Errno) {
+        _ = try Errno.check { mkdir(path, 0o700) }
     }
 
-    static func setPermissions(_ path: String, _ permissions: UInt32) throws(FileSystemError) {
-        _ = try FileSystemError.check { chmod(path, mode_t(permissions)) }
-    }
-}
-
-/// Time that no one can set back, for waiting.
-enum Waiting {
-    static func now() -> Duration {
-        var time = timespec()
-        _ = clock_gettime(CLOCK_MONOTONIC, &time)
-        return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
-    }
-
-    /// A signal may end it early.
-    static func pause(_ duration: Duration) {
-        let (seconds, attoseconds) = duration.components
-        var time = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
-        _ = nanosleep(&time, nil)
+    static func setPermissions(_ path: String, _ permissions: UInt32) throws(Errno) {
+        _ = try Errno.check { chmod(path, mode_t(permissions)) }
     }
 }

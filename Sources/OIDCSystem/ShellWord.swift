@@ -1,0 +1,13 @@
+import OIDCCore
+
+/// A text as one word for a shell, for a remedy that is pasted.
+public enum ShellWord {
+    public static func quoted(_ text: String) -> String {
+        let text = DisplayText.clean(text, limit: 4_096)
+        let isPlain = text.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "/._-+,@%:=".utf8.contains($0) }
+        guard !isPlain || text.isEmpty else { return text }
+        var quoted: [UInt8] = [0x27]
+        for byte in text.utf8 { quoted += byte == 0x27 ? Array(#"'\''"#.utf8) : [byte] }
+        return String(decoding: quoted + [0x27], as: UTF8.self)
+    }
+}
