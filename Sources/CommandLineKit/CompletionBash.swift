@@ -48,7 +48,7 @@ struct BashCompletion {
                 let isAlike = nodes.allSatisfy { other in
                     other.options.allSatisfy { $0.name != option.name || $0.completion == option.completion }
                 }
-                let place = isAlike && option.group != nil ? "*" : node.key.shellQuoted
+                let place = isAlike ? "*" : node.key.shellQuoted
                 for spelling in option.spellings { add("\(place):\(spelling)", action) }
             }
             for (index, operand) in node.operands.enumerated() {
@@ -95,6 +95,7 @@ struct BashCompletion {
             # Offers one candidate: what the shell itself has split off the word before is left out.
             \#(f)_offer() {
                 local whole=$prefix$1
+            if [[ $1 == *= ]]; then compopt -o nospace 2>/dev/null; fi
                 COMPREPLY[${#COMPREPLY[@]}]=${whole#"$head"}
             }
 

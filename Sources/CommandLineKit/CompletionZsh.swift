@@ -138,7 +138,10 @@ struct ZshCompletion {
 
             \#(f)_ask() {
                 local -a lines=(${(f)"$($\#(f)_call $@[-1] $\#(f)_options 2>/dev/null </dev/null)"})
-                compadd "${@[1,-2]}" -a lines
+                local ret=1
+                compadd "${@[1,-2]}" -- ${lines:#*=} && ret=0
+                compadd "${@[1,-2]}" -S '' -- ${(M)lines:#*=} && ret=0
+                return ret
             }
 
             """#

@@ -43,6 +43,8 @@ import Testing
         ("toy -p work track 1", ["11", "12"]),
         ("toy track 11 --profile=home 1", ["11", "12"]),
         ("toy -phut track 1", ["11", "12"]),
+        ("toy track --note ", ["color=", "size=", "word"]),
+        ("toy track --note co", ["color="]),
         ("toy send -- --", []),
         ("toy run -- print", ["printenv", "printf"]),
         ("toy run ls f", ["fi le", "fine"]),
@@ -66,7 +68,8 @@ import Testing
         let asked = Set(session.read("asked").split(separator: "\n").map(String.init))
         #expect(
             asked == [
-                "track --list profiles", "track --list parcels", "track --list parcels -p work",
+                "track --list profiles", "track --list notes", "track --list parcels",
+                "track --list parcels -p work",
                 "track --list parcels --profile=home", "track --list parcels -phut",
             ])
     }

@@ -34,6 +34,7 @@ struct ShellSession {
         printf '%s\\n' "$*" >> '\(directory.path)/asked'
         case $3 in
         profiles) printf '%s\\n' \(lines) ;;
+        notes) printf '%s\\n' color= size= word ;;
         parcels) printf '%s\\n' 11 12 ;;
         esac
 
@@ -153,7 +154,7 @@ struct ShellSession {
     private static func plain(_ words: [String]) -> [String] {
         let bare = words.map { word in
             var word = word
-            if word.hasPrefix("--"), let equals = word.firstIndex(of: "=") {
+            if word.hasPrefix("--"), !word.hasSuffix("="), let equals = word.firstIndex(of: "=") {
                 word = String(word[word.index(after: equals)...])
             }
             return word.hasSuffix("/") ? String(word.dropLast()) : word

@@ -112,10 +112,15 @@ struct TrackCommand: Command, Equatable {
     static let summary = "Say where a parcel is"
     static let declaration = Declaration<TrackCommand>(
         operands: [.rest(\.parcels, "PARCEL", "its number", completion: .dynamic("parcels"))],
-        options: [.value(\.list, "--list", "KIND", "for completion", isHidden: true), .group(\.common)])
+        options: [
+            .value(\.list, "--list", "KIND", "for completion", isHidden: true),
+            .repeated(\.notes, "--note", "KEY=VALUE", "a note", completion: .dynamic("notes")),
+            .group(\.common),
+        ])
 
     var parcels: [Int] = []
     var list: String?
+    var notes: [String] = []
     var common = CommonOptions()
 }
 
