@@ -102,8 +102,8 @@ extension PendingAuthorization {
     private func hint(_ code: String) -> String? {
         switch code {
         case "login_required", "consent_required", "interaction_required", "account_selection_required":
-            prompt == "none" ? "sign in without prompt=none" : "run `oidc login` again"
-        case "access_denied": "run `oidc login` again, and allow the access"
+            prompt == "none" ? "sign in without prompt=none" : "oidc login"
+        case "access_denied": "oidc login, and allow the access"
         case "temporarily_unavailable", "server_error": "try again later"
         case "unauthorized_client": "register the client for the authorization code grant"
         case "unmet_authentication_requirements": "check acr_values"

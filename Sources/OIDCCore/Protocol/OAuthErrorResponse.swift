@@ -65,10 +65,11 @@ extension OAuthErrorResponse {
         } else {
             what = response.summary()
         }
+        let code = answer?.code ?? (response.status == 401 ? "invalid_client" : nil)
         let from = place.map { "\(DisplayText.clean($0.withoutQuery)) " } ?? "the provider "
         return OIDCError(
             isTemporary ? .unreachable : .refused, "\(stage.title): \(from)answered \(what)",
-            hint: isTemporary ? "try again later" : hint(answer?.code), stage: stage,
+            hint: isTemporary ? "try again later" : hint(code), stage: stage,
             oauthError: answer?.code, retryAfter: isTemporary ? response.retryAfter : nil)
     }
 
@@ -80,6 +81,7 @@ extension OAuthErrorResponse {
         case "unsupported_grant_type": "the provider does not offer this grant: choose another with --grant"
         case "invalid_scope": "check --scope"
         case "invalid_target": "check --resource and --audience"
+        case "use_dpop_nonce": "set dpop to true"
         case "invalid_dpop_proof": "check this machine's clock"
         case "invalid_authorization_details": "check authorization_details"
         default: nil

@@ -152,8 +152,8 @@ struct AuthorizationResponseTests {
         arguments: [
             ("login_required", "none", "sign in without prompt=none"),
             ("interaction_required", "none", "sign in without prompt=none"),
-            ("consent_required", nil, "run `oidc login` again"),
-            ("access_denied", nil, "run `oidc login` again, and allow the access"),
+            ("consent_required", nil, "oidc login"),
+            ("access_denied", nil, "oidc login, and allow the access"),
             ("server_error", nil, "try again later"),
             ("temporarily_unavailable", nil, "try again later"),
             ("unauthorized_client", nil, "register the client for the authorization code grant"),

@@ -1,0 +1,124 @@
+public import OIDCCrypto
+
+/// What a client has to prove itself with, from the configuration.
+public struct ClientCredentials: Sendable {
+    public var secret: Redacted<String>?
+    public var privateKey: PrivateKey?
+    public var privateKeyID: String?
+    /// An assertion that another system issues.
+    public var assertion: (@Sendable () throws(OIDCError) -> Redacted<String>)?
+    public var hasCertificate: Bool
+
+    public init(
+        secret: Redacted<String>? = nil, privateKey: PrivateKey? = nil, privateKeyID: String? = nil,
+        assertion: (@Sendable () throws(OIDCError) -> Redacted<String>)? = nil, hasCertificate: Bool = false
+    ) {
+        self.secret = secret
+        self.privateKey = privateKey
+        self.privateKeyID = privateKeyID
+        self.assertion = assertion
+        self.hasCertificate = hasCertificate
+    }
+}
+
+extension ClientAuthentication {
+    /// The names that settings allow.
+    public static let methods = [
+        "none", "client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt",
+        "tls_client_auth",
+    ]
+
+    /// The method that is named, or else the first that both the credentials and the metadata allow. Nothing
+    /// is ever tried out with a secret, and metadata cannot make a client with a secret a public one.
+    public static func choose(
+        method: String? = nil, _ credentials: ClientCredentials, _ metadata: ProviderMetadata?
+    ) throws(OIDCError) -> ClientAuthentication {
+        let algorithms = metadata?.tokenEndpointAuthSigningAlgValuesSupported
+        if let method { return try make(method, credentials, algorithms: algorithms) }
+        let possible = credentials.methods
+        guard !possible.isEmpty else { return .none }
+        guard let supported = metadata?.tokenEndpointAuthMethodsSupported else {
+            return try make(possible[0], credentials, algorithms: algorithms)
+        }
+        let method = possible.first { method in
+            // The same on the wire (RFC 8705 §2.2).
+            supported.contains(method)
+                || method == "tls_client_auth" && supported.contains("self_signed_tls_client_auth")
+        }
+        guard let method else {
+            // A certificate may serve to bind the tokens of a public client (RFC 8705 §4).
+            if possible == ["tls_client_auth"] { return .none }
+            throw .usage(
+                "client_auth: the provider takes \(DisplayText.clean(supported.joined(separator: ", "))), "
+                    + "and the configuration has what \(possible.joined(separator: ", ")) needs",
+                hint: "set client_auth to the method that the client is registered for")
+        }
+        return try make(method, credentials, algorithms: algorithms)
+    }
+
+    private static func make(
+        _ method: String, _ credentials: ClientCredentials, algorithms: [String]?
+    ) throws(OIDCError) -> ClientAuthentication {
+        switch method {
+        case "none": return .none
+        case "client_secret_basic": return .clientSecretBasic(try credentials.neededSecret(method))
+        case "client_secret_post": return .clientSecretPost(try credentials.neededSecret(method))
+        case "client_secret_jwt":
+            let secret = try credentials.neededSecret(method)
+            let algorithm = try symmetricAlgorithm(algorithms)
+            _ = try signer(secret: secret, algorithm)
+            return .clientSecretJWT(secret, algorithm)
+        case "private_key_jwt":
+            if let key = credentials.privateKey {
+                return .privateKeyJWT(
+                    try JWTSigner(key, supported: algorithms, keyID: credentials.privateKeyID))
+            }
+            if let assertion = credentials.assertion { return .assertion(assertion) }
+            throw .usage(
+                "client_auth: private_key_jwt needs a key",
+                hint: "set private_key_file or client_assertion_source")
+        case "tls_client_auth":
+            guard credentials.hasCertificate else {
+                throw .usage(
+                    "client_auth: tls_client_auth needs a certificate",
+                    hint: "set tls_client_certificate and tls_client_key")
+            }
+            return .tlsClientAuth
+        default:
+            throw .usage(
+                "client_auth: expected one of \(methods.joined(separator: ", ")), "
+                    + "found \(DisplayText.clean(method))")
+        }
+    }
+
+    private static func symmetricAlgorithm(_ listed: [String]?) throws(OIDCError) -> SignatureAlgorithm {
+        let known: [SignatureAlgorithm] = [.hs256, .hs384, .hs512]
+        guard let listed, listed.contains(where: { $0.hasPrefix("HS") }) else { return .hs256 }
+        guard let algorithm = known.first(where: { listed.contains($0.rawValue) }) else {
+            throw .usage(
+                "client_auth: client_secret_jwt signs with HS256, HS384 or HS512, the provider takes "
+                    + DisplayText.clean(listed.joined(separator: ", ")))
+        }
+        return algorithm
+    }
+}
+
+extension ClientCredentials {
+    /// In the order of preference: what never leaves this machine before what does.
+    fileprivate var methods: [String] {
+        var methods: [String] = []
+        if privateKey != nil || assertion != nil { methods.append("private_key_jwt") }
+        if secret != nil { methods += ["client_secret_basic", "client_secret_post", "client_secret_jwt"] }
+        if hasCertificate { methods.append("tls_client_auth") }
+        return methods
+    }
+
+    fileprivate func neededSecret(_ method: String) throws(OIDCError) -> Redacted<String> {
+        guard let secret, !secret.revealed.isEmpty else {
+            throw .usage(
+                "client_auth: \(method) needs a secret",
+                hint: "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET")
+        }
+        return secret
+    }
+}

@@ -1,0 +1,92 @@
+/// A sign-in that is finished on another device (RFC 8628).
+public struct DeviceAuthorization: Sendable {
+    public let deviceCode: Redacted<String>
+    /// Fit for a terminal.
+    public let userCode: String
+    public let verificationURI: WebURL
+    public let verificationURIComplete: WebURL?
+    public let expiresAt: Instant
+    /// Seconds between two requests.
+    public let interval: Int64
+    public let scope: Scope
+
+    /// What the device endpoint is asked for (RFC 8628 §3.1).
+    public struct Request: Sendable {
+        public var scope: Scope
+        public var audience: String?
+        public var resources: [String] = []
+        public var acrValues: String?
+        public var authorizationDetails: JSONValue?
+        public var extraParameters: [FormEncoding.Pair] = []
+
+        public init(scope: Scope) {
+            self.scope = scope
+        }
+
+        fileprivate func parameters(_ client: Client) throws(OIDCError) -> [FormEncoding.Pair] {
+            try scope.check()
+            var pairs = [FormEncoding.Pair("client_id", client.id)]
+            func add(_ name: String, _ value: String?) {
+                if let value, !value.isEmpty { pairs.append(FormEncoding.Pair(name, value)) }
+            }
+            add("scope", scope.text)
+            add("audience", audience)
+            for resource in resources {
+                try ResourceIndicator.check(resource)
+                add("resource", resource)
+            }
+            add("acr_values", acrValues)
+            add("authorization_details", authorizationDetails?.compact)
+            return try ExtraParameters.authorize.adding(extraParameters, to: pairs)
+        }
+    }
+
+    public static func call(
+        _ request: Request, at endpoint: WebURL, client: Client, now: Instant, random: (Int) -> [UInt8]
+    ) throws(OIDCError) -> EndpointCall<DeviceAuthorization> {
+        let message = try client.request(
+            to: endpoint, request.parameters(client), now: now, random: random)
+        return EndpointCall(message, stage: .deviceAuthorization) { response throws(OIDCError) in
+            guard response.isSuccess, OAuthErrorResponse(response) == nil else {
+                throw OAuthErrorResponse.failure(response, stage: .deviceAuthorization)
+            }
+            return try DeviceAuthorization(
+                JSONAnswer(response, stage: .deviceAuthorization), scope: request.scope, now: now)
+        }
+    }
+
+    /// RFC 8628 §3.2. Some providers say `verification_url`, as drafts of the RFC did.
+    private init(_ answer: JSONAnswer, scope: Scope, now: Instant) throws(OIDCError) {
+        let code = try answer.requiredString("device_code")
+        let userCode = DisplayText.clean(try answer.requiredString("user_code"), limit: 64)
+        guard !userCode.allSatisfy({ $0 == " " }) else {
+            throw .protocolViolation(
+                answer.stage, "user_code", expected: "text that can be read", found: "none")
+        }
+        let name = answer["verification_uri"] == nil ? "verification_url" : "verification_uri"
+        guard let address = try answer.string(name) else { throw answer.missing("verification_uri") }
+        guard let verificationURI = WebURL(address) else {
+            throw .protocolViolation(
+                answer.stage, name, expected: "an http(s) address", found: address)
+        }
+        deviceCode = Redacted(code)
+        self.userCode = userCode
+        self.verificationURI = verificationURI
+        verificationURIComplete = try answer.string("verification_uri_complete").flatMap { WebURL($0) }
+        expiresAt = now.adding(DeviceAuthorization.lifetime(answer.seconds("expires_in")))
+        interval = DeviceAuthorization.interval(answer.seconds("interval"))
+        self.scope = scope
+    }
+
+    /// Ten minutes where the provider does not say, or says nonsense; a day at most.
+    private static func lifetime(_ seconds: Int64?) -> Int64 {
+        guard let seconds, seconds > 0 else { return 600 }
+        return min(seconds, 86_400)
+    }
+
+    /// RFC 8628 §3.5: five seconds where the provider does not say; never a spin, never hours.
+    private static func interval(_ seconds: Int64?) -> Int64 {
+        guard let seconds, seconds > 0 else { return 5 }
+        return min(seconds, 300)
+    }
+}

@@ -1,0 +1,55 @@
+/// When to ask the token endpoint again while a person signs in elsewhere (RFC 8628 §3.5); a pure state.
+public struct DevicePolling: Hashable, Sendable {
+    public enum Step: Sendable {
+        /// Ask again after so many seconds.
+        case wait(Int64)
+        case done(TokenSet)
+        case failed(OIDCError)
+    }
+
+    public private(set) var interval: Int64
+    public let expiresAt: Instant
+    private var failures = 0
+
+    public init(_ authorization: DeviceAuthorization) {
+        interval = authorization.interval
+        expiresAt = authorization.expiresAt
+    }
+
+    /// What to do after an answer: `slow_down` adds five seconds for good, what is temporary makes the next
+    /// wait longer, and any other error ends it.
+    public mutating func next(after answer: Result<TokenSet, OIDCError>, now: Instant) -> Step {
+        switch answer {
+        case .success(let tokens): return .done(tokens)
+        case .failure(let error):
+            switch error.oauthError {
+            case "authorization_pending": failures = 0
+            case "slow_down":
+                failures = 0
+                interval = min(interval + 5, 3_600)
+            case "expired_token": return .failed(DevicePolling.expired)
+            case "access_denied":
+                return .failed(
+                    OIDCError(
+                        .refused, error.message, hint: "oidc login, and allow the access", stage: .token,
+                        oauthError: error.oauthError))
+            default:
+                guard error.kind == .unreachable else { return .failed(error) }
+                failures = min(failures + 1, 6)
+            }
+            return wait(now: now, atLeast: error.retryAfter)
+        }
+    }
+
+    /// The last wait ends with the code's lifetime, not after it.
+    private func wait(now: Instant, atLeast retryAfter: Int?) -> Step {
+        let left = expiresAt.seconds(since: now)
+        guard left > 0 else { return .failed(DevicePolling.expired) }
+        let backedOff = failures == 0 ? interval : max(interval, min(interval << failures, 60))
+        return .wait(min(max(backedOff, Int64(min(retryAfter ?? 0, 60))), left))
+    }
+
+    private static let expired = OIDCError(
+        .timedOut, "token: nobody finished the sign-in before the code expired", hint: "oidc login",
+        stage: .token, oauthError: "expired_token")
+}

@@ -1,0 +1,56 @@
+import OIDCCrypto
+
+/// The end of the provider's own session (OpenID Connect RP-Initiated Logout §2).
+public struct Logout: Sendable {
+    public var clientID: String
+    public var idTokenHint: Redacted<String>?
+    /// Only one that is registered with the provider.
+    public var postLogoutRedirectURI: String?
+
+    public init(clientID: String, idTokenHint: Redacted<String>?, postLogoutRedirectURI: String? = nil) {
+        self.clientID = clientID
+        self.idTokenHint = idTokenHint
+        self.postLogoutRedirectURI = postLogoutRedirectURI
+    }
+
+    /// The address to open; `state` goes along where somebody comes back.
+    public func begin(at endpoint: WebURL, random: (Int) -> [UInt8]) throws(OIDCError) -> PendingLogout {
+        var pairs: [FormEncoding.Pair] = []
+        if let idTokenHint { pairs.append(FormEncoding.Pair("id_token_hint", idTokenHint.revealed)) }
+        pairs.append(FormEncoding.Pair("client_id", clientID))
+        var state: Redacted<String>?
+        if let postLogoutRedirectURI {
+            try RedirectURI.check(postLogoutRedirectURI, setting: "post_logout_redirect_uri")
+            let fresh = Base64URL.encode(random(16))
+            state = Redacted(fresh)
+            pairs.append(FormEncoding.Pair("post_logout_redirect_uri", postLogoutRedirectURI))
+            pairs.append(FormEncoding.Pair("state", fresh))
+        }
+        let url = endpoint.appendingQuery(pairs)
+        guard url != endpoint else {
+            throw OIDCError(
+                .failed, "end_session: the ID token is too long for an address", stage: .endSession)
+        }
+        return PendingLogout(url: url, state: state)
+    }
+}
+
+/// A sign-out that has begun.
+public struct PendingLogout: Sendable {
+    /// Holds the ID token, as the specification wants it: to be opened, and not to be printed.
+    public let url: WebURL
+    let state: Redacted<String>?
+
+    /// Whether what came to the redirect address belongs to this sign-out: exactly one `state`, and the
+    /// right one.
+    public func accept(_ pairs: [FormEncoding.Pair]) -> Bool {
+        let states = pairs.filter { $0.name == "state" }
+        guard let state, states.count == 1 else { return false }
+        return equalInConstantTime(Array(states[0].value.utf8), Array(state.revealed.utf8))
+    }
+}
+
+extension PendingLogout: CustomStringConvertible, CustomReflectable {
+    public var description: String { "PendingLogout(\(url.withoutQuery))" }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

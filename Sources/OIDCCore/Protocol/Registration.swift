@@ -1,0 +1,102 @@
+/// A client that registers itself (RFC 7591): a native, public one with redirects on loopback (RFC 8252 §8.4).
+public struct Registration: Sendable {
+    public var clientName: String
+    public var redirectURIs: [String]
+    public var scope: Scope
+    public var grantTypes: [String]
+    public var postLogoutRedirectURIs: [String] = []
+    public var tokenEndpointAuthMethod = "none"
+    /// Further client metadata, which replaces none of the above.
+    public var extra = JSONObject()
+
+    public init(
+        clientName: String, redirectURIs: [String] = ["http://127.0.0.1/callback"], scope: Scope = Scope(""),
+        grantTypes: [String] = ["authorization_code", "refresh_token"]
+    ) {
+        self.clientName = clientName
+        self.redirectURIs = redirectURIs
+        self.scope = scope
+        self.grantTypes = grantTypes
+    }
+
+    /// RFC 7591 §2.
+    public func document() throws(OIDCError) -> JSONObject {
+        try scope.check()
+        for address in redirectURIs { try RedirectURI.check(address) }
+        for address in postLogoutRedirectURIs {
+            try RedirectURI.check(address, setting: "post_logout_redirect_uri")
+        }
+        var document = extra
+        document["client_name"] = .string(clientName)
+        document["application_type"] = "native"
+        document["redirect_uris"] = .array(redirectURIs.map { .string($0) })
+        document["grant_types"] = .array(grantTypes.map { .string($0) })
+        document["response_types"] = ["code"]
+        document["token_endpoint_auth_method"] = .string(tokenEndpointAuthMethod)
+        if !scope.isEmpty { document["scope"] = .string(scope.text) }
+        if !postLogoutRedirectURIs.isEmpty {
+            document["post_logout_redirect_uris"] = .array(postLogoutRedirectURIs.map { .string($0) })
+        }
+        return document
+    }
+
+    /// RFC 7591 §3.1; `initialAccessToken` where the provider does not register just anyone.
+    public func call(
+        at endpoint: WebURL, initialAccessToken: Redacted<String>? = nil
+    ) throws(OIDCError) -> EndpointCall<RegisteredClient> {
+        var request = HTTPRequest(
+            .post, endpoint,
+            headers: HTTPHeaders([("Content-Type", "application/json"), ("Accept", "application/json")]),
+            body: JSONValue.object(try document()).bytes)
+        if let token = initialAccessToken?.revealed {
+            guard !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+                throw .usage("the initial access token: expected visible ASCII characters")
+            }
+            request.headers["Authorization"] = "Bearer \(token)"
+        }
+        return EndpointCall(request, stage: .registration) { response throws(OIDCError) in
+            guard response.isSuccess, OAuthErrorResponse(response) == nil else {
+                throw OAuthErrorResponse.failure(response, stage: .registration, hint: Registration.hint)
+            }
+            return try RegisteredClient(JSONAnswer(response, stage: .registration))
+        }
+    }
+
+    private static func hint(_ code: String?) -> String? {
+        switch code {
+        case "invalid_redirect_uri": "check redirect_uri"
+        case "invalid_token", "invalid_client", "insufficient_scope":
+            "give the initial access token that the provider issues for registration"
+        default: nil
+        }
+    }
+}
+
+/// What the provider made of it (RFC 7591 §3.2.1). Addresses in the answer are shown, and not used: the
+/// client keeps its own.
+public struct RegisteredClient: Sendable {
+    public let clientID: String
+    public let clientSecret: Redacted<String>?
+    /// Nil where the secret does not expire.
+    public let clientSecretExpiresAt: Instant?
+    public let tokenEndpointAuthMethod: String?
+    public let registrationAccessToken: Redacted<String>?
+    public let registrationClientURI: WebURL?
+    public let redirectURIs: [String]?
+
+    init(_ answer: JSONAnswer) throws(OIDCError) {
+        clientID = try answer.requiredString("client_id")
+        guard clientID.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+            throw .protocolViolation(
+                answer.stage, "client_id", expected: "ASCII characters", found: clientID)
+        }
+        clientSecret = try answer.string("client_secret").map { Redacted($0) }
+        clientSecretExpiresAt = answer["client_secret_expires_at"]?.integer.flatMap {
+            $0 == 0 ? nil : Instant(secondsSinceEpoch: $0)
+        }
+        tokenEndpointAuthMethod = try answer.string("token_endpoint_auth_method")
+        registrationAccessToken = try answer.string("registration_access_token").map { Redacted($0) }
+        registrationClientURI = try answer.string("registration_client_uri").flatMap { WebURL($0) }
+        redirectURIs = try answer.strings("redirect_uris")
+    }
+}

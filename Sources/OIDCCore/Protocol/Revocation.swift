@@ -1,0 +1,33 @@
+/// What kind of token an endpoint is shown (RFC 7009 §2.1, RFC 7662 §2.1).
+public enum TokenTypeHint: String, Sendable, CaseIterable {
+    case accessToken = "access_token"
+    case refreshToken = "refresh_token"
+}
+
+/// Tells the provider that a token is no longer needed (RFC 7009).
+public enum Revocation {
+    /// An invalid token is no error (§2.2); what the body of a success says does not matter.
+    public static func call(
+        _ token: Redacted<String>, hint: TokenTypeHint?, at endpoint: WebURL, client: Client, now: Instant,
+        random: (Int) -> [UInt8]
+    ) throws(OIDCError) -> EndpointCall<Void> {
+        let request = try client.request(
+            to: endpoint, TokenTypeHint.parameters(token, hint), now: now, random: random)
+        return EndpointCall(request, stage: .revocation) { response throws(OIDCError) in
+            guard response.isSuccess else {
+                throw OAuthErrorResponse.failure(response, stage: .revocation) { code in
+                    code == "unsupported_token_type"
+                        ? "revoke the refresh token instead: the provider does not revoke this kind"
+                        : OAuthErrorResponse.hint(code)
+                }
+            }
+        }
+    }
+}
+
+extension TokenTypeHint {
+    static func parameters(_ token: Redacted<String>, _ hint: TokenTypeHint?) -> [FormEncoding.Pair] {
+        [FormEncoding.Pair("token", token.revealed)]
+            + (hint.map { [FormEncoding.Pair("token_type_hint", $0.rawValue)] } ?? [])
+    }
+}

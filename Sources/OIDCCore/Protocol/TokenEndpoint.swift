@@ -1,0 +1,69 @@
+/// Where tokens come from, and as whom they are asked for.
+public struct TokenEndpoint: Sendable {
+    public var url: WebURL
+    public var client: Client
+    public var format: RequestFormat
+    public var extraParameters: [FormEncoding.Pair]
+    /// The key that tokens are to be bound to (RFC 9449).
+    public var dpop: DPoPKey?
+
+    public init(
+        url: WebURL, client: Client, format: RequestFormat = .form,
+        extraParameters: [FormEncoding.Pair] = [], dpop: DPoPKey? = nil
+    ) {
+        self.url = url
+        self.client = client
+        self.format = format
+        self.extraParameters = extraParameters
+        self.dpop = dpop
+    }
+
+    /// What the endpoint answered, short of a failure.
+    public enum Answer: Sendable {
+        case tokens(TokenSet)
+        /// A proof with this nonce is asked for (RFC 9449 §8).
+        case nonceDemanded(String)
+    }
+
+    /// One request with a fresh proof of each kind; `now` is when the tokens begin to count.
+    public func call(
+        _ request: TokenRequest, now: Instant, random: (Int) -> [UInt8], dpopNonce: String? = nil
+    ) throws(OIDCError) -> EndpointCall<Answer> {
+        try request.check()
+        let parameters = try ExtraParameters.token.adding(
+            extraParameters,
+            to: [FormEncoding.Pair("grant_type", request.grantType)] + request.parameters.revealed)
+        var message = try client.request(to: url, parameters, format: format, now: now, random: random)
+        if let dpop {
+            message.headers[DPoP.header] = try dpop.proof(
+                method: .post, url: url, nonce: dpopNonce, now: now, random: random)
+        }
+        let isBound = dpop != nil
+        return EndpointCall(message, stage: .token) { response throws(OIDCError) in
+            if isBound, DPoP.isNonceDemand(tokenEndpointResponse: response),
+                let nonce = DPoP.nonce(in: response)
+            {
+                return .nonceDemanded(nonce)
+            }
+            return .tokens(try TokenResponse.tokens(response, for: request, isBound: isBound, now: now))
+        }
+    }
+
+    /// Asks once, and once more where a nonce is demanded; a second demand is a refusal.
+    public func send(
+        _ request: TokenRequest, over transport: any HTTPTransport, now: Instant, random: (Int) -> [UInt8]
+    ) throws(OIDCError) -> TokenSet {
+        switch try transport.perform(call(request, now: now, random: random)) {
+        case .tokens(let tokens): return tokens
+        case .nonceDemanded(let nonce):
+            let again = try call(request, now: now, random: random, dpopNonce: nonce)
+            switch try transport.perform(again) {
+            case .tokens(let tokens): return tokens
+            case .nonceDemanded:
+                throw OIDCError(
+                    .refused, "token: the provider demands another DPoP nonce each time", stage: .token,
+                    oauthError: "use_dpop_nonce")
+            }
+        }
+    }
+}

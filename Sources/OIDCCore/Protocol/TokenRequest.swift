@@ -1,0 +1,129 @@
+/// What the token endpoint is asked for (RFC 6749 §4, §6): a grant with its parameters, without the client's
+/// proof.
+public struct TokenRequest: Sendable {
+    let grantType: String
+    /// After `grant_type`; codes, tokens and verifiers are among them.
+    let parameters: Redacted<[FormEncoding.Pair]>
+    /// What a silent answer grants (RFC 6749 §5.1); nil where the request does not say.
+    public let scope: Scope?
+
+    private init(_ grantType: String, scope: Scope? = nil, _ parameters: [(String, String?)]) {
+        self.grantType = grantType
+        self.scope = scope.flatMap { $0.isEmpty ? nil : $0 }
+        self.parameters = Redacted(
+            parameters.compactMap { name, value in
+                value.flatMap { $0.isEmpty ? nil : FormEncoding.Pair(name, $0) }
+            })
+    }
+
+    /// RFC 6749 §4.1.3, RFC 7636 §4.5: the code with the verifier and the redirect address of its request.
+    public static func authorizationCode(_ code: AuthorizationCode, resources: [String] = []) -> TokenRequest
+    {
+        TokenRequest(
+            "authorization_code", scope: code.pending.scope,
+            [
+                ("code", code.code.revealed), ("redirect_uri", code.pending.redirectURI),
+                ("code_verifier", code.pending.pkce.verifier.revealed),
+            ] + pairs(resources))
+    }
+
+    /// RFC 6749 §6; a scope or a resource (RFC 8707 §2.2) asks for less than the session's own token.
+    public static func refresh(
+        _ token: Redacted<String>, scope: Scope? = nil, resources: [String] = [], audience: String? = nil
+    ) -> TokenRequest {
+        TokenRequest(
+            "refresh_token", scope: scope,
+            [("refresh_token", token.revealed), ("scope", scope?.text), ("audience", audience)]
+                + pairs(resources))
+    }
+
+    /// RFC 6749 §4.4.2.
+    public static func clientCredentials(
+        scope: Scope? = nil, audience: String? = nil, resources: [String] = [],
+        authorizationDetails: JSONValue? = nil
+    ) -> TokenRequest {
+        TokenRequest(
+            "client_credentials", scope: scope,
+            [
+                ("scope", scope?.text), ("audience", audience),
+                ("authorization_details", authorizationDetails?.compact),
+            ] + pairs(resources))
+    }
+
+    /// RFC 8628 §3.4.
+    public static func deviceCode(_ authorization: DeviceAuthorization) -> TokenRequest {
+        TokenRequest(
+            "urn:ietf:params:oauth:grant-type:device_code", scope: authorization.scope,
+            [("device_code", authorization.deviceCode.revealed)])
+    }
+
+    /// RFC 8693 §2.1.
+    public static func tokenExchange(_ exchange: TokenExchange) -> TokenRequest {
+        TokenRequest(
+            TokenExchange.grantType, scope: exchange.scope,
+            [
+                ("subject_token", exchange.subjectToken.revealed),
+                ("subject_token_type", exchange.subjectTokenType.urn),
+                ("actor_token", exchange.actor?.token.revealed),
+                ("actor_token_type", exchange.actor?.type.urn),
+                ("requested_token_type", exchange.requestedTokenType?.urn),
+                ("scope", exchange.scope?.text),
+            ] + exchange.audiences.map { ("audience", $0) } + pairs(exchange.resources))
+    }
+
+    /// RFC 7523 §2.1.
+    public static func jwtBearer(
+        assertion: Redacted<String>, scope: Scope? = nil, audience: String? = nil, resources: [String] = []
+    ) -> TokenRequest {
+        TokenRequest(
+            "urn:ietf:params:oauth:grant-type:jwt-bearer", scope: scope,
+            [("assertion", assertion.revealed), ("scope", scope?.text), ("audience", audience)]
+                + pairs(resources))
+    }
+
+    private static func pairs(_ resources: [String]) -> [(String, String?)] {
+        resources.map { ("resource", $0) }
+    }
+
+    var isRefresh: Bool { grantType == "refresh_token" }
+    var isTokenExchange: Bool { grantType == TokenExchange.grantType }
+
+    /// What the configuration can get wrong, before anything is sent.
+    func check() throws(OIDCError) {
+        try scope?.check()
+        for pair in parameters.revealed where pair.name == "resource" {
+            try ResourceIndicator.check(pair.value)
+        }
+    }
+}
+
+extension TokenRequest {
+    /// A refusal by the meaning that it has for this grant. `invalid_grant` on a refresh, and nothing else,
+    /// means that the session has ended.
+    func failure(_ response: HTTPResponse) -> OIDCError {
+        var error = OAuthErrorResponse.failure(response, stage: .token) { hint($0) }
+        if isRefresh, error.kind == .refused, error.oauthError == "invalid_grant" {
+            error.kind = .loginRequired
+            error.message =
+                "token: the session has ended: the provider answered "
+                + (OAuthErrorResponse(response)?.text ?? "invalid_grant")
+        }
+        return error
+    }
+
+    private func hint(_ code: String?) -> String? {
+        if isRefresh {
+            let remedy = OAuthErrorResponse.hint(code)
+            return remedy.map { "\($0), or oidc login" } ?? "oidc login"
+        }
+        guard code == "invalid_grant" else { return OAuthErrorResponse.hint(code) }
+        switch grantType {
+        case "authorization_code", "urn:ietf:params:oauth:grant-type:device_code":
+            return "oidc login: a code serves once, and not for long"
+        case TokenExchange.grantType: return "check the subject token: its lifetime, audience and type"
+        case "urn:ietf:params:oauth:grant-type:jwt-bearer":
+            return "check the assertion: its lifetime, issuer and audience"
+        default: return OAuthErrorResponse.hint(code)
+        }
+    }
+}

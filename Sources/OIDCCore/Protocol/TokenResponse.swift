@@ -1,0 +1,96 @@
+/// The reading of a token endpoint's answer (RFC 6749 §5, RFC 9449 §5, RFC 8693 §2.2).
+enum TokenResponse {
+    private static let maximumByteCount = 65_536
+
+    static func tokens(
+        _ response: HTTPResponse, for request: TokenRequest, isBound: Bool, now: Instant
+    ) throws(OIDCError) -> TokenSet {
+        guard response.isSuccess, OAuthErrorResponse(response) == nil else {
+            throw request.failure(response)
+        }
+        let answer = try members(response)
+        let token = try answer.requiredString("access_token")
+        try check("access_token", token)
+        let access = AccessToken(
+            token: Redacted(token), type: try type(answer, request: request, isBound: isBound),
+            obtainedAt: now, expiresAt: answer.seconds("expires_in").map { now.adding($0) },
+            scope: try scope(answer) ?? request.scope)
+        return TokenSet(
+            access: access, refreshToken: try optionalToken(answer, "refresh_token"),
+            idToken: try optionalToken(answer, "id_token"),
+            issuedTokenType: try answer.string("issued_token_type").map { DisplayText.clean($0) })
+    }
+
+    /// JSON, or the form encoding in which some providers answer.
+    private static func members(_ response: HTTPResponse) throws(OIDCError) -> JSONAnswer {
+        let isForm = response.looksFormEncoded && (try? JSONValue(parsing: response.body)) == nil
+        guard isForm, let pairs = FormEncoding.decode(response.text),
+            pairs.contains(where: { $0.name == "access_token" })
+        else { return try JSONAnswer(response, stage: .token) }
+        var members = JSONObject()
+        for pair in pairs {
+            guard members[pair.name] == nil else {
+                throw .protocolViolation(.token, pair.name, expected: "at most one", found: "several")
+            }
+            members[pair.name] = .string(pair.value)
+        }
+        return JSONAnswer(members, stage: .token)
+    }
+
+    /// A token that was to be bound to a key is not taken unbound (RFC 9449 §5), nor one of a kind that
+    /// we could not present.
+    private static func type(
+        _ answer: JSONAnswer, request: TokenRequest, isBound: Bool
+    ) throws(OIDCError) -> TokenType {
+        let type = TokenType(try answer.requiredString("token_type"))
+        if type == (isBound ? .dpop : .bearer) { return type }
+        if request.isTokenExchange, ASCII.isSameIgnoringCase(type.name, TokenType.notApplicable.name) {
+            return .notApplicable
+        }
+        let hint: String? =
+            switch type {
+            case .bearer: "set dpop to false, if tokens need not be bound to a key"
+            case .dpop: "set dpop to true"
+            default: nil
+            }
+        throw .protocolViolation(
+            .token, "token_type", expected: isBound ? "DPoP" : "Bearer", found: type.name, hint: hint)
+    }
+
+    /// An array in the place of the string is what some providers send.
+    private static func scope(_ answer: JSONAnswer) throws(OIDCError) -> Scope? {
+        let scope: Scope?
+        if answer["scope"]?.array != nil {
+            scope = try answer.strings("scope").map { Scope($0.joined(separator: " ")) }
+        } else {
+            scope = try answer.string("scope").map { Scope($0) }
+        }
+        guard scope?.isWellFormed != false else {
+            throw .protocolViolation(
+                .token, "scope", expected: "ASCII words without \" and \\", found: scope?.text ?? "")
+        }
+        return scope
+    }
+
+    /// An empty string counts as absent: several providers write absence so.
+    private static func optionalToken(
+        _ answer: JSONAnswer, _ name: String
+    ) throws(OIDCError) -> Redacted<String>? {
+        guard let text = try answer.string(name), !text.isEmpty else { return nil }
+        try check(name, text)
+        return Redacted(text)
+    }
+
+    /// Visible ASCII only (RFC 6749 appendix A.12): nothing else may come near a header or a terminal.
+    private static func check(_ name: String, _ token: String) throws(OIDCError) {
+        guard token.utf8.count <= maximumByteCount else {
+            throw .protocolViolation(
+                .token, name, expected: "at most \(maximumByteCount) characters",
+                found: "\(token.utf8.count)")
+        }
+        guard token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw .protocolViolation(
+                .token, name, expected: "visible ASCII characters", found: "something else among them")
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import Testing
+
+@testable import OIDCCore
+
+@Suite("Token endpoint errors (RFC 6749 §5.2)")
+struct TokenErrorTests {
+    private func error(_ response: HTTPResponse, _ request: TokenRequest? = nil) throws -> OIDCError? {
+        let endpoint = TokenEndpoint(
+            url: try Fixture.url("https://op.example/token"), client: Client(id: "cli"))
+        let call = try endpoint.call(
+            request ?? .authorizationCode(Fixture.code()), now: Fixture.now, random: Fixture.random())
+        return Fixture.error { try call.read(response) }
+    }
+
+    private static let refresh = TokenRequest.refresh(Redacted("rt"))
+
+    @Test(
+        "an OAuth error is a refusal with the provider's code, whatever its status",
+        arguments: [200, 400, 401, 403, 404, 418])
+    func anyStatus(_ status: Int) throws {
+        let response = Fixture.json(
+            #"{"error":"invalid_grant","error_description":"code \u001b[1mused"}"#, status: status)
+        #expect(
+            try error(response)
+                == OIDCError(
+                    .refused, "token: the provider answered invalid_grant (“code [1mused”)",
+                    hint: "oidc login: a code serves once, and not for long", stage: .token,
+                    oauthError: "invalid_grant"))
+    }
+
+    @Test(
+        "the remedy fits the code",
+        arguments: [
+            ("invalid_client", "check client_id, client_secret and client_auth"),
+            ("unauthorized_client", "register the client for this grant with the provider"),
+            (
+                "unsupported_grant_type",
+                "the provider does not offer this grant: choose another with --grant"
+            ),
+            ("invalid_scope", "check --scope"), ("invalid_target", "check --resource and --audience"),
+            ("use_dpop_nonce", "set dpop to true"), ("strange", nil),
+        ] as [(String, String?)])
+    func remedies(_ code: String, _ hint: String?) throws {
+        let found = try error(Fixture.json(#"{"error":"\#(code)"}"#, status: 400))
+        #expect(found?.kind == .refused)
+        #expect(found?.hint == hint)
+    }
+
+    @Test("429 and 5xx mean try later, with the code and the wait kept", arguments: [429, 500, 503])
+    func temporary(_ status: Int) throws {
+        for request in [TokenRequest.clientCredentials(), Self.refresh] {
+            let response = Fixture.json(
+                #"{"error":"invalid_grant"}"#, status: status, [("Retry-After", " 20 ")])
+            let found = try error(response, request)
+            #expect(found?.kind == .unreachable)
+            #expect(found?.oauthError == "invalid_grant")
+            #expect(found?.retryAfter == 20)
+            #expect(found?.endsSession == false)
+        }
+    }
+
+    @Test(
+        "Retry-After is digits, at most a day", arguments: [("-5", nil), ("x", nil), ("9999999", 86_400)])
+    func retryAfter(_ text: String, _ seconds: Int?) throws {
+        let response = Fixture.json("{}", status: 503, [("Retry-After", text)])
+        #expect(try error(response)?.retryAfter == seconds)
+    }
+
+    @Test("invalid_grant on a refresh ends the session", arguments: [200, 400, 401, 403])
+    func refreshRefused(_ status: Int) throws {
+        let found = try error(Fixture.json(#"{"error":"invalid_grant"}"#, status: status), Self.refresh)
+        #expect(
+            found
+                == OIDCError(
+                    .loginRequired, "token: the session has ended: the provider answered invalid_grant",
+                    hint: "oidc login", stage: .token, oauthError: "invalid_grant"))
+        #expect(found?.endsSession == true)
+    }
+
+    @Test(
+        "a refresh refused otherwise keeps the session, and the remedy is oidc login",
+        arguments: [
+            (Fixture.json("", status: 400), "oidc login"), (Fixture.html(status: 403), "oidc login"),
+            (Fixture.json(#"{"error":"bad_refresh_token"}"#), "oidc login"),
+            (
+                Fixture.json(#"{"error":"invalid_client"}"#, status: 401),
+                "check client_id, client_secret and client_auth, or oidc login"
+            ),
+        ])
+    func refreshRefusedOtherwise(_ response: HTTPResponse, _ hint: String) throws {
+        let found = try error(response, Self.refresh)
+        #expect(found?.kind == .refused)
+        #expect(found?.endsSession == false)
+        #expect(found?.hint == hint)
+    }
+
+    @Test("invalid_grant on any other grant is a refusal with its own remedy")
+    func otherGrants() throws {
+        let exchange = TokenExchange(subjectToken: Redacted("st"))
+        let requests: [TokenRequest] = [
+            .tokenExchange(exchange), .jwtBearer(assertion: Redacted("a")), .clientCredentials(),
+        ]
+        let found = try requests.map {
+            try error(Fixture.json(#"{"error":"invalid_grant"}"#, status: 400), $0)
+        }
+        #expect(found.allSatisfy { $0?.kind == .refused && $0?.endsSession == false })
+        #expect(
+            found.map { $0?.hint } == [
+                "check the subject token: its lifetime, audience and type",
+                "check the assertion: its lifetime, issuer and audience", nil,
+            ])
+    }
+
+    @Test(
+        "an answer that is no OAuth error is a refusal that names status and content type",
+        arguments: [
+            (Fixture.html(status: 403), "token: the provider answered an HTML page with status 403"),
+            (Fixture.json("", status: 400), "token: the provider answered an empty body with status 400"),
+            (
+                Fixture.json(#"{"message":"no"}"#, status: 400),
+                "token: the provider answered application/json with status 400"
+            ),
+            (
+                HTTPResponse(
+                    status: 404, headers: HTTPHeaders([("Content-Type", "text/plain")]),
+                    body: Array("Not found".utf8)),
+                "token: the provider answered text/plain with status 404"
+            ),
+            (
+                HTTPResponse(status: 307, headers: HTTPHeaders([("Location", "https://evil.example")])),
+                "token: the provider answered a redirect (status 307), which is not followed"
+            ),
+        ])
+    func noOAuthError(_ response: HTTPResponse, _ message: String) throws {
+        let found = try error(response)
+        #expect(found?.kind == .refused)
+        #expect(found?.message == message)
+        #expect(found?.oauthError == nil)
+    }
+
+    @Test("an error that is an object, as some providers send it")
+    func nested() throws {
+        let found = try error(
+            Fixture.json(
+                #"{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"bad\u0007 thing"}}"#,
+                status: 400))
+        #expect(found?.message == "token: the provider answered INVALID_ARGUMENT (“bad thing”)")
+    }
+
+    @Test("text of a provider is cut and clean")
+    func clean() throws {
+        let long = String(repeating: "x", count: 10_000)
+        let found = try error(
+            Fixture.json(
+                #"{"error":"e\u202e\#(long)","error_description":"\#(long)","error_uri":"\#(long)"}"#,
+                status: 400))
+        #expect((found?.message.count ?? 9_999) < 800)
+        #expect(found?.message.unicodeScalars.contains("\u{202E}") == false)
+    }
+}

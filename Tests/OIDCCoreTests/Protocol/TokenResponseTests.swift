@@ -1,0 +1,197 @@
+import Testing
+
+@testable import OIDCCore
+
+@Suite("Token response (RFC 6749 §5)")
+struct TokenResponseTests {
+    private func read(
+        _ response: HTTPResponse, _ request: TokenRequest? = nil
+    ) throws -> TokenSet {
+        let request = request ?? .clientCredentials(scope: Scope("a b"))
+        let endpoint = TokenEndpoint(
+            url: try Fixture.url("https://op.example/token"), client: Client(id: "cli"))
+        let call = try endpoint.call(request, now: Fixture.now, random: Fixture.random())
+        guard case .tokens(let tokens) = try call.read(response) else {
+            throw OIDCError(.failed, "no tokens")
+        }
+        return tokens
+    }
+
+    private func read(_ text: String) throws -> TokenSet {
+        try read(Fixture.json(text))
+    }
+
+    @Test("everything right")
+    func complete() throws {
+        let tokens = try read(
+            #"{"access_token":"at","token_type":"Bearer","expires_in":3600,"refresh_token":"rt","#
+                + #""id_token":"a.b.c","scope":"a","unknown":{"x":[1]}}"#)
+        #expect(tokens.access.token.revealed == "at")
+        #expect(tokens.access.type == .bearer)
+        #expect(tokens.access.obtainedAt == Fixture.now)
+        #expect(tokens.access.expiresAt == Fixture.now.adding(3_600))
+        #expect(tokens.access.scope == Scope("a"))
+        #expect(tokens.refreshToken?.revealed == "rt")
+        #expect(tokens.idToken?.revealed == "a.b.c")
+    }
+
+    @Test(
+        "FAPI 2.0 client: token_type in another case; no expires_in; no scope in the answer",
+        arguments: ["bearer", "BEARER", "bEaReR"])
+    func variety(_ type: String) throws {
+        let tokens = try read(#"{"access_token":"at","token_type":"\#(type)"}"#)
+        #expect(tokens.access.type == .bearer)
+        #expect(tokens.access.expiresAt == nil)
+        #expect(tokens.access.scope == Scope("b a"))
+        #expect(tokens.refreshToken == nil)
+        #expect(tokens.idToken == nil)
+    }
+
+    @Test(
+        "expires_in is a number or digits; nonsense is unknown",
+        arguments: [
+            ("3600", 3600), (#""3600""#, 3600), ("0", 0), ("3600.9", 3600), ("3.6e3", 3600), ("-1", nil),
+            (#""-1""#, nil), (#""1h""#, nil), (#""""#, nil), ("null", nil), ("true", nil), ("[3600]", nil),
+            ("1e300", nil), ("1e999", nil), ("-1e999", nil), ("9223372036854775807", nil),
+            ("9223372036854775808", nil), ("2147483648", nil), ("2147483647", 2_147_483_647),
+            (#""99999999999999999999""#, nil), (#"" 3600""#, nil),
+        ] as [(String, Int64?)])
+    func expiresIn(_ text: String, _ seconds: Int64?) throws {
+        let tokens = try read(#"{"access_token":"at","token_type":"Bearer","expires_in":\#(text)}"#)
+        #expect(tokens.access.expiresAt == seconds.map { Fixture.now.adding($0) })
+    }
+
+    @Test(
+        "an answer that breaks the protocol is refused, naming the member",
+        arguments: [
+            (#"{"token_type":"Bearer"}"#, "token: access_token is missing from the answer"),
+            (
+                #"{"access_token":null,"token_type":"Bearer"}"#,
+                "token: access_token is missing from the answer"
+            ),
+            (
+                #"{"access_token":"","token_type":"Bearer"}"#,
+                "token: access_token: expected a string, found an empty one"
+            ),
+            (
+                #"{"access_token":7,"token_type":"Bearer"}"#,
+                "token: access_token: expected a string, found a number"
+            ),
+            (#"{"access_token":"at"}"#, "token: token_type is missing from the answer"),
+            (
+                #"{"access_token":"at","token_type":"mac"}"#,
+                "token: token_type: expected Bearer, found mac"
+            ),
+            (
+                #"{"access_token":"at","token_type":"N_A"}"#,
+                "token: token_type: expected Bearer, found N_A"
+            ),
+            (
+                #"{"access_token":"at","token_type":["Bearer"]}"#,
+                "token: token_type: expected a string, found an array"
+            ),
+            (
+                #"{"access_token":"at\r\nX: y","token_type":"Bearer"}"#,
+                "token: access_token: expected visible ASCII characters, found something else among them"
+            ),
+            (
+                #"{"access_token":"ät","token_type":"Bearer"}"#,
+                "token: access_token: expected visible ASCII characters, found something else among them"
+            ),
+            (
+                #"{"access_token":"at","token_type":"Bearer","refresh_token":["rt"]}"#,
+                "token: refresh_token: expected a string, found an array"
+            ),
+            (
+                #"{"access_token":"at","token_type":"Bearer","refresh_token":"r\u001b[2Jt"}"#,
+                "token: refresh_token: expected visible ASCII characters, found something else among them"
+            ),
+            (
+                #"{"access_token":"at","token_type":"Bearer","id_token":{}}"#,
+                "token: id_token: expected a string, found an object"
+            ),
+            (
+                #"{"access_token":"at","token_type":"Bearer","scope":7}"#,
+                "token: scope: expected a string, found a number"
+            ),
+            (
+                #"{"access_token":"at","token_type":"Bearer","scope":"a\u001bb"}"#,
+                #"token: scope: expected ASCII words without " and \, found ab"#
+            ),
+            (
+                #"{"access_token":"a","access_token":"b","token_type":"Bearer"}"#,
+                "token: expected a JSON object, found text that is no JSON "
+                    + "(duplicate member “access_token” at byte 20) with status 200"
+            ),
+            ("[]", "token: expected a JSON object, found an array"),
+            ("", "token: expected a JSON object, found an empty body with status 200"),
+        ])
+    func broken(_ body: String, _ message: String) {
+        #expect(throws: OIDCError(.refused, message, stage: .token)) { try read(body) }
+    }
+
+    @Test("an access token of megabytes is refused")
+    func size() {
+        let long = String(repeating: "a", count: 65_537)
+        let error = Fixture.error { try read(#"{"access_token":"\#(long)","token_type":"Bearer"}"#) }
+        #expect(error?.message == "token: access_token: expected at most 65536 characters, found 65537")
+        #expect(error?.kind == .refused)
+    }
+
+    @Test("absence written as null or an empty string is absence, and a scope may be an array")
+    func oddities() throws {
+        let tokens = try read(
+            #"{"access_token":"at","token_type":"Bearer","refresh_token":"","id_token":null,"error":null,"#
+                + #""scope":["a","b c"]}"#)
+        #expect(tokens.refreshToken == nil)
+        #expect(tokens.idToken == nil)
+        #expect(tokens.access.scope == Scope("a b c"))
+    }
+
+    @Test("an HTML page is no token response")
+    func html() {
+        #expect(
+            throws: OIDCError(
+                .refused, "token: expected a JSON object, found an HTML page with status 200", stage: .token)
+        ) { try read(Fixture.html()) }
+    }
+
+    @Test("a form-encoded answer is understood, a repeated member in it refused")
+    func formEncoded() throws {
+        func form(_ body: String) -> HTTPResponse {
+            HTTPResponse(
+                status: 200, headers: HTTPHeaders([("Content-Type", "application/x-www-form-urlencoded")]),
+                body: Array(body.utf8))
+        }
+        let tokens = try read(form("access_token=a%2Bt&token_type=bearer&scope=a%20b&expires_in=60"))
+        #expect(tokens.access.token.revealed == "a+t")
+        #expect(tokens.access.expiresAt == Fixture.now.adding(60))
+        let twice = Fixture.error { try read(form("access_token=a&access_token=b&token_type=bearer")) }
+        #expect(
+            twice == .protocolViolation(.token, "access_token", expected: "at most one", found: "several"))
+        let failed = Fixture.error {
+            try read(form("error=bad_verification_code&error_description=old+code"))
+        }
+        #expect(failed?.oauthError == "bad_verification_code")
+        #expect(failed?.message == "token: the provider answered bad_verification_code (“old code”)")
+    }
+
+    @Test("a token exchange may give what is no access token (RFC 8693 §2.2.1)")
+    func notApplicable() throws {
+        let exchange = TokenExchange(subjectToken: Redacted("st"))
+        let tokens = try read(
+            Fixture.json(
+                #"{"access_token":"at","token_type":"n_a","issued_token_type":"#
+                    + #""urn:ietf:params:oauth:token-type:id_token"}"#), .tokenExchange(exchange))
+        #expect(tokens.access.type == .notApplicable)
+        #expect(tokens.issuedTokenType == TokenTypeIdentifier.idToken.urn)
+    }
+
+    @Test("an unasked DPoP token cannot be presented, and is refused")
+    func unaskedDPoP() {
+        #expect(
+            throws: OIDCError.protocolViolation(
+                .token, "token_type", expected: "Bearer", found: "DPoP", hint: "set dpop to true")
+        ) { try read(#"{"access_token":"at","token_type":"dpop"}"#) }
+    }
+}
