@@ -33,6 +33,14 @@ public struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
     static let noBuffers = Errno(ENOBUFS)
     static let noMemory = Errno(ENOMEM)
 
+    /// The machine or this process has too little of something for now.
+    var isShortage: Bool {
+        switch self {
+        case .tooManyDescriptors, .tooManyDescriptorsOfAll, .noBuffers, .noMemory: true
+        default: false
+        }
+    }
+
     /// In the words of the system: "No such file or directory".
     public var description: String {
         var text = [CChar](repeating: 0, count: 256)

@@ -1,0 +1,43 @@
+import CPlatform
+
+/// The sockets of 127.0.0.1 and ::1; none of them blocks, none is inherited.
+enum LoopbackSocket {
+    enum Family: Hashable, Sendable {
+        case ipv4, ipv6
+
+        var literal: String { self == .ipv4 ? "127.0.0.1" : "[::1]" }
+    }
+
+    /// Port 0 lets the system choose; the port that it is.
+    static func listen(
+        _ family: Family, port: UInt16, backlog: Int32
+    ) throws(Errno) -> (descriptor: FileDescriptor, port: UInt16) {
+        var bound = port
+        let descriptor = try opened(oidc_listen_loopback(family == .ipv6 ? 1 : 0, &bound, backlog))
+        return (descriptor, bound)
+    }
+
+    static func connect(_ family: Family, port: UInt16) throws(Errno) -> FileDescriptor {
+        try opened(oidc_connect_loopback(family == .ipv6 ? 1 : 0, port))
+    }
+
+    static func accept(_ listener: FileDescriptor) throws(Errno) -> FileDescriptor {
+        try opened(oidc_accept(listener.rawValue))
+    }
+
+    /// How many bytes were taken. A peer that is gone is an error, whatever is done with SIGPIPE.
+    static func send(_ bytes: ArraySlice<UInt8>, to descriptor: FileDescriptor) throws(Errno) -> Int {
+        let count = bytes.withUnsafeBytes { oidc_send(descriptor.rawValue, $0.baseAddress, $0.count) }
+        guard count >= 0 else { throw Errno(Int32(clamping: -count)) }
+        return count
+    }
+
+    static func shutdownSending(_ descriptor: FileDescriptor) {
+        oidc_shutdown_sending(descriptor.rawValue)
+    }
+
+    private static func opened(_ result: Int32) throws(Errno) -> FileDescriptor {
+        guard result >= 0 else { throw Errno(-result) }
+        return FileDescriptor(rawValue: result)
+    }
+}

@@ -1,0 +1,211 @@
+import OIDCCore
+
+extension HTTP1 {
+    /// Requests out of bytes that come in any pieces. Each byte is judged once and in order, so that the pieces
+    /// make no difference; what RFC 9112 lets a server accept or refuse is refused (CWE-444).
+    public struct RequestParser: Sendable {
+        public enum Outcome: Hashable, Sendable {
+            case needsMore
+            case request(HTTPServerRequest)
+            /// Final: the connection has no further requests.
+            case rejected(Rejection)
+        }
+
+        private enum Phase {
+            case requestLine
+            case headers
+            case body(missing: Int)
+            case rejected(Rejection)
+        }
+
+        private let limits: Limits
+        private var phase = Phase.requestLine
+        private var unread: [UInt8] = []
+        private var position = 0
+        private var line: [UInt8] = []
+        private var hasCarriageReturn = false
+        private var emptyLines = 0
+        private var headerBytes = 0
+        private var draft = HTTPServerRequest(.get, "/")
+        /// The body is waited for, and the peer wants to be told to send it (RFC 9110 §10.1.1).
+        public private(set) var awaitsContinue = false
+
+        public init(limits: Limits = Limits()) {
+            self.limits = limits
+        }
+
+        /// Nothing of a further request has come.
+        public var isIdle: Bool {
+            guard case .requestLine = phase else { return false }
+            return line.isEmpty && !hasCarriageReturn && position == unread.count
+        }
+
+        public mutating func feed(_ bytes: [UInt8]) {
+            if position == unread.count {
+                unread = bytes
+                position = 0
+            } else {
+                unread += bytes
+            }
+        }
+
+        /// The next request of what was fed; requests after it wait for the next call.
+        public mutating func next() -> Outcome {
+            do throws(Rejection) {
+                while true {
+                    if case .rejected(let rejection) = phase { throw rejection }
+                    if case .body(let missing) = phase {
+                        guard takeBody(missing) else { return .needsMore }
+                        return .request(finishRequest())
+                    }
+                    guard let line = try takeLine() else { return .needsMore }
+                    if case .headers = phase { try endHeaderLine(line) } else { try endRequestLine(line) }
+                }
+            } catch {
+                phase = .rejected(error)
+                return .rejected(error)
+            }
+        }
+
+        public mutating func clearAwaitsContinue() { awaitsContinue = false }
+
+        private mutating func finishRequest() -> HTTPServerRequest {
+            let request = draft
+            draft = HTTPServerRequest(.get, "/")
+            phase = .requestLine
+            headerBytes = 0
+            emptyLines = 0
+            awaitsContinue = false
+            return request
+        }
+
+        private mutating func takeBody(_ missing: Int) -> Bool {
+            let count = min(missing, unread.count - position)
+            draft.body += unread[position..<(position + count)]
+            position += count
+            phase = .body(missing: missing - count)
+            return count == missing
+        }
+
+        /// The bytes up to CR LF; nil while they are not all there. A line end of LF alone is refused, as others
+        /// may see the line end elsewhere (RFC 9112 §2.2).
+        private mutating func takeLine() throws(Rejection) -> [UInt8]? {
+            while position < unread.count {
+                let byte = unread[position]
+                position += 1
+                if hasCarriageReturn {
+                    guard byte == 0x0A else { throw Rejection(400, "a CR is not followed by LF") }
+                    hasCarriageReturn = false
+                    defer { line = [] }
+                    return line
+                }
+                if byte == 0x0D {
+                    hasCarriageReturn = true
+                } else {
+                    try append(byte)
+                }
+            }
+            return nil
+        }
+
+        private mutating func append(_ byte: UInt8) throws(Rejection) {
+            if case .headers = phase {
+                guard HTTP1.isFieldValue(CollectionOfOne(byte)) else {
+                    throw Rejection(400, "a header holds a control character")
+                }
+                headerBytes += 1
+                guard headerBytes <= limits.headerBytes else {
+                    throw Rejection(431, "the headers are too long")
+                }
+            } else {
+                if byte == 0x16, line.isEmpty { throw Rejection(400, "TLS, where plain HTTP is spoken") }
+                guard (0x20...0x7E).contains(byte) else {
+                    throw Rejection(400, "the request line holds a character that is not allowed")
+                }
+                guard line.count < limits.requestLine else {
+                    throw Rejection(414, "the request line is too long")
+                }
+            }
+            line.append(byte)
+        }
+
+        /// RFC 9112 §3. Empty lines before it are passed over (§2.2).
+        private mutating func endRequestLine(_ line: [UInt8]) throws(Rejection) {
+            guard !line.isEmpty else {
+                emptyLines += 1
+                guard emptyLines <= 4 else { throw Rejection(400, "there is no request line") }
+                return
+            }
+            let words = line.split(separator: 0x20, omittingEmptySubsequences: false)
+            guard words.count == 3, HTTP1.isToken(words[0]), words[0].count <= 32 else {
+                throw Rejection(400, "the request line is malformed")
+            }
+            switch String(decoding: words[2], as: UTF8.self) {
+            case "HTTP/1.1": draft.minorVersion = 1
+            case "HTTP/1.0": draft.minorVersion = 0
+            case let version where version.hasPrefix("HTTP/"):
+                throw Rejection(505, "the HTTP version is not supported")
+            default: throw Rejection(400, "the request line is malformed")
+            }
+            guard words[1].first == 0x2F, !words[1].contains(0x23) else {
+                throw Rejection(400, "the request target is not in origin form")
+            }
+            draft.method = HTTPMethod(String(decoding: words[0], as: UTF8.self))
+            draft.target = String(decoding: words[1], as: UTF8.self)
+            phase = .headers
+        }
+
+        /// RFC 9112 §5. A line that goes on with the one before (§5.2) is refused: its name is no token.
+        private mutating func endHeaderLine(_ line: [UInt8]) throws(Rejection) {
+            guard !line.isEmpty else { return try endHeaders() }
+            headerBytes += 2
+            guard let colon = line.firstIndex(of: 0x3A), HTTP1.isToken(line[..<colon]) else {
+                throw Rejection(400, "a header line is malformed")
+            }
+            guard draft.headers.fields.count < limits.headerCount else {
+                throw Rejection(431, "there are too many headers")
+            }
+            draft.headers.append(
+                String(decoding: line[..<colon], as: UTF8.self),
+                ASCII.trimmed(String(decoding: line[(colon + 1)...], as: UTF8.self)))
+        }
+
+        private mutating func endHeaders() throws(Rejection) {
+            try checkHost()
+            let length = try bodyLength()
+            guard length <= limits.body else { throw Rejection(413, "the body is too long") }
+            if let expectation = draft.headers["Expect"] {
+                guard ASCII.isSameIgnoringCase(expectation, "100-continue") else {
+                    throw Rejection(417, "the expectation is not known")
+                }
+                awaitsContinue = length > 0 && draft.minorVersion == 1
+            }
+            phase = .body(missing: length)
+        }
+
+        /// RFC 9112 §3.2: exactly one, which only HTTP/1.0 may leave out.
+        private func checkHost() throws(Rejection) {
+            let count = draft.headers.values("Host").count
+            guard count == 1 || (count == 0 && draft.minorVersion == 0) else {
+                throw Rejection(400, "there is not exactly one Host header")
+            }
+        }
+
+        /// RFC 9112 §6: Content-Length alone, once, in plain digits. Transfer codings are not served, and with a
+        /// length beside them the request is one that others would read differently (§6.1).
+        private func bodyLength() throws(Rejection) -> Int {
+            let lengths = draft.headers.values("Content-Length")
+            if !draft.headers.values("Transfer-Encoding").isEmpty {
+                guard lengths.isEmpty, draft.minorVersion == 1 else {
+                    throw Rejection(400, "Transfer-Encoding is not allowed here")
+                }
+                throw Rejection(501, "Transfer-Encoding is not served")
+            }
+            guard let length = lengths.first else { return 0 }
+            guard lengths.count == 1, (1...18).contains(length.utf8.count),
+                length.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(length)
+            else { throw Rejection(400, "Content-Length is malformed") }
+            return number
+        }
+    }
+}

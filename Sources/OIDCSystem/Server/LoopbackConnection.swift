@@ -1,0 +1,171 @@
+import OIDCCore
+
+/// One connection: bytes in, requests out; answers in, bytes out; never waiting.
+final class LoopbackConnection {
+    enum Progress {
+        case waiting
+        /// It stays on the connection until it is answered.
+        case request(HTTPServerRequest)
+        case rejected(HTTP1.Rejection)
+        case ended
+    }
+
+    /// One connection's share of one round of all of them.
+    struct Turn {
+        let now: MonotonicTime
+        private var readsLeft = 4
+
+        init(now: MonotonicTime) {
+            self.now = now
+        }
+
+        fileprivate mutating func takeRead() -> Bool {
+            readsLeft -= 1
+            return readsLeft >= 0
+        }
+    }
+
+    let id: Int
+    let descriptor: FileDescriptor
+    private(set) var lastActivity: MonotonicTime
+    /// When the first byte of the request that is being read came, or the last answer was on its way.
+    private(set) var requestBegan: MonotonicTime
+    /// The request that waits for its answer.
+    private(set) var openRequest: HTTPServerRequest?
+    private(set) var isEnded = false
+    /// Everything is sent and the peer knows: what it still sends is thrown away.
+    private(set) var isDraining = false
+    private var parser: HTTP1.RequestParser
+    private var output: ArraySlice<UInt8> = []
+    private var closesAfterOutput = false
+    private var drained = 0
+
+    private static let readSize = 16_384
+    private static let drainLimit = 1 << 20
+
+    init(id: Int, descriptor: FileDescriptor, limits: HTTP1.Limits, now: MonotonicTime) {
+        self.id = id
+        self.descriptor = descriptor
+        parser = HTTP1.RequestParser(limits: limits)
+        lastActivity = now
+        requestBegan = now
+    }
+
+    /// What to wait for; empty while an answer is thought about.
+    var interest: Poll.Direction {
+        if !output.isEmpty { return .writing }
+        return openRequest == nil ? .reading : []
+    }
+
+    var isSending: Bool { !output.isEmpty }
+    /// It has sent part of a request.
+    var isReading: Bool { !isDraining && openRequest == nil && output.isEmpty && !parser.isIdle }
+    /// It has sent nothing since the last answer, or at all.
+    var isIdle: Bool { !isDraining && openRequest == nil && output.isEmpty && parser.isIdle }
+
+    /// Does what can be done now, up to the next request. Reads count against the `turn`, so that a peer that
+    /// never stops sending does not keep the others waiting.
+    func advance(_ turn: inout Turn) -> Progress {
+        let now = turn.now
+        if isSending { flush(now: now) }
+        if isDraining { drain() }
+        guard !isEnded, !isDraining, openRequest == nil else { return isEnded ? .ended : .waiting }
+        while output.isEmpty {
+            switch parser.next() {
+            case .request(let request):
+                openRequest = request
+                return .request(request)
+            case .rejected(let rejection):
+                return .rejected(rejection)
+            case .needsMore:
+                sendContinueIfAwaited(now: now)
+                guard turn.takeRead(), receive(now: now) else { return isEnded ? .ended : .waiting }
+            }
+        }
+        return .waiting
+    }
+
+    /// Sends the answer to the open request, or to what is no request, as far as that goes now.
+    func answer(_ response: HTTPResponse, closes: Bool, now: MonotonicTime) {
+        guard !isEnded, !isDraining else { return }
+        let request = openRequest
+        let isHead = request?.method == HTTPMethod("HEAD")
+        let asked = response.headers["Connection"].map { ASCII.isSameIgnoringCase($0, "close") } ?? false
+        closesAfterOutput = closes || asked || request?.closesConnection ?? true
+        openRequest = nil
+        requestBegan = now
+        do throws(OIDCError) {
+            output = try HTTP1.serialize(response, toHead: isHead, closes: closesAfterOutput)[...]
+        } catch {
+            closesAfterOutput = true
+            let failure = HTTPResponse(status: 500)
+            output = ((try? HTTP1.serialize(failure, toHead: isHead, closes: true)) ?? [])[...]
+        }
+        flush(now: now)
+    }
+
+    func end() {
+        guard !isEnded else { return }
+        isEnded = true
+        descriptor.close()
+        output = []
+        openRequest = nil
+    }
+
+    private func flush(now: MonotonicTime) {
+        while !output.isEmpty, !isEnded {
+            do throws(Errno) {
+                output = output.dropFirst(try LoopbackSocket.send(output, to: descriptor))
+                lastActivity = now
+            } catch {
+                if error != .wouldBlock { end() }
+                return
+            }
+        }
+        guard !isEnded, closesAfterOutput else { return }
+        output = []
+        isDraining = true
+        LoopbackSocket.shutdownSending(descriptor)
+        drain()
+    }
+
+    /// Reads on until the peer is done: closing with bytes unread would reset the connection, and the peer might
+    /// lose the answer (RFC 9112 §9.6).
+    private func drain() {
+        while !isEnded {
+            do throws(Errno) {
+                let bytes = try descriptor.read(limit: LoopbackConnection.readSize)
+                drained += bytes.count
+                if bytes.isEmpty || drained > LoopbackConnection.drainLimit { end() }
+            } catch {
+                if error != .wouldBlock { end() }
+                return
+            }
+        }
+    }
+
+    /// Whether bytes came.
+    private func receive(now: MonotonicTime) -> Bool {
+        do throws(Errno) {
+            let bytes = try descriptor.read(limit: LoopbackConnection.readSize)
+            guard !bytes.isEmpty else {
+                end()
+                return false
+            }
+            if parser.isIdle { requestBegan = now }
+            lastActivity = now
+            parser.feed(bytes)
+            return true
+        } catch {
+            if error != .wouldBlock { end() }
+            return false
+        }
+    }
+
+    private func sendContinueIfAwaited(now: MonotonicTime) {
+        guard parser.awaitsContinue else { return }
+        parser.clearAwaitsContinue()
+        output = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)[...]
+        flush(now: now)
+    }
+}

@@ -1,0 +1,84 @@
+/// The open connections: how many there may be, which one gives way to a new one, which ones are overdue.
+struct LoopbackConnections {
+    struct Limits {
+        var count = 256
+        /// Without a byte.
+        var idleMilliseconds: Int64 = 20_000
+        /// From the first byte of a request to its last.
+        var requestMilliseconds: Int64 = 120_000
+        /// After an answer, for the peer to close.
+        var drainMilliseconds: Int64 = 1000
+        /// A connection is not given up for another before that: the peer may be about to send.
+        var graceMilliseconds: Int64 = 100
+    }
+
+    private(set) var all: [LoopbackConnection] = []
+    var limits: Limits
+    private let requestLimits: HTTP1.Limits
+    private var nextID = 1
+
+    init(limits: Limits, requestLimits: HTTP1.Limits) {
+        self.limits = limits
+        self.requestLimits = requestLimits
+    }
+
+    var isFull: Bool { all.count >= limits.count }
+
+    subscript(id: Int) -> LoopbackConnection? { all.first { $0.id == id } }
+
+    mutating func add(_ descriptor: FileDescriptor, now: MonotonicTime) -> LoopbackConnection {
+        let connection = LoopbackConnection(
+            id: nextID, descriptor: descriptor, limits: requestLimits, now: now)
+        nextID += 1
+        all.append(connection)
+        return connection
+    }
+
+    mutating func removeEnded() {
+        all.removeAll { $0.isEnded }
+    }
+
+    mutating func endAll() {
+        for connection in all { connection.end() }
+        all = []
+    }
+
+    /// Ends the connection that matters least; false while each one has its grace or is being served.
+    mutating func giveOneUp(now: MonotonicTime) -> Bool {
+        let candidates = all.filter { isExpendable($0) && graceEnd($0) <= now }
+        let victim = candidates.min { left, right in
+            left.isDraining == right.isDraining ? left.lastActivity < right.lastActivity : left.isDraining
+        }
+        guard let victim else { return false }
+        victim.end()
+        removeEnded()
+        return true
+    }
+
+    /// When one could be given up.
+    var nextGraceEnd: MonotonicTime? {
+        all.filter { isExpendable($0) }.map { graceEnd($0) }.min()
+    }
+
+    /// When the connection has had its time; nil while it waits for us.
+    func expiry(_ connection: LoopbackConnection) -> MonotonicTime? {
+        if connection.openRequest != nil { return nil }
+        if connection.isDraining {
+            return connection.lastActivity.adding(milliseconds: limits.drainMilliseconds)
+        }
+        let idle = connection.lastActivity.adding(milliseconds: limits.idleMilliseconds)
+        guard connection.isReading else { return idle }
+        return min(idle, connection.requestBegan.adding(milliseconds: limits.requestMilliseconds))
+    }
+
+    var nextExpiry: MonotonicTime? { all.compactMap { expiry($0) }.min() }
+
+    private func isExpendable(_ connection: LoopbackConnection) -> Bool {
+        connection.openRequest == nil
+    }
+
+    private func graceEnd(_ connection: LoopbackConnection) -> MonotonicTime {
+        let factor: Int64 = connection.isSending ? 10 : 1
+        return connection.lastActivity.adding(milliseconds: limits.graceMilliseconds * factor)
+    }
+}

@@ -1,0 +1,90 @@
+import OIDCCore
+
+/// The listening sockets of one port.
+struct LoopbackListener {
+    let host: LoopbackAddress.Host
+    let port: UInt16
+    private(set) var descriptors: [FileDescriptor]
+
+    static let backlog: Int32 = 1024
+
+    init(_ address: LoopbackAddress) throws(OIDCError) {
+        host = address.host
+        var failure: (port: UInt16, reason: Errno)?
+        for candidate in address.ports.candidates {
+            do throws(Errno) {
+                (descriptors, port) = try LoopbackListener.bind(address.host, port: candidate)
+                return
+            } catch {
+                failure = (candidate, error)
+                if error != .addressInUse { break }
+            }
+        }
+        guard let failure else {
+            throw OIDCError(.usage, "redirect_ports names no port", stage: .settings)
+        }
+        throw LoopbackListener.error(address, failure.port, failure.reason)
+    }
+
+    mutating func close() {
+        for descriptor in descriptors { descriptor.close() }
+        descriptors = []
+    }
+
+    /// With two families the system's choice for the first may be taken for the second: then it chooses anew.
+    private static func bind(
+        _ host: LoopbackAddress.Host, port: UInt16
+    ) throws(Errno) -> ([FileDescriptor], UInt16) {
+        var attempts = port == 0 ? 20 : 1
+        while true {
+            attempts -= 1
+            do throws(Errno) {
+                return try bindAll(host.families, port: port)
+            } catch {
+                guard error == .addressInUse, attempts > 0 else { throw error }
+            }
+        }
+    }
+
+    /// A family that this machine lacks is left out as long as there is another one.
+    private static func bindAll(
+        _ families: [LoopbackSocket.Family], port: UInt16
+    ) throws(Errno) -> ([FileDescriptor], UInt16) {
+        var descriptors: [FileDescriptor] = []
+        var port = port
+        var missing: Errno?
+        for family in families {
+            do throws(Errno) {
+                let bound = try LoopbackSocket.listen(family, port: port, backlog: backlog)
+                descriptors.append(bound.descriptor)
+                port = bound.port
+            } catch {
+                guard error == .familyNotSupported || error == .addressNotAvailable else {
+                    for descriptor in descriptors { descriptor.close() }
+                    throw error
+                }
+                missing = error
+            }
+        }
+        if let missing, descriptors.isEmpty { throw missing }
+        return (descriptors, port)
+    }
+
+    private static func error(
+        _ address: LoopbackAddress, _ port: UInt16, _ reason: Errno
+    ) -> OIDCError {
+        let host = address.host.text
+        guard reason == .addressInUse else {
+            return OIDCError(.failed, "port \(port) on \(host) can't be listened on: \(reason)")
+        }
+        let ports = address.ports.candidates
+        let isOne = ports.count == 1
+        let list = ports.map(String.init).joined(separator: ", ")
+        return OIDCError(
+            .failed,
+            isOne
+                ? "port \(port) on \(host) is in use by another program"
+                : "ports \(list) on \(host) are all in use by other programs",
+            hint: "--port N, or more ports in redirect_ports, as far as the provider has them registered")
+    }
+}
