@@ -1,4 +1,5 @@
 import CPlatform
+import OIDCCore
 
 #if canImport(Darwin)
     import Darwin
@@ -13,6 +14,28 @@ public enum Platform {
     public static func secureStandardDescriptors() {
         oidc_reserve_standard_descriptors()
         oidc_ignore_broken_pipes()
+    }
+
+    static var isDarwin: Bool {
+        #if canImport(Darwin)
+            true
+        #else
+            false
+        #endif
+    }
+
+    /// Linux that Windows runs names its maker in its version.
+    static var isWSL: Bool {
+        guard let file = try? OpenFile("/proc/version", for: .reading),
+            let version = try? file.readAll(expected: 0, limit: 4096)
+        else { return false }
+        return ASCII.lowercased(String(decoding: version, as: UTF8.self)).contains("microsoft")
+    }
+
+    static func isContainer(_ environment: [String: String]) -> Bool {
+        let marks = ["/.dockerenv", "/run/.containerenv"]
+        return !environment["container", default: ""].isEmpty
+            || marks.contains { (try? FilePath.status($0)) != nil }
     }
 
     /// How many descriptors this process may have open.

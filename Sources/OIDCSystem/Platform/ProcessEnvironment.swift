@@ -18,4 +18,14 @@ public enum ProcessEnvironment {
         }
         return variables
     }
+
+    /// For a program that has no business with this one: without any `OIDC_` variable, secrets among them.
+    public static func withoutOurs(_ environment: [String: String]) -> [String: String] {
+        environment.filter { !$0.key.hasPrefix("OIDC_") }
+    }
+
+    /// For a program that a setting names: everything but the client's secret.
+    public static func withoutSecret(_ environment: [String: String]) -> [String: String] {
+        environment.filter { $0.key != "OIDC_CLIENT_SECRET" }
+    }
 }

@@ -1,0 +1,86 @@
+public import OIDCCore
+
+/// A browser that was opened: not waited for, its output out of our way, and watched only for a failure at
+/// the start.
+public struct Browser: Sendable {
+    private let address: String
+    private let environment: [String: String]
+    private var untried: ArraySlice<[String]>
+    private var current: (command: [String], child: Child, watchedUntil: MonotonicTime)?
+    private var problems: [String] = []
+
+    /// Opens the address with the first command that can be started. Only https and loopback addresses are ever
+    /// opened, so that none can be read as an option or a file.
+    public static func open(
+        _ address: WebURL, with choice: BrowserChoice, environment: [String: String]
+    ) throws(OIDCError) -> Browser {
+        guard address.isSecure || address.isLoopback else {
+            throw OIDCError(
+                .failed, "no browser is opened for \(address.origin), which is neither https nor on loopback")
+        }
+        switch choice {
+        case .none(let reason):
+            throw OIDCError(.failed, "no browser is opened: \(reason)")
+        case .commands(let commands):
+            var browser = Browser(address, commands[...], ProcessEnvironment.withoutOurs(environment))
+            guard browser.startNext() else { throw browser.failure }
+            return browser
+        }
+    }
+
+    private init(_ address: WebURL, _ commands: ArraySlice<[String]>, _ environment: [String: String]) {
+        self.address = address.text
+        self.environment = environment
+        untried = commands
+    }
+
+    /// To be called now and then: when the command has failed, the next one is started, and when none is left the
+    /// failure is returned, once. A command that runs on or ended well is none, nor is one that ends later: a
+    /// person has closed it.
+    public mutating func check() -> OIDCError? {
+        guard let (command, child, watchedUntil) = current, let status = child.reap() else { return nil }
+        current = nil
+        guard !status.isSuccess, MonotonicTime.now() < watchedUntil else { return nil }
+        problems.append("\(DisplayText.quoted(command[0])) \(status)")
+        return startNext() ? nil : failure
+    }
+
+    private var failure: OIDCError {
+        let details = problems.isEmpty ? "no command is named" : problems.joined(separator: ", ")
+        return OIDCError(
+            .failed, "the browser could not be opened: \(details)",
+            hint: "open the address yourself, or name a browser in $BROWSER or the browser setting")
+    }
+
+    private mutating func startNext() -> Bool {
+        while let command = untried.popFirst() {
+            do throws(Errno) {
+                let path = try Executable.find(command.first ?? "", in: environment)
+                let child = try Spawn.start(
+                    path, arguments: Browser.arguments(command, address: address), environment: environment,
+                    streams: StandardStreams(), options: [.newSession, .closeOthers])
+                current = (command, child, MonotonicTime.now().adding(seconds: 5))
+                return true
+            } catch {
+                problems.append("\(DisplayText.quoted(command.first ?? "")): \(error)")
+            }
+        }
+        return false
+    }
+
+    static func arguments(_ command: [String], address: String) -> [String] {
+        guard command.dropFirst().contains(where: { $0.contains("%s") }) else { return command + [address] }
+        return command.prefix(1) + command.dropFirst().map { replacingPlaceholder($0, by: address) }
+    }
+
+    private static func replacingPlaceholder(_ word: String, by address: String) -> String {
+        var result = ""
+        var rest = word[...]
+        while let percent = rest.firstIndex(of: "%") {
+            let isPlaceholder = rest[percent...].hasPrefix("%s")
+            result += rest[..<percent] + (isPlaceholder ? address : "%")
+            rest = rest[percent...].dropFirst(isPlaceholder ? 2 : 1)
+        }
+        return result + rest
+    }
+}

@@ -1,0 +1,36 @@
+/// What about this machine decides whether it can show a browser; passed in, so that each case can be tested.
+public struct BrowserSurroundings: Hashable, Sendable {
+    /// `open` is there, and a display always.
+    public var isDarwin: Bool
+    /// Linux inside Windows, whose browser can be reached.
+    public var isWSL: Bool
+    public var isContainer: Bool
+    public var environment: [String: String]
+
+    public init(
+        isDarwin: Bool = false, isWSL: Bool = false, isContainer: Bool = false, environment: [String: String]
+    ) {
+        self.isDarwin = isDarwin
+        self.isWSL = isWSL
+        self.isContainer = isContainer
+        self.environment = environment
+    }
+
+    public static func current(environment: [String: String] = ProcessEnvironment.current)
+        -> BrowserSurroundings
+    {
+        BrowserSurroundings(
+            isDarwin: Platform.isDarwin, isWSL: Platform.isWSL,
+            isContainer: Platform.isContainer(environment),
+            environment: environment)
+    }
+
+    var hasDisplay: Bool { isSet("DISPLAY") || isSet("WAYLAND_DISPLAY") }
+    var isRemote: Bool { isSet("SSH_CONNECTION") || isSet("SSH_TTY") || isSet("SSH_CLIENT") }
+
+    func isSet(_ name: String) -> Bool { !environment[name, default: ""].isEmpty }
+
+    func hasProgram(_ name: String) -> Bool {
+        (try? Executable.find(name, in: environment)) != nil
+    }
+}

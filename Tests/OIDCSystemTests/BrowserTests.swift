@@ -1,0 +1,186 @@
+import Foundation
+import OIDCCore
+@testable import OIDCSystem
+import Testing
+
+@Suite("Which browser")
+struct BrowserChoiceTests {
+    /// A directory of programs that do nothing.
+    private func programs(_ names: [String]) throws -> String {
+        let directory = NSTemporaryDirectory() + "browsers-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        for name in names {
+            FileManager.default.createFile(
+                atPath: "\(directory)/\(name)", contents: Data("#!/bin/sh\n".utf8),
+                attributes: [.posixPermissions: 0o755])
+        }
+        return directory
+    }
+
+    private func resolve(
+        _ environment: [String: String],
+        having names: [String] = ["xdg-open", "firefox", "wslview", "rundll32.exe"],
+        isDarwin: Bool = false, isWSL: Bool = false, isContainer: Bool = false, setting: [String] = []
+    ) throws -> BrowserChoice {
+        var environment = environment
+        let directory = try programs(names)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        environment["PATH"] = directory
+        return BrowserChoice.resolve(
+            setting: setting,
+            BrowserSurroundings(
+                isDarwin: isDarwin, isWSL: isWSL, isContainer: isContainer, environment: environment))
+    }
+
+    @Test("the setting comes before $BROWSER, and either means that there is a browser, wherever we are")
+    func named() throws {
+        let remote = ["BROWSER": "w3m:links -g %s", "SSH_CONNECTION": "x"]
+        #expect(try resolve(remote, setting: ["firefox", "%s"]) == .commands([["firefox", "%s"]]))
+        #expect(try resolve(remote) == .commands([["w3m"], ["links", "-g", "%s"]]))
+        #expect(try resolve(remote, having: []) == .commands([["w3m"], ["links", "-g", "%s"]]))
+    }
+
+    @Test("with a display, the openers that are there are tried in order")
+    func display() throws {
+        for name in ["DISPLAY", "WAYLAND_DISPLAY"] {
+            #expect(try resolve([name: ":0"]) == .commands([["xdg-open"], ["firefox"]]))
+        }
+        #expect(try resolve(["DISPLAY": ":0", "BROWSER": " : "]) == .commands([["xdg-open"], ["firefox"]]))
+        #expect(try resolve(["DISPLAY": ":0", "SSH_TTY": "x"]) == .commands([["xdg-open"], ["firefox"]]))
+    }
+
+    @Test("inside Windows its own openers are tried first, with or without a display")
+    func windows() throws {
+        let opener = [["wslview"], ["rundll32.exe", "url.dll,FileProtocolHandler", "%s"]]
+        #expect(try resolve([:], isWSL: true) == .commands(opener))
+        #expect(
+            try resolve(["DISPLAY": ":0"], having: ["xdg-open"], isWSL: true) == .commands([["xdg-open"]]))
+    }
+
+    @Test("on Darwin there is one, except over SSH")
+    func darwin() throws {
+        #expect(try resolve([:], isDarwin: true) == .commands([["/usr/bin/open"]]))
+        #expect(try resolve(["SSH_TTY": "x"], isDarwin: true) == .none(reason: "this is an SSH session"))
+    }
+
+    @Test("where there is none, the reason is told")
+    func none() throws {
+        #expect(
+            try resolve([:]) == .none(reason: "there is no display (DISPLAY and WAYLAND_DISPLAY are not set)")
+        )
+        #expect(
+            try resolve(["DISPLAY": ""])
+                == .none(reason: "there is no display (DISPLAY and WAYLAND_DISPLAY are not set)"))
+        #expect(
+            try resolve(["SSH_CONNECTION": "x"]) == .none(reason: "this is an SSH session without a display"))
+        #expect(try resolve([:], isContainer: true) == .none(reason: "this is a container without a display"))
+        #expect(try resolve(["DISPLAY": ":0"], having: []) == .none(reason: "no browser was found on PATH"))
+    }
+}
+
+@Suite("Opening a browser")
+struct BrowserTests {
+    private let environment = [
+        "PATH": "/usr/bin:/bin", "OIDC_CLIENT_SECRET": "s3cret", "OIDC_X": "y", "LANG": "C",
+    ]
+
+    private func address(_ text: String = "https://op.example/authorize?a=b&c=%73") throws -> WebURL {
+        try #require(WebURL(text))
+    }
+
+    /// What a shell script in the browser's place writes to its `$1`.
+    private func output(of script: String, _ words: String...) throws -> String {
+        let path = NSTemporaryDirectory() + "browser-\(UUID().uuidString)"
+        defer { unlink(path) }
+        let command = ["sh", "-c", "{ \(script)\n} > \(path).new; mv \(path).new \(path)"] + words
+        var browser = try Browser.open(address(), with: .commands([command]), environment: environment)
+        let limit = MonotonicTime.now().adding(seconds: 10)
+        while access(path, F_OK) != 0, MonotonicTime.now() < limit {
+            #expect(browser.check() == nil)
+            Poll.sleep(until: MonotonicTime.now().adding(milliseconds: 2))
+        }
+        return try String(contentsOfFile: path, encoding: .utf8)
+    }
+
+    @Test("the address takes the place of %s, or comes last; no shell reads it")
+    func arguments() {
+        let address = "https://a.example/?x=$(id)&y=%s"
+        #expect(Browser.arguments(["b", "--new", "%s"], address: address) == ["b", "--new", address])
+        #expect(
+            Browser.arguments(["b", "--app=%s", "%d%s%"], address: address) == [
+                "b", "--app=\(address)", "%d\(address)%",
+            ])
+        #expect(Browser.arguments(["b"], address: address) == ["b", address])
+        #expect(Browser.arguments(["%s"], address: address) == ["%s", address])
+    }
+
+    @Test("the address is the only thing of ours in its arguments, and nothing of ours is in its environment")
+    func child() throws {
+        let text = try output(of: "echo \"$0|$1|$#\"; env | grep -c OIDC", "name")
+        #expect(text == "name|https://op.example/authorize?a=b&c=%73|1\n0\n")
+    }
+
+    @Test("it has a session of its own, no input, nowhere to write to, and none of our descriptors")
+    func isolation() throws {
+        let pipe = try FileDescriptor.pipe()
+        let inherited = dup(pipe.reading.rawValue)
+        defer {
+            close(inherited)
+            pipe.reading.close()
+            pipe.writing.close()
+        }
+        let script = """
+            readlink /proc/self/fd/0; readlink /proc/$$/fd/2; ls /proc/self/fd | wc -l
+            [ "$(cut -d' ' -f6 /proc/$$/stat)" = "$$" ] && echo leader
+            """
+        #expect(try output(of: script) == "/dev/null\n/dev/null\n4\nleader\n")
+    }
+
+    @Test("a command that can't be started, or fails at once, is followed by the next")
+    func fallback() throws {
+        let path = NSTemporaryDirectory() + "browser-\(UUID().uuidString)"
+        defer { unlink(path) }
+        let commands = [["no-such-browser"], ["false"], ["touch", path, "--", "%s"], ["false"]]
+        var browser = try Browser.open(address(), with: .commands(commands), environment: environment)
+        let limit = MonotonicTime.now().adding(seconds: 10)
+        while access(path, F_OK) != 0, MonotonicTime.now() < limit { _ = browser.check() }
+        #expect(access(path, F_OK) == 0)
+    }
+
+    @Test("when none is left, each failure is told, once")
+    func failure() throws {
+        var browser = try Browser.open(
+            address(), with: .commands([["no-such-browser"], ["sh", "-c", "exit 3"]]),
+            environment: environment)
+        var failure: OIDCError?
+        let limit = MonotonicTime.now().adding(seconds: 10)
+        while failure == nil, MonotonicTime.now() < limit { failure = browser.check() }
+        #expect(
+            failure?.message
+                == "the browser could not be opened: “no-such-browser”: No such file or directory, “sh” exited with 3"
+        )
+        #expect(browser.check() == nil)
+        #expect(throws: OIDCError.self) {
+            try Browser.open(address(), with: .commands([["no-such-browser"]]), environment: environment)
+        }
+    }
+
+    @Test(
+        "only https and loopback addresses are opened",
+        arguments: ["http://op.example/", "http://127.0.0.2/", "http://localhost.example/"])
+    func plainAddress(text: String) throws {
+        let error = OIDCError(
+            .failed,
+            "no browser is opened for \(try address(text).origin), which is neither https nor on loopback")
+        #expect(throws: error) {
+            try Browser.open(address(text), with: .commands([["true"]]), environment: environment)
+        }
+    }
+
+    @Test("loopback addresses are opened over plain http")
+    func loopback() throws {
+        for text in ["http://127.0.0.1:9480/", "http://[::1]/", "http://localhost/"] {
+            _ = try Browser.open(address(text), with: .commands([["true"]]), environment: environment)
+        }
+    }
+}
