@@ -45,7 +45,8 @@ let package = Package(
         .testTarget(
             name: "OIDCCoreTests", dependencies: ["OIDCCore", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "OIDCSystemTests", dependencies: ["OIDCSystem", "TestSupport"], swiftSettings: strict),
+            name: "OIDCSystemTests", dependencies: ["OIDCSystem", "CLibcurl", "TestSupport"],
+            swiftSettings: strict),
         .testTarget(
             name: "CommandLineKitTests", dependencies: ["CommandLineKit"], swiftSettings: strict),
         .testTarget(

@@ -59,7 +59,8 @@ final class FileLock {
                         + " for more than \(wait.limit.components.seconds) seconds",
                     hint: "try again, or end the oidc process that hangs")
             }
-            Descriptor.sleep(milliseconds: Int32(clamping: min(pause, limit.milliseconds(from: now))))
+            var nothing: [Poll.Interest] = []
+            Poll.wait(&nothing, until: min(limit, now.adding(milliseconds: pause)))
             pause = min(pause * 3 / 2, 20)
         }
     }

@@ -196,7 +196,7 @@ struct CurlHostileTests {
     @Test("the deadline of the sign-in ends a request with its own kind of error")
     func deadline() throws {
         let server = try ScriptedServer { peer in peer.waitForEnd() }
-        let transport = CurlTransport().bounded(by: .now + .milliseconds(200))
+        let transport = CurlTransport().bounded(by: .now().adding(milliseconds: 200))
         let expected = OIDCError(
             .timedOut, "token: the time for the sign-in is over, waiting for 127.0.0.1:\(server.port)",
             stage: .token)

@@ -53,6 +53,8 @@ final class ScriptedServer: Sendable {
         }
     }
 
+    static let hasIPv6 = (try? ScriptedServer(ipv6: true) { _ in }) != nil
+
     /// Closing is left to the thread: its number would be another's before `accept` returns.
     deinit {
         shutdown(listener, Int32(SHUT_RDWR))

@@ -80,7 +80,8 @@ struct CurlStreamTests {
         defer { close(descriptor) }
         lseek(descriptor, 4, SEEK_SET)
         let server = try ScriptedServer.answering(answer("200 OK"))
-        _ = try stream(HTTPRequest(.put, server.url()), body: .descriptor(descriptor))
+        _ = try stream(
+            HTTPRequest(.put, server.url()), body: .descriptor(FileDescriptor(rawValue: descriptor)))
         let sent = try #require(server.requests.first)
         #expect(sent.hasPrefix("PUT / HTTP/1.1\r\n"))
         #expect(sent.contains("Content-Length: 10\r\n"))
@@ -103,7 +104,9 @@ struct CurlStreamTests {
         let server = try ScriptedServer.answering(answer("200 OK"))
         var configuration = CurlConfiguration()
         configuration.httpTimeout = .milliseconds(500)
-        let received = try stream(HTTPRequest(.post, server.url()), body: .descriptor(reading), configuration)
+        let received = try stream(
+            HTTPRequest(.post, server.url()), body: .descriptor(FileDescriptor(rawValue: reading)),
+            configuration)
         #expect(received.statuses == [200])
         #expect(server.requests.first?.contains("Transfer-Encoding: chunked\r\n") == true)
         #expect(server.requests.first?.hasSuffix("3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n") == true)
@@ -121,7 +124,7 @@ struct CurlStreamTests {
     func unreadable() throws {
         let server = try ScriptedServer.answering(answer("200 OK"))
         let error = #expect(throws: OIDCError.self) {
-            try stream(HTTPRequest(.post, server.url()), body: .descriptor(-1))
+            try stream(HTTPRequest(.post, server.url()), body: .descriptor(FileDescriptor(rawValue: -1)))
         }
         #expect(error?.kind == .failed)
         #expect(error?.message.hasPrefix("resource: the body to send cannot be read: ") == true)

@@ -68,19 +68,16 @@ struct CurlTransportTests {
         let transport = CurlTransport(configuration)
         for _ in 1...2 { _ = try transport.send(.json(server.url()), stage: .discovery) }
         _ = try transport.send(.form(server.url(), []), stage: .token)
-        _ = try transport.bounded(by: .now + .seconds(9)).send(.json(server.url()), stage: .keys)
+        _ = try transport.bounded(by: .now().adding(seconds: 9)).send(.json(server.url()), stage: .keys)
         #expect(events.withLock { $0 } == [false, true, false, true])
         #expect(server.connectionCount == 2)
     }
 
-    @Test("localhost is this machine, by whichever address listens", arguments: [false, true])
+    @Test(
+        "localhost is this machine, by whichever address listens",
+        arguments: ScriptedServer.hasIPv6 ? [false, true] : [false])
     func localhost(ipv6: Bool) throws {
-        let server: ScriptedServer
-        do {
-            server = try ScriptedServer.answering(answer("200 OK"), ipv6: ipv6)
-        } catch  where ipv6 {
-            try Test.cancel("no IPv6 on this machine")
-        }
+        let server = try ScriptedServer.answering(answer("200 OK"), ipv6: ipv6)
         let url = server.url(host: "localhost")
         #expect(try CurlTransport().send(.json(url), stage: .discovery).status == 200)
         #expect(server.requests.first?.contains("Host: localhost:\(server.port)\r\n") == true)

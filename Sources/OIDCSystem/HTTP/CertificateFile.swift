@@ -1,4 +1,5 @@
-internal import OIDCCore
+import OIDCCore
+import OIDCCrypto
 
 extension CurlConfiguration.CertificateAuthorities {
     /// A file that cannot be read or holds nothing usable is an error, never a reason to trust all.
@@ -55,22 +56,28 @@ extension CurlConfiguration.ClientCertificate {
         }
     }
 
-    /// What libcurl's complaint means for the settings.
+    /// What libcurl's complaint means for the settings. It says the same of a key that does not open and of
+    /// one that belongs to another certificate, so the key is tried by itself.
     func unusable(because text: String) -> OIDCError {
         let lowered = ASCII.lowercased(text)
-        if lowered.contains("match") {
+        guard lowered.contains("key"), !lowered.contains("client certificate") else {
             return OIDCError(
                 .usage,
-                "\(Self.keySetting): \(keyPath) does not belong to the certificate \(certificatePath)",
-                hint: "set \(Self.certificateSetting) and \(Self.keySetting) to a pair", stage: .settings)
+                "\(Self.certificateSetting): \(certificatePath) cannot be used with the key \(keyPath)",
+                hint: "set \(Self.certificateSetting) and \(Self.keySetting) to a PEM pair", stage: .settings)
         }
-        if lowered.contains("key") && !lowered.contains("client certificate") {
+        guard opensKey else {
             return OIDCError(
                 .usage, "\(Self.keySetting): \(keyPath) cannot be used as a private key",
                 hint: "check its format and its passphrase", stage: .settings)
         }
         return OIDCError(
-            .usage, "\(Self.certificateSetting): \(certificatePath) cannot be used with the key \(keyPath)",
-            hint: "set \(Self.certificateSetting) and \(Self.keySetting) to a PEM pair", stage: .settings)
+            .usage, "\(Self.keySetting): \(keyPath) does not belong to the certificate \(certificatePath)",
+            hint: "set \(Self.certificateSetting) and \(Self.keySetting) to a pair", stage: .settings)
+    }
+
+    private var opensKey: Bool {
+        guard let pem = PEMFile.content(keyPath) else { return false }
+        return (try? PrivateKey(pem: pem, passphrase: passphrase.map { Array($0.utf8) })) != nil
     }
 }

@@ -1,6 +1,6 @@
-internal import CLibcurl
-internal import OIDCCore
-internal import Synchronization
+import CLibcurl
+import OIDCCore
+import Synchronization
 
 /// A libcurl handle with the connections it keeps for the next request.
 ///
@@ -42,7 +42,7 @@ final class CurlChannel: @unchecked Sendable {
     struct Limits {
         var configuration: CurlConfiguration
         /// The end of the whole request; nil for a streamed one.
-        var end: ContinuousClock.Instant?
+        var end: MonotonicTime?
         /// The longest time in which nothing moves; nil where `end` bounds it.
         var silence: Duration?
     }
@@ -90,31 +90,33 @@ final class CurlChannel: @unchecked Sendable {
 
     private func limit(_ exchange: CurlExchange, _ limits: Limits) -> CurlResult.Ending? {
         if let ending = limits.configuration.interruption { return ending }
-        let now = ContinuousClock.now
+        let now = MonotonicTime.now()
         if let end = limits.end, now >= end { return .timeOut }
-        if let silence = limits.silence, now - exchange.lastActivity >= silence { return .silence }
+        if let silence = limits.silence,
+            now >= exchange.lastActivity.adding(milliseconds: Int64(silence.milliseconds))
+        {
+            return .silence
+        }
         return nil
     }
 
+    /// Until something moves, at most 100 milliseconds; a signal ends it at once.
     private func wait(_ exchange: CurlExchange, _ limits: Limits) {
-        let now = ContinuousClock.now
-        var milliseconds: Int64 = 100
-        for end in [limits.end, limits.configuration.deadline] {
-            guard let end else { continue }
-            let left = (end - now).components
-            guard left.seconds < 1 else { continue }
-            milliseconds = min(
-                milliseconds, left.seconds * 1_000 + left.attoseconds / 1_000_000_000_000_000 + 1)
+        let now = MonotonicTime.now()
+        let ends = [limits.end, limits.configuration.deadline].compactMap { $0?.milliseconds(from: now) }
+        let milliseconds = Int32(clamping: min(100, ends.min() ?? 100))
+        var watched: [Int32] = []
+        if Interruption.pending == nil, let wakeUp = Interruption.wakeUpDescriptor { watched.append(wakeUp) }
+        let input = exchange.awaitedInput
+        if let input { watched.append(input.rawValue) }
+        var entries = watched.map {
+            oidc_curl_wait(descriptor: $0, events: Int16(OIDC_CURL_WAIT_POLLIN), revents: 0)
         }
-        guard exchange.isWaitingForInput, case .descriptor(let descriptor) = exchange.body else {
-            _ = library.pointee.multi_poll(multi, nil, 0, Int32(max(0, milliseconds)), nil)
-            return
-        }
+        _ = library.pointee.multi_poll(multi, &entries, UInt32(entries.count), milliseconds, nil)
+        guard let input else { return }
         exchange.touch()
-        var entry = oidc_curl_wait(descriptor: descriptor, events: Int16(OIDC_CURL_WAIT_POLLIN), revents: 0)
-        _ = library.pointee.multi_poll(multi, &entry, 1, Int32(max(0, milliseconds)), nil)
-        guard Descriptor.isReady(descriptor) else { return }
-        exchange.inputMayBeReady()
+        guard input.isReadyToRead else { return }
+        exchange.inputIsReady()
         _ = library.pointee.easy_pause(easy, 0)
     }
 

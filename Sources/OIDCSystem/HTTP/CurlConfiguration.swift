@@ -5,7 +5,7 @@ public struct CurlConfiguration: Sendable {
     /// Bounds finding the host, connecting and the TLS handshake.
     public var connectTimeout: Duration = .seconds(15)
     /// When everything has to be over, say a whole sign-in.
-    public var deadline: ContinuousClock.Instant?
+    public var deadline: MonotonicTime?
     /// The certificate authorities to trust in place of the machine's.
     public var caFile: CertificateAuthorities?
     public var clientCertificate: ClientCertificate?
@@ -13,8 +13,9 @@ public struct CurlConfiguration: Sendable {
     /// Plain http to other hosts than this one.
     public var allowInsecureHTTP = false
     public var proxy: Proxy = .environment
-    /// Asked about every 100 milliseconds; true ends the request with an error of kind `interrupted`.
-    public var isCancelled: @Sendable () -> Bool = { false }
+    /// Asked about every 100 milliseconds, and when a signal comes; true ends the request with an error of
+    /// kind `interrupted`.
+    public var isCancelled: @Sendable () -> Bool = { Interruption.pending != nil }
     public var trace: (@Sendable (HTTPTraceEvent) -> Void)?
     /// Lets time pass before a repeat.
     var pause: (@Sendable (Duration) -> Void)?

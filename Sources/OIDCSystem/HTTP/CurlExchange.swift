@@ -1,5 +1,5 @@
-internal import CLibcurl
-internal import OIDCCore
+import CLibcurl
+import OIDCCore
 
 /// One request on its way: what libcurl's callbacks are given and leave behind, all on the thread that
 /// drives the transfer.
@@ -11,9 +11,9 @@ final class CurlExchange {
     /// Whether the request may have reached the other side.
     fileprivate(set) var isSent = false
     /// When bytes last moved, in either direction.
-    private(set) var lastActivity = ContinuousClock.now
-    /// The body source had nothing to send; it is asked again when it has.
-    private(set) var isWaitingForInput = false
+    private(set) var lastActivity = MonotonicTime.now()
+    /// The body source that had nothing to send yet; it is asked again when it has.
+    private(set) var awaitedInput: FileDescriptor?
 
     let body: RequestBody
     let decodesContent: Bool
@@ -42,11 +42,11 @@ final class CurlExchange {
 
     /// Waiting for our own input is nobody's silence.
     func touch() {
-        lastActivity = .now
+        lastActivity = .now()
     }
 
-    func inputMayBeReady() {
-        isWaitingForInput = false
+    func inputIsReady() {
+        awaitedInput = nil
     }
 
     fileprivate func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
@@ -88,19 +88,23 @@ final class CurlExchange {
             }
             sentBytes += count
             return count
-        case .descriptor(let descriptor):
-            guard Descriptor.isReady(descriptor) else {
-                isWaitingForInput = true
-                return Int(OIDC_CURL_READFUNC_PAUSE)
-            }
-            guard let count = Descriptor.read(descriptor, into: buffer) else {
-                refusal = OIDCError(
-                    .failed, "\(stage.title): the body to send cannot be read: \(Descriptor.lastProblem)",
-                    stage: stage)
-                return Int(OIDC_CURL_READFUNC_ABORT)
-            }
-            sentBytes += count
-            return count
+        case .descriptor(let descriptor): return read(descriptor, into: buffer)
+        }
+    }
+
+    private func read(_ descriptor: FileDescriptor, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard descriptor.isReadyToRead else {
+            awaitedInput = descriptor
+            return Int(OIDC_CURL_READFUNC_PAUSE)
+        }
+        do throws(Errno) {
+            let bytes = try descriptor.read(limit: buffer.count)
+            buffer.copyBytes(from: bytes)
+            return bytes.count
+        } catch {
+            refusal = OIDCError(
+                .failed, "\(stage.title): the body to send cannot be read: \(error)", stage: stage)
+            return Int(OIDC_CURL_READFUNC_ABORT)
         }
     }
 }

@@ -1,4 +1,4 @@
-internal import OIDCCore
+import OIDCCore
 
 /// Says what a failed transfer means, with the stage and the host, and nothing of query, header or body.
 struct CurlFailure {
@@ -57,12 +57,30 @@ struct CurlFailure {
     }
 
     private var connectFailure: OIDCError {
-        let reason = result.systemError != 0 ? Descriptor.problem(result.systemError) : words(7)
+        let reason = result.systemError != 0 ? Errno(result.systemError).description : words(7)
+        if isAboutProxy {
+            return error(
+                .unreachable, "cannot connect to the proxy for \(host): \(reason)",
+                hint: "check \(proxyVariables)")
+        }
         return error(
             .unreachable, "cannot connect to \(host): \(reason)",
             hint: request.url.isLoopback
                 ? "check that it is running on this port"
                 : "check the address, this machine's network and its proxy settings")
+    }
+
+    /// libcurl names whom it could not reach: `Failed to connect to idp.example port 443`.
+    private var isAboutProxy: Bool {
+        switch configuration.proxy {
+        case .none: false
+        case _ where request.url.isLoopback: false
+        case .url: true
+        case .environment:
+            result.text.contains(" via ")
+                || result.text.hasPrefix("Failed to connect to ")
+                    && !ASCII.lowercased(result.text).contains(" \(request.url.host) ")
+        }
     }
 
     private var timeOut: OIDCError {
@@ -98,7 +116,7 @@ struct CurlFailure {
                 hint: hint ?? "check \(proxyVariables) and no_proxy")
         }
         if let refusal = CurlTLSFailure(failure: self, code: 56).alertAfterHandshake { return refusal }
-        let reason = result.systemError != 0 ? ": \(Descriptor.problem(result.systemError))" : ""
+        let reason = result.systemError != 0 ? ": \(Errno(result.systemError))" : ""
         return broken("the connection to \(host) broke\(reason)")
     }
 

@@ -1,5 +1,5 @@
-internal import CLibcurl
-internal import OIDCCore
+import CLibcurl
+import OIDCCore
 
 /// Sets options on a handle and remembers the first one that this libcurl did not take.
 struct CurlOptions {

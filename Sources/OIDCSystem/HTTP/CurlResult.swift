@@ -32,7 +32,7 @@ extension CurlConfiguration {
     /// What ends a request, a pause or anything else from outside.
     var interruption: CurlResult.Ending? {
         if isCancelled() { return .cancelled }
-        if let deadline, ContinuousClock.now >= deadline { return .deadline }
+        if let deadline, MonotonicTime.now() >= deadline { return .deadline }
         return nil
     }
 }

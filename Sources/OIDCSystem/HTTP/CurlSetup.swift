@@ -1,5 +1,5 @@
-internal import CLibcurl
-internal import OIDCCore
+import CLibcurl
+import OIDCCore
 
 /// Turns a request and the configuration into libcurl's options.
 struct CurlSetup {
@@ -103,8 +103,8 @@ struct CurlSetup {
                 places.append(String(cString: text))
             }
         }
-        guard !places.isEmpty, !places.contains(where: Descriptor.canRead) else { return nil }
-        return Self.usualAuthorities.first(where: Descriptor.canRead)
+        guard !places.isEmpty, !places.contains(where: PEMFile.isReadable) else { return nil }
+        return Self.usualAuthorities.first(where: PEMFile.isReadable)
     }
 
     private static let usualAuthorities = [

@@ -1,4 +1,4 @@
-internal import OIDCCore
+import OIDCCore
 
 /// Tells a certificate or TLS version that does not hold from a handshake that failed otherwise, by
 /// libcurl's code and the words of OpenSSL and GnuTLS.
@@ -65,8 +65,17 @@ struct CurlTLSFailure {
         }
         if let refusal = alertAfterHandshake { return refusal }
         return failure.error(
-            .unreachable, "the TLS handshake with \(host) failed: \(failure.words(code))",
-            hint: "try again later, or check for a proxy in between")
+            .unreachable, "the TLS handshake with \(host) failed: \(handshakeReason)",
+            hint: says("alert handshake failure", "handshake failed")
+                ? "if the provider asks for a client certificate, set tls_client_certificate and tls_client_key"
+                : "try again later, or check for a proxy in between")
+    }
+
+    /// OpenSSL puts its version, a number and the name of a part before the reason itself.
+    private var handshakeReason: String {
+        let words = failure.words(code)
+        guard words.contains("SSL routines:"), let colon = words.lastIndex(of: ":") else { return words }
+        return ASCII.trimmed(words[words.index(after: colon)...])
     }
 
     /// With TLS 1.3 a certificate of ours is judged only after the handshake, as an alert.

@@ -21,7 +21,7 @@ public final class CurlTransport: HTTPTransport {
     }
 
     /// The same connections, with another moment when everything has to be over.
-    public func bounded(by deadline: ContinuousClock.Instant?) -> CurlTransport {
+    public func bounded(by deadline: MonotonicTime?) -> CurlTransport {
         var bounded = configuration
         bounded.deadline = deadline
         return CurlTransport(bounded, sharing: pool)
@@ -30,7 +30,7 @@ public final class CurlTransport: HTTPTransport {
     /// Any status is an answer; redirects of a GET are followed within its origin.
     public func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
         try admit(request, stage: stage)
-        let end = ContinuousClock.now + configuration.httpTimeout
+        let end = MonotonicTime.now().adding(milliseconds: Int64(configuration.httpTimeout.milliseconds))
         var request = request
         var redirects = 0
         while true {
@@ -54,7 +54,7 @@ public final class CurlTransport: HTTPTransport {
     }
 
     private func sendRepeatedly(
-        _ request: HTTPRequest, stage: Stage, end: ContinuousClock.Instant
+        _ request: HTTPRequest, stage: Stage, end: MonotonicTime
     ) throws(OIDCError) -> HTTPResponse {
         let policy = RepeatPolicy(method: request.method)
         var tries = 0
@@ -77,7 +77,7 @@ public final class CurlTransport: HTTPTransport {
             let pause =
                 failure == nil
                 ? policy.pause(after: response, tries: tries) : policy.pause(after: result, tries: tries)
-            guard let pause, ContinuousClock.now + pause < end else {
+            guard let pause, MonotonicTime.now().adding(milliseconds: Int64(pause.milliseconds)) < end else {
                 if let failure { throw failure }
                 return response
             }
@@ -87,16 +87,16 @@ public final class CurlTransport: HTTPTransport {
 
     /// One transfer, told to `trace`, and what its end means.
     func perform(
-        _ request: HTTPRequest, _ exchange: CurlExchange, end: ContinuousClock.Instant?, silence: Duration?
+        _ request: HTTPRequest, _ exchange: CurlExchange, end: MonotonicTime?, silence: Duration?
     ) throws(OIDCError) -> (CurlResult, OIDCError?) {
         let (method, url) = (request.method.name, request.url.withoutQuery)
         configuration.trace?(.request(method: method, url: url, bytes: exchange.body.knownByteCount))
         let channel = try pool.take(usesClientCertificate: request.usesClientCertificate)
         defer { pool.giveBack(channel, usesClientCertificate: request.usesClientCertificate) }
-        let start = ContinuousClock.now
+        let start = MonotonicTime.now()
         let limits = CurlChannel.Limits(configuration: configuration, end: end, silence: silence)
         let result = try channel.perform(request, exchange, limits)
-        let elapsed = ContinuousClock.now - start
+        let elapsed = Duration.nanoseconds(MonotonicTime.now().nanoseconds - start.nanoseconds)
         guard let failure = failure(result, exchange, request) else {
             configuration.trace?(
                 .answer(
@@ -124,15 +124,15 @@ public final class CurlTransport: HTTPTransport {
         configuration.trace?(
             .repeating(method: request.method.name, url: request.url.withoutQuery, after: pause))
         if let pauseElsewhere = configuration.pause { return pauseElsewhere(pause) }
-        let end = ContinuousClock.now + pause
-        while ContinuousClock.now < end {
+        let end = MonotonicTime.now().adding(milliseconds: Int64(pause.milliseconds))
+        while MonotonicTime.now() < end {
             if let ending = configuration.interruption {
                 throw CurlFailure(
                     result: CurlResult(ending: ending), request: request, stage: stage,
                     configuration: configuration
                 ).error
             }
-            Descriptor.sleep(milliseconds: Int32(clamping: min((end - .now).milliseconds, 50)))
+            Poll.sleep(until: min(end, .now().adding(milliseconds: 100)))
         }
     }
 }

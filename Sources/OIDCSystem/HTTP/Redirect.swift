@@ -1,4 +1,4 @@
-internal import OIDCCore
+import OIDCCore
 
 /// What a redirect answer means: a GET goes on within its origin, at most three times; nothing else is
 /// sent a second time (RFC 9700 §4.12).

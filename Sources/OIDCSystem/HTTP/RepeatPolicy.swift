@@ -1,4 +1,4 @@
-internal import OIDCCore
+import OIDCCore
 
 /// When a request that failed is sent again: a GET twice, after a failed connection or an answer that
 /// asks for patience; anything else once, and only if no connection was ever made.

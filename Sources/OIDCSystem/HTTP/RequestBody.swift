@@ -2,13 +2,13 @@
 public enum RequestBody: Hashable, Sendable {
     case bytes([UInt8])
     /// Read until its end while it is sent, in bounded memory; it stays open.
-    case descriptor(Int32)
+    case descriptor(FileDescriptor)
 
     /// Nil where only the end tells.
     var length: Int64? {
         switch self {
         case .bytes(let bytes): Int64(bytes.count)
-        case .descriptor(let descriptor): Descriptor.remainingLength(descriptor)
+        case .descriptor(let descriptor): descriptor.remainingLength
         }
     }
 

@@ -1,4 +1,4 @@
-internal import OIDCCore
+import OIDCCore
 
 /// The header fields of an answer, gathered line by line: those of the final answer alone, without the
 /// interim ones (RFC 9110 §15.2) before it and without trailers.

@@ -1,7 +1,7 @@
 #if canImport(Darwin)
-    internal import Darwin
+    import Darwin
 #else
-    internal import Glibc
+    import Glibc
 #endif
 
 /// Writing to a connection that is gone must not kill the process: a TLS library may write without

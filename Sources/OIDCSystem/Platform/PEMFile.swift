@@ -1,7 +1,7 @@
 #if canImport(Darwin)
-    internal import Darwin
+    import Darwin
 #else
-    internal import Glibc
+    import Glibc
 #endif
 
 /// A look into a PEM file, before a TLS library with less to say about it reads it.
@@ -17,25 +17,40 @@ enum PEMFile {
 
     /// Whether one of its lines that begin with `-----BEGIN` or are a PEM header holds one of the marks.
     static func look(_ path: String, for marks: [String]) -> Finding {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return .unreadable(Descriptor.lastProblem) }
-        defer { close(descriptor) }
+        let descriptor = FileDescriptor(rawValue: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
+        guard descriptor.rawValue >= 0 else { return .unreadable(Errno.last.description) }
+        defer { descriptor.close() }
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { return .unreadable(Descriptor.lastProblem) }
+        guard fstat(descriptor.rawValue, &status) == 0 else { return .unreadable(Errno.last.description) }
         guard status.st_mode & S_IFMT == S_IFREG else { return .unreadable("it is no regular file") }
         var carried: [UInt8] = []
         var total = 0
-        var buffer = [UInt8](repeating: 0, count: 64 * 1_024)
         while total < limit {
-            let count = buffer.withUnsafeMutableBytes { Descriptor.read(descriptor, into: $0) }
-            guard let count else { return .unreadable(Descriptor.lastProblem) }
-            guard count > 0 else { return .absent }
-            total += count
-            var lines = (carried + buffer[..<count]).split(separator: 0x0A, omittingEmptySubsequences: false)
+            let piece: [UInt8]
+            do throws(Errno) {
+                piece = try descriptor.read()
+            } catch {
+                return .unreadable(error.description)
+            }
+            guard !piece.isEmpty else { return .absent }
+            total += piece.count
+            var lines = (carried + piece).split(separator: 0x0A, omittingEmptySubsequences: false)
             carried = Array((lines.popLast() ?? []).prefix(4_096))
             if (lines + [carried[...]]).contains(where: { holds($0, marks) }) { return .found }
         }
         return .absent
+    }
+
+    /// The first megabyte; nil where it cannot be read.
+    static func content(_ path: String) -> [UInt8]? {
+        let descriptor = FileDescriptor(rawValue: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
+        guard descriptor.rawValue >= 0 else { return nil }
+        defer { descriptor.close() }
+        return try? descriptor.read(limit: 1_024 * 1_024)
+    }
+
+    static func isReadable(_ path: String) -> Bool {
+        access(path, R_OK) == 0
     }
 
     private static func holds(_ line: ArraySlice<UInt8>, _ marks: [String]) -> Bool {

@@ -1,0 +1,120 @@
+import Foundation
+import OIDCCore
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("proxies")
+struct CurlProxyTests {
+    private func through(_ proxy: ScriptedServer, user: String = "") -> CurlConfiguration {
+        var configuration = CurlConfiguration()
+        configuration.proxy = .url("http://\(user)127.0.0.1:\(proxy.port)")
+        configuration.allowInsecureHTTP = true
+        configuration.pause = { _ in }
+        return configuration
+    }
+
+    @Test("a request to another machine goes through the proxy, with its password")
+    func plain() throws {
+        let proxy = try ScriptedServer.answering(answer("200 OK", body: "from the proxy"))
+        let url = try #require(WebURL("http://idp.invalid/keys"))
+        let response = try CurlTransport(through(proxy, user: "me:secret@")).send(.json(url), stage: .keys)
+        #expect(response.body == Array("from the proxy".utf8))
+        let request = try #require(proxy.requests.first)
+        #expect(request.hasPrefix("GET http://idp.invalid/keys HTTP/1.1\r\n"))
+        #expect(
+            request.contains("Proxy-Authorization: Basic \(Data("me:secret".utf8).base64EncodedString())\r\n")
+        )
+    }
+
+    @Test("a request to this machine never does", arguments: ["127.0.0.1", "localhost"])
+    func loopback(host: String) throws {
+        let proxy = try ScriptedServer.answering(answer("200 OK", body: "from the proxy"))
+        let server = try ScriptedServer.answering(answer("200 OK", body: "direct"))
+        let response = try CurlTransport(through(proxy)).send(.json(server.url(host: host)), stage: .keys)
+        #expect(response.body == Array("direct".utf8))
+        #expect(proxy.connectionCount == 0)
+    }
+
+    @Test("https is tunnelled: the proxy learns the host and nothing else")
+    func tunnel() throws {
+        let proxy = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write("HTTP/1.1 200 Connection established\r\nX: not the provider's\r\n\r\n")
+        }
+        let url = try #require(WebURL("https://idp.invalid/token?secret"))
+        let error = #expect(throws: OIDCError.self) {
+            try CurlTransport(through(proxy)).send(.form(url, [.init("code", "secret")]), stage: .token)
+        }
+        #expect(error?.message.hasPrefix("token: the TLS handshake with idp.invalid failed: ") == true)
+        #expect(proxy.requests.count == 1)
+        #expect(proxy.requests.first?.hasPrefix("CONNECT idp.invalid:443 HTTP/1.1\r\n") == true)
+        #expect(proxy.requests.first?.contains("secret") == false)
+    }
+
+    @Test(
+        "a proxy that refuses is named, and nothing was sent",
+        arguments: [
+            (407, "give user and password in the proxy's address"),
+            (403, "check the proxy's address and no_proxy"),
+            (502, "check the proxy's address and no_proxy"),
+        ])
+    func refusing(status: Int, hint: String) throws {
+        let proxy = try ScriptedServer.answering(answer("\(status) No", "Proxy-Authenticate: Basic realm=x"))
+        let url = try #require(WebURL("https://idp.invalid/token?secret"))
+        #expect(
+            throws: OIDCError(
+                .unreachable, "token: the proxy does not connect to idp.invalid: it answers \(status)",
+                hint: hint,
+                stage: .token)
+        ) {
+            try CurlTransport(through(proxy, user: "me:secret@")).send(.form(url, []), stage: .token)
+        }
+    }
+
+    @Test("a proxy that is not there is said to be missing, without its password")
+    func missing() throws {
+        var configuration = CurlConfiguration()
+        configuration.pause = { _ in }
+        let url = try #require(WebURL("https://idp.invalid/token"))
+        configuration.proxy = .url("http://me:secret@proxy.invalid:3128")
+        #expect(
+            throws: OIDCError(
+                .unreachable, "token: cannot find the proxy for idp.invalid",
+                hint: "check the proxy's address",
+                stage: .token)
+        ) { try CurlTransport(configuration).send(.form(url, []), stage: .token) }
+        configuration.proxy = .url("http://me:secret@127.0.0.1:\(try closedPort())")
+        let error = #expect(throws: OIDCError.self) {
+            try CurlTransport(configuration).send(.form(url, []), stage: .token)
+        }
+        #expect(error?.message == "token: cannot connect to the proxy for idp.invalid: Connection refused")
+        #expect(error?.hint == "check the proxy's address")
+    }
+
+    @Test("the environment's proxies and exceptions are curl's, and never for this machine")
+    func environment() async {
+        await #expect(processExitsWith: .success) {
+            let proxy = try ScriptedServer.answering(answer("200 OK", body: "from the proxy"))
+            setenv("http_proxy", "http://127.0.0.1:\(proxy.port)", 1)
+            setenv("no_proxy", "direct.invalid", 1)
+            var configuration = CurlConfiguration()
+            configuration.allowInsecureHTTP = true
+            configuration.pause = { _ in }
+            let transport = CurlTransport(configuration)
+            let body = try transport.send(.json(WebURL("http://idp.invalid/")!), stage: .keys).body
+            #expect(body == Array("from the proxy".utf8))
+            #expect(throws: OIDCError.self) {
+                try transport.send(.json(WebURL("http://direct.invalid/")!), stage: .keys)
+            }
+            setenv("http_proxy", "http://127.0.0.1:1", 1)
+            let error = #expect(throws: OIDCError.self) {
+                try transport.send(.json(WebURL("http://idp.invalid/")!), stage: .keys)
+            }
+            #expect(error?.message == "jwks: cannot connect to the proxy for idp.invalid: Connection refused")
+            #expect(error?.hint == "check http_proxy")
+            let server = try ScriptedServer.answering(answer("200 OK", body: "direct"))
+            #expect(try transport.send(.json(server.url()), stage: .keys).body == Array("direct".utf8))
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import OIDCCore
+
+/// Servers that speak TLS, each with its own fault, and the certificates they need, all made here; by python3
+/// and openssl, since we write no TLS.
+final class TLSServers: Sendable {
+    let folder: String
+    private let ports: [String: Int]
+    /// The servers end with this end of their standard input.
+    private let input: FileHandle
+
+    static let areAvailable: Bool = {
+        ["python3 -c 'import ssl'", "openssl version"].allSatisfy { command in
+            let process = Process()
+            process.executableURL = URL(fileURLWithPath: "/bin/sh")
+            process.arguments = ["-c", "\(command) >/dev/null 2>&1"]
+            guard (try? process.run()) != nil else { return false }
+            process.waitUntilExit()
+            return process.terminationStatus == 0
+        }
+    }()
+
+    /// Made once for all tests.
+    static let shared = try? TLSServers()
+
+    private init() throws {
+        folder = NSTemporaryDirectory() + "oidc-tls-\(UInt64.random(in: 0 ... .max))"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["python3", "-c", TLSServers.script, folder]
+        let (stdin, stdout) = (Pipe(), Pipe())
+        process.standardInput = stdin
+        process.standardOutput = stdout
+        try process.run()
+        input = stdin.fileHandleForWriting
+        var line = Data()
+        while let byte = try stdout.fileHandleForReading.read(upToCount: 1), byte != Data([0x0A]),
+            !byte.isEmpty
+        {
+            line += byte
+        }
+        let words = String(decoding: line, as: UTF8.self).split(separator: " ")
+        ports = Dictionary(
+            uniqueKeysWithValues: words.map { word in
+                let parts = word.split(separator: "=")
+                return (String(parts[0]), Int(parts[1]) ?? 0)
+            })
+    }
+
+    func url(_ name: String, host: String = "127.0.0.1") -> WebURL? {
+        ports[name].flatMap { WebURL("https://\(host):\($0)/x?secret") }
+    }
+
+    func path(_ file: String) -> String { "\(folder)/\(file)" }
+
+    private static let script = #"""
+        import os, shutil, socket, ssl, subprocess, sys, threading, warnings
+        warnings.simplefilter("ignore")
+        d = sys.argv[1] + "/"
+        def openssl(*a):
+            subprocess.run(["openssl", *a], check=True, capture_output=True, cwd=d)
+        def key(name):
+            openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", name + ".key")
+        def authority(name):
+            key(name)
+            openssl("req", "-x509", "-new", "-key", name + ".key", "-days", "2", "-subj", "/CN=" + name,
+                    "-out", name + ".pem")
+        def leaf(name, ca, days="2"):
+            key(name)
+            openssl("req", "-new", "-key", name + ".key", "-subj", "/CN=" + name, "-out", name + ".csr")
+            with open(d + "san", "w") as f: f.write("subjectAltName=IP:127.0.0.1")
+            openssl("x509", "-req", "-in", name + ".csr", "-CA", ca + ".pem", "-CAkey", ca + ".key",
+                    "-CAcreateserial", "-days", days, "-extfile", "san", "-out", name + ".pem")
+        authority("ca"); authority("alien")
+        leaf("good", "ca"); leaf("expired", "ca", "-1"); leaf("client", "ca"); leaf("stranger", "alien")
+        openssl("pkcs8", "-topk8", "-in", "client.key", "-out", "locked.key", "-passout", "pass:open sesame")
+        def serve(context, listener):
+            def talk(raw):
+                try:
+                    with context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False) as s:
+                        try: s.do_handshake()
+                        except OSError:
+                            # An end in good order: a reset would overtake the alert that says why.
+                            rest = socket.socket(fileno=os.dup(s.fileno()))
+                            rest.shutdown(socket.SHUT_WR)
+                            while rest.recv(4096): pass
+                            return rest.close()
+                        while True:
+                            head = b""
+                            while b"\r\n\r\n" not in head:
+                                more = s.recv(4096)
+                                if not more: return
+                                head += more
+                            peer = s.getpeercert()
+                            name = peer["subject"][0][0][1] if peer else "nobody"
+                            body = (s.version() + " " + name).encode()
+                            s.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+                except OSError:
+                    raw.close()
+            while True:
+                threading.Thread(target=talk, args=(listener.accept()[0],), daemon=True).start()
+        def server(name, certificate="good", newest=None, oldest=None, verify=None):
+            c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            if oldest: c.minimum_version = oldest; c.set_ciphers("ALL:@SECLEVEL=0")
+            if newest: c.maximum_version = newest
+            c.load_cert_chain(d + certificate + ".pem", d + certificate + ".key")
+            if verify is not None:
+                c.verify_mode = verify
+                c.load_verify_locations(d + "ca.pem")
+            listener = socket.socket()
+            listener.bind(("127.0.0.1", 0)); listener.listen(16)
+            threading.Thread(target=serve, args=(c, listener), daemon=True).start()
+            return name + "=" + str(listener.getsockname()[1])
+        v = ssl.TLSVersion
+        print(server("good"), server("expired", "expired"), server("stranger", "stranger"),
+              server("tls12", newest=v.TLSv1_2), server("tls11", oldest=v.TLSv1, newest=v.TLSv1_1),
+              server("asking", verify=ssl.CERT_OPTIONAL), server("demanding", verify=ssl.CERT_REQUIRED),
+              server("demanding12", newest=v.TLSv1_2, verify=ssl.CERT_REQUIRED), flush=True)
+        sys.stdin.read()
+        shutil.rmtree(d)
+        """#
+}

@@ -1,0 +1,230 @@
+import Foundation
+import OIDCCore
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("TLS", .enabled(if: TLSServers.areAvailable, "needs python3 and openssl to play the server"))
+struct CurlTLSTests {
+    let servers: TLSServers
+
+    init() throws {
+        servers = try #require(TLSServers.shared)
+    }
+
+    private func trusting(_ file: String = "ca.pem") -> CurlConfiguration {
+        var configuration = CurlConfiguration()
+        configuration.caFile = .init(path: servers.path(file))
+        return configuration
+    }
+
+    private func presenting(_ certificate: String, _ key: String, passphrase: String? = nil)
+        -> CurlConfiguration
+    {
+        var configuration = trusting()
+        configuration.clientCertificate = .init(
+            certificatePath: servers.path(certificate), keyPath: servers.path(key), passphrase: passphrase)
+        return configuration
+    }
+
+    private func get(
+        _ name: String, host: String = "127.0.0.1", asClient: Bool = false, _ configuration: CurlConfiguration
+    ) throws -> String {
+        var request = HTTPRequest.json(try #require(servers.url(name, host: host)))
+        request.usesClientCertificate = asClient
+        return String(
+            decoding: try CurlTransport(configuration).send(request, stage: .token).body, as: UTF8.self)
+    }
+
+    private func failure(
+        _ name: String, host: String = "127.0.0.1", asClient: Bool = false, _ configuration: CurlConfiguration
+    ) -> OIDCError? {
+        #expect(throws: OIDCError.self) { try get(name, host: host, asClient: asClient, configuration) }
+    }
+
+    private func address(_ name: String, host: String = "127.0.0.1") throws -> String {
+        try #require(servers.url(name, host: host)).hostAndPort
+    }
+
+    @Test(
+        "a certificate of the authority in ca_file is trusted",
+        arguments: [("good", "TLSv1.3"), ("tls12", "TLSv1.2")])
+    func trusted(name: String, version: String) throws {
+        #expect(try get(name, trusting()) == "\(version) nobody")
+    }
+
+    @Test("a certificate of an authority that nobody named is not trusted", arguments: [false, true])
+    func unknownAuthority(withFile: Bool) throws {
+        let error = failure(withFile ? "stranger" : "good", withFile ? trusting() : CurlConfiguration())
+        #expect(error?.kind == .untrusted)
+        let host = try address(withFile ? "stranger" : "good")
+        #expect(error?.message.hasPrefix("token: the certificate of \(host) does not hold: ") == true)
+        #expect(error?.hint == "name the file of the authority that signed it in ca_file")
+    }
+
+    @Test("a certificate for another host is not trusted")
+    func otherHost() throws {
+        let error = failure("good", host: "localhost", trusting())
+        #expect(error?.kind == .untrusted)
+        #expect(error?.hint == "check the host in the address")
+    }
+
+    @Test("an expired certificate is not trusted")
+    func expired() throws {
+        let error = failure("expired", trusting())
+        #expect(error?.kind == .untrusted)
+        #expect(error?.message.contains("expired") == true)
+        #expect(error?.hint == "check this machine's clock, or tell the provider")
+    }
+
+    @Test("a server that knows no TLS 1.2 is not trusted")
+    func oldVersion() throws {
+        #expect(
+            failure("tls11", trusting())
+                == OIDCError(
+                    .untrusted, "token: \(try address("tls11")) speaks no TLS 1.2 or later",
+                    hint: "the provider has to offer TLS 1.2 or 1.3", stage: .token))
+    }
+
+    @Test(
+        "our certificate goes where the request asks for it",
+        arguments: ["asking", "demanding", "demanding12"])
+    func clientCertificate(name: String) throws {
+        let version = name.hasSuffix("12") ? "TLSv1.2" : "TLSv1.3"
+        #expect(try get(name, asClient: true, presenting("client.pem", "client.key")) == "\(version) client")
+    }
+
+    @Test("our certificate goes nowhere else, also not over a connection that knows it")
+    func noClientCertificate() throws {
+        let transport = CurlTransport(presenting("client.pem", "client.key"))
+        var request = HTTPRequest.json(try #require(servers.url("asking")))
+        let names = try [false, true, false, true].map { asClient in
+            request.usesClientCertificate = asClient
+            return String(decoding: try transport.send(request, stage: .token).body, as: UTF8.self)
+        }
+        #expect(names == ["TLSv1.3 nobody", "TLSv1.3 client", "TLSv1.3 nobody", "TLSv1.3 client"])
+    }
+
+    @Test(
+        "a server that demands a certificate and gets none, or a stranger's",
+        arguments: ["demanding", "demanding12"])
+    func demanded(name: String) throws {
+        let hint = "set tls_client_certificate and tls_client_key to a pair that the provider knows"
+        let host = try address(name)
+        let missing = failure(name, trusting())
+        #expect(missing?.kind == .unreachable)
+        #expect(missing?.hint?.contains("set tls_client_certificate and tls_client_key") == true)
+        if name == "demanding" { #expect(missing?.message == "token: \(host) asks for a client certificate") }
+        #expect(
+            failure(name, asClient: true, presenting("stranger.pem", "stranger.key"))
+                == OIDCError(
+                    .unreachable, "token: \(host) does not accept the client certificate", hint: hint,
+                    stage: .token))
+    }
+
+    @Test("an encrypted key is opened with its passphrase")
+    func passphrase() throws {
+        let configuration = presenting("client.pem", "locked.key", passphrase: "open sesame")
+        #expect(try get("asking", asClient: true, configuration) == "TLSv1.3 client")
+    }
+
+    @Test(
+        "a pair that cannot be used names its setting",
+        arguments: [
+            ("client.pem", "good.key", nil, "tls_client_key: KEY does not belong to the certificate CERT"),
+            (
+                "client.pem", "locked.key", nil,
+                "tls_client_key: KEY is encrypted and there is no passphrase for it"
+            ),
+            ("client.pem", "locked.key", "open sesam", "tls_client_key: KEY cannot be used as a private key"),
+            ("client.pem", "missing", nil, "tls_client_key: KEY cannot be read: No such file or directory"),
+            (
+                "missing", "client.key", nil,
+                "tls_client_certificate: CERT cannot be read: No such file or directory"
+            ),
+            ("client.key", "client.key", nil, "tls_client_certificate: CERT holds no PEM certificate"),
+            ("client.pem", "client.pem", nil, "tls_client_key: KEY holds no PEM private key"),
+        ] as [(String, String, String?, String)])
+    func unusablePair(certificate: String, key: String, passphrase: String?, message: String) {
+        let error = failure("asking", asClient: true, presenting(certificate, key, passphrase: passphrase))
+        #expect(error?.kind == .usage)
+        let expected = message.replacingOccurrences(of: "KEY", with: servers.path(key))
+            .replacingOccurrences(of: "CERT", with: servers.path(certificate))
+        #expect(error?.message == expected)
+        #expect(error?.message.contains("sesam") == false)
+    }
+
+    @Test("a client certificate that is not asked for is not looked at")
+    func notLookedAt() throws {
+        #expect(try get("good", presenting("missing", "missing")) == "TLSv1.3 nobody")
+    }
+}
+
+@Suite("certificate authorities")
+struct CertificateAuthoritiesTests {
+    @Test(
+        "a ca_file that cannot be used is an error, whatever the request",
+        arguments: [
+            (nil, "cannot be read: No such file or directory"), ("", "holds no PEM certificate"),
+            ("not a certificate", "holds no PEM certificate"),
+            ("-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n", "holds no PEM certificate"),
+        ] as [(String?, String)], ["http", "https"])
+    func unusable(file: (text: String?, problem: String), scheme: String) throws {
+        let path = NSTemporaryDirectory() + "oidc-ca-\(UInt64.random(in: 0 ... .max)).pem"
+        if let text = file.text { try Data(text.utf8).write(to: URL(fileURLWithPath: path)) }
+        defer { unlink(path) }
+        let server = try ScriptedServer.answering(answer("200 OK"))
+        var configuration = CurlConfiguration()
+        configuration.caFile = .init(path: path, setting: "SSL_CERT_FILE")
+        let url = try #require(WebURL("\(scheme)://127.0.0.1:\(server.port)/"))
+        let error = #expect(throws: OIDCError.self) {
+            try CurlTransport(configuration).send(.json(url), stage: .discovery)
+        }
+        #expect(error?.kind == .usage)
+        #expect(error?.message == "SSL_CERT_FILE: \(path) \(file.problem)")
+        #expect(server.connectionCount == 0)
+    }
+
+    @Test("a ca_file that only looks like one is an error")
+    func garbage() throws {
+        let path = NSTemporaryDirectory() + "oidc-ca-\(UInt64.random(in: 0 ... .max)).pem"
+        try Data("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".utf8)
+            .write(to: URL(fileURLWithPath: path))
+        defer { unlink(path) }
+        let server = try ScriptedServer { peer in peer.waitForEnd() }
+        var configuration = CurlConfiguration()
+        configuration.caFile = .init(path: path)
+        let url = try #require(WebURL("https://127.0.0.1:\(server.port)/"))
+        #expect(
+            throws: OIDCError(
+                .usage, "ca_file: \(path) holds no usable certificate",
+                hint: "name a PEM file of certificate authorities", stage: .settings)
+        ) { try CurlTransport(configuration).send(.json(url), stage: .discovery) }
+    }
+
+    @Test("a server that does not speak TLS is out of reach, not untrusted")
+    func noTLS() throws {
+        let server = try ScriptedServer { peer in
+            peer.write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+            peer.waitForEnd()
+        }
+        let url = try #require(WebURL("https://127.0.0.1:\(server.port)/?secret"))
+        #expect(
+            throws: OIDCError(
+                .unreachable, "discovery: \(url.hostAndPort) does not answer with TLS",
+                hint: "check the address and its port", stage: .discovery)
+        ) { try CurlTransport().send(.json(url), stage: .discovery) }
+    }
+
+    @Test("a TLS handshake that is cut off is out of reach, not untrusted")
+    func cutOff() throws {
+        let server = try ScriptedServer { _ in }
+        let url = try #require(WebURL("https://127.0.0.1:\(server.port)/?secret"))
+        let error = #expect(throws: OIDCError.self) {
+            try CurlTransport().send(.form(url, []), stage: .token)
+        }
+        #expect(error?.kind == .unreachable)
+        #expect(error?.message.hasPrefix("token: the TLS handshake with \(url.hostAndPort) failed") == true)
+        #expect(error?.message.contains("acted on") == false)
+    }
+}
