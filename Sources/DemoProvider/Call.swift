@@ -65,7 +65,7 @@ struct Call {
 }
 
 /// Request parameters; only `resource` and `audience` may be repeated (RFC 6749 §3.1, RFC 8707 §2).
-struct Parameters {
+struct Parameters: Sendable {
     private(set) var pairs: [FormEncoding.Pair]
 
     init(_ pairs: [FormEncoding.Pair]) throws(Refusal) {
@@ -96,7 +96,11 @@ struct Parameters {
 
     /// An empty value counts as absent (RFC 6749 §3.1).
     subscript(name: String) -> String? {
-        pairs.first { $0.name == name && !$0.value.isEmpty }?.value
+        get { pairs.first { $0.name == name && !$0.value.isEmpty }?.value }
+        set {
+            pairs.removeAll { $0.name == name }
+            if let newValue { pairs.append(FormEncoding.Pair(name, newValue)) }
+        }
     }
 
     func values(_ name: String) -> [String] {

@@ -36,13 +36,15 @@ extension DemoProvider {
         switch call.endpoint {
         case .discovery: return metadata(call)
         case .jwks: return keySet(call)
-        case .authorize: return page(call) { (me, call) throws(Refusal) in try me.authorize(call) }
-        case .login: return page(call) { (me, call) throws(Refusal) in try me.signIn(call) }
-        case .consent: return page(call) { (me, call) throws(Refusal) in try me.decideConsent(call) }
         case .token: return token(call)
-        case .userinfo: return protected(call) { (me, call) throws(Refusal) in try me.userInfo(call) }
         case .home: return homePage()
-        default: return .text("404 not found", status: 404)
+        case .unknown: return .text("404 not found", status: 404)
+        case .authorize, .login, .consent, .devicePage, .endSession: return page(call)
+        case .userinfo, .resource:
+            return withNonce(data(call), .resource, call)
+        case .pushedAuthorization:
+            return withNonce(data(call), .authorizationServer, call)
+        case .device, .revocation, .introspection, .registration: return data(call)
         }
     }
 
@@ -53,9 +55,31 @@ extension DemoProvider {
         do { return try handler(&self, call) } catch { return error.response }
     }
 
+    private mutating func data(_ call: Call) -> HTTPResponse {
+        protected(call) { (me, call) throws(Refusal) in
+            switch call.endpoint {
+            case .userinfo: try me.userInfo(call)
+            case .resource: try me.resource(call)
+            case .pushedAuthorization: try me.pushAuthorization(call)
+            case .device: try me.authorizeDevice(call)
+            case .revocation: try me.revoke(call)
+            case .introspection: try me.introspect(call)
+            default: try me.register(call)
+            }
+        }
+    }
+
     /// For people: a refusal becomes a page.
-    mutating func page(_ call: Call, _ handler: Handler) -> HTTPResponse {
-        do { return try handler(&self, call) } catch { return errorPage(error) }
+    private mutating func page(_ call: Call) -> HTTPResponse {
+        do {
+            switch call.endpoint {
+            case .authorize: return try authorize(call)
+            case .login: return try signIn(call)
+            case .consent: return try decideConsent(call)
+            case .devicePage: return try devicePage(call)
+            default: return try endSession(call)
+            }
+        } catch { return errorPage(error) }
     }
 }
 

@@ -11,7 +11,7 @@ extension DemoProvider {
         for member in profile(grant, record.scope).members { claims[member.name] = member.value }
         guard configuration.signsUserInfo, let client = state.clients[grant.client] else {
             applyUserInfoFaults(to: &claims)
-            return withDPoPNonce(.json(.object(claims)), call)
+            return .json(.object(claims))
         }
         claims["iss"] = .string(issuer.text)
         claims["aud"] = .string(grant.client)

@@ -29,7 +29,7 @@ extension DemoProvider {
             return me.tokenAnswer(answer, isRefresh: type == "refresh_token")
         }
         response.headers["Pragma"] = "no-cache"
-        return withDPoPNonce(response, call)
+        return withNonce(response, .authorizationServer, call)
     }
 
     private func tokenParameters(_ call: Call) throws(Refusal) -> Parameters {
@@ -49,6 +49,10 @@ extension DemoProvider {
         switch type {
         case "authorization_code": return try redeemCode(request)
         case "refresh_token": return try refresh(request)
+        case "client_credentials": return try clientCredentials(request)
+        case "urn:ietf:params:oauth:grant-type:device_code": return try redeemDeviceCode(request)
+        case "urn:ietf:params:oauth:grant-type:token-exchange": return try exchangeToken(request)
+        case "urn:ietf:params:oauth:grant-type:jwt-bearer": return try assertionGrant(request)
         default: throw Refusal("unsupported_grant_type", "unknown grant_type")
         }
     }

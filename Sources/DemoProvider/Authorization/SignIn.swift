@@ -4,7 +4,7 @@ extension DemoProvider {
     /// The login page's form.
     mutating func signIn(_ call: Call) throws(Refusal) -> HTTPResponse {
         let form = try call.body()
-        if let code = form["user_code"] { return try signInForDevice(code, form, call) }
+        if form["user_code"] != nil { return try signInForDevice(form, call) }
         var (interaction, browser) = try interaction(try form.required("interaction"), call)
         if form["decision"] == "deny" { return deny(interaction) }
         let account = Account(form["username"] ?? "")

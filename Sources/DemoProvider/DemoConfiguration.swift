@@ -23,6 +23,8 @@ public struct DemoConfiguration: Sendable {
     /// Used in place of new keys where the kind fits, so that tests need not make RSA keys.
     public var signingKeys: [PrivateKey] = []
     public var trustedIssuers: [TrustedIssuer] = []
+    /// What `aud` of a client assertion must be, as one string; nil: the issuer or the endpoint.
+    public var assertionAudience: String?
 
     public var codeLifetime: Int64 = 60
     public var accessTokenLifetime: Int64 = 300

@@ -1,0 +1,44 @@
+import OIDCCore
+import OIDCCrypto
+
+/// A client certificate as a TLS terminator passes it on.
+struct PresentedCertificate {
+    /// SHA-256 of its DER form (RFC 8705 §3.1).
+    let thumbprint: String
+    /// Nil unless the terminator has verified the chain.
+    let verifiedSubject: String?
+}
+
+extension DemoProvider {
+    /// Nil unless the configuration trusts the header: anybody can send one.
+    func certificate(_ call: Call) -> PresentedCertificate? {
+        guard let header = configuration.certificateHeader, let value = call.request.headers[header],
+            let pem = FormEncoding.decode("v=\(value)")?.first?.value
+        else { return nil }
+        let lines = pem.split { $0.isNewline }.filter { !$0.hasPrefix("-----") }
+        guard let der = Base64.decode(lines.joined()), !der.isEmpty,
+            let digest = try? Digest.hash(der, .sha256)
+        else { return nil }
+        let isVerified = call.request.headers["\(header)-Verify"] == "SUCCESS"
+        return PresentedCertificate(
+            thumbprint: Base64URL.encode(digest),
+            verifiedSubject: isVerified ? call.request.headers["\(header)-Subject"] : nil)
+    }
+
+    /// RFC 8705 §2: by the certificate itself, or by the subject of a verified one.
+    func clientByCertificate(_ client: DemoClient, _ call: Call) throws(Refusal) -> DemoClient {
+        guard let certificate = certificate(call) else {
+            throw invalidClient("this client must authenticate with its certificate")
+        }
+        if let thumbprint = client.certificateThumbprint {
+            guard certificate.thumbprint == thumbprint else {
+                throw invalidClient("the certificate is another than the registered one")
+            }
+        } else {
+            guard certificate.verifiedSubject == client.certificateSubject else {
+                throw invalidClient("the certificate's subject is another than the registered one")
+            }
+        }
+        return client
+    }
+}

@@ -1,0 +1,106 @@
+import OIDCCore
+import OIDCCrypto
+
+/// Which nonces count: each server gives out its own (RFC 9449 §8, §9).
+enum NonceRealm: String {
+    case authorizationServer = "as"
+    case resource = "rs"
+}
+
+extension DemoProvider {
+    /// The key and certificate that the tokens of this request will be bound to.
+    mutating func tokenBinding(_ client: DemoClient, _ call: Call) throws(Refusal) -> Binding {
+        var binding = Binding()
+        if call.request.headers[DPoP.header] != nil {
+            binding.keyThumbprint = try checkedProof(call, accessToken: nil, .authorizationServer)
+        } else if configuration.requiresDPoP {
+            throw Refusal("invalid_dpop_proof", "this provider demands DPoP")
+        }
+        if client.certificateThumbprint != nil || client.certificateSubject != nil {
+            binding.certificateThumbprint = certificate(call)?.thumbprint
+        }
+        return binding
+    }
+
+    /// RFC 9449 §4.3: the thumbprint of the key of a proof that holds, was not seen before, and carries the
+    /// nonce where one is demanded.
+    mutating func checkedProof(
+        _ call: Call, accessToken: String?, _ realm: NonceRealm
+    ) throws(Refusal) -> String {
+        let proofs = call.request.headers.values(DPoP.header)
+        guard proofs.count == 1, let proof = proofs.first else {
+            throw Refusal("invalid_dpop_proof", "exactly one DPoP header is expected")
+        }
+        let verified: DPoP.VerifiedProof
+        do throws(DPoP.Refusal) {
+            verified = try DPoP.verify(
+                proof, method: call.request.method, url: proofTarget(proof, call), accessToken: accessToken,
+                expectedNonce: expectedNonce(proof, realm, call.now), now: call.now)
+        } catch {
+            throw Refusal(error.wantsNonce ? "use_dpop_nonce" : "invalid_dpop_proof", error.reason)
+        }
+        guard remember("dpop \(verified.thumbprint) \(verified.identifier)", until: call.now.adding(300))
+        else { throw Refusal("invalid_dpop_proof", "jti: this proof was sent before") }
+        if has(.proof(.nonceAlwaysDemanded)) { throw Refusal("use_dpop_nonce", "yet another nonce") }
+        return verified.thumbprint
+    }
+
+    /// False when it is there already.
+    mutating func remember(_ identifier: String, until expiry: Instant) -> Bool {
+        guard state.seenIdentifiers[identifier] == nil else { return false }
+        state.seenIdentifiers[identifier] = expiry
+        return true
+    }
+
+    /// Adds the nonce that proofs must carry from now on (RFC 9449 §8.2), where nonces are demanded.
+    mutating func withNonce(_ response: HTTPResponse, _ realm: NonceRealm, _ call: Call) -> HTTPResponse {
+        guard demandsNonce(realm), !has(.proof(.nonceMissing)) else { return response }
+        var response = response
+        if has(.proof(.nonceAlwaysDemanded)) { state.nonces = [:] }
+        let malformed = has(.proof(.nonceMalformed))
+        response.headers["DPoP-Nonce"] = malformed ? "a \"nonce\"\\ " : currentNonce(realm, call.now)
+        return response
+    }
+
+    private func demandsNonce(_ realm: NonceRealm) -> Bool {
+        if has(.proof(.nonceAlwaysDemanded)) { return true }
+        return switch realm {
+        case .authorizationServer: configuration.requiresDPoPNonceAtToken
+        case .resource: configuration.requiresDPoPNonceAtResource
+        }
+    }
+
+    /// The nonce of the proof itself if it is one of ours of the last ten minutes, else the one to use.
+    private mutating func expectedNonce(_ proof: String, _ realm: NonceRealm, _ now: Instant) -> String? {
+        guard demandsNonce(realm) else { return nil }
+        let sent = (try? JWS(compact: proof))?.claims?["nonce"]?.string
+        if let sent, sent.hasPrefix(realm.rawValue), let since = state.nonces[sent],
+            now.seconds(since: since) < 600
+        {
+            return sent
+        }
+        return currentNonce(realm, now)
+    }
+
+    /// Given out for five minutes, good for ten.
+    private mutating func currentNonce(_ realm: NonceRealm, _ now: Instant) -> String {
+        let fresh = state.nonces.filter {
+            $0.key.hasPrefix(realm.rawValue) && now.seconds(since: $0.value) < 300
+        }
+        if let newest = fresh.max(by: { $0.value < $1.value }) { return newest.key }
+        let nonce = "\(realm.rawValue)-\(secret())"
+        state.nonces[nonce] = now
+        return nonce
+    }
+
+    /// The address that clients know, which behind a TLS terminator is not the one that arrives here.
+    private func proofTarget(_ proof: String, _ call: Call) -> WebURL {
+        let claimed = (try? JWS(compact: proof))?.claims?["htu"]?.string
+        if let base = configuration.mutualTLSBase, claimed == "\(base)\(call.path)",
+            let url = WebURL("\(base)\(call.path)")
+        {
+            return url
+        }
+        return WebURL(address(call.path)) ?? call.request.url
+    }
+}

@@ -1,0 +1,99 @@
+import OIDCCore
+
+extension DemoProvider {
+    /// RFC 7591 §3.
+    mutating func register(_ call: Call) throws(Refusal) -> HTTPResponse {
+        if let expected = configuration.initialAccessToken {
+            guard let token = call.credentials("Bearer"), isSameSecret(token, expected) else {
+                throw challenge(call, "invalid_token", "an initial access token is needed")
+            }
+        }
+        guard let wanted = (try? JSONValue(parsing: call.request.body))?.object else {
+            throw invalidMetadata("the body is no JSON object")
+        }
+        let method = try text(wanted, "token_endpoint_auth_method") ?? "client_secret_basic"
+        let grants = try texts(wanted, "grant_types") ?? ["authorization_code"]
+        let redirects = try checkedRedirects(wanted, grants)
+        var client = DemoClient(
+            id: "client-\(Base64URL.encode(random(9)))", authenticationMethods: [method],
+            redirectURIs: redirects, allowsAnyLoopbackRedirect: false,
+            postLogoutRedirectURIs: try texts(wanted, "post_logout_redirect_uris") ?? [],
+            grantTypes: Set(grants))
+        try addCredentials(&client, method, wanted)
+        state.clients[client.id] = client
+        return .json(.object(answer(client, wanted, method, grants, call.now)), status: 201)
+    }
+
+    private func addCredentials(
+        _ client: inout DemoClient, _ method: String, _ wanted: JSONObject
+    ) throws(Refusal) {
+        switch method {
+        case "none": break
+        case "client_secret_basic", "client_secret_post", "client_secret_jwt":
+            client.secret = Redacted(secret())
+        case "private_key_jwt":
+            guard let json = wanted["jwks"], let keys = try? JWKSet(json), !keys.keys.isEmpty else {
+                throw invalidMetadata("private_key_jwt needs jwks")
+            }
+            client.keys = keys
+        default: throw invalidMetadata("token_endpoint_auth_method is not supported")
+        }
+    }
+
+    /// RFC 8252 §7: https, loopback http, or a scheme of the application's own.
+    private func checkedRedirects(_ wanted: JSONObject, _ grants: [String]) throws(Refusal) -> [String] {
+        let redirects = try texts(wanted, "redirect_uris") ?? []
+        guard !redirects.isEmpty || !grants.contains("authorization_code") else {
+            throw Refusal("invalid_redirect_uri", "redirect_uris is missing")
+        }
+        for redirect in redirects {
+            let scheme = redirect.prefix { $0 != ":" }
+            let isOwnScheme = scheme.contains(".") && redirect.utf8.count > scheme.utf8.count
+            let url = WebURL(redirect)
+            guard isOwnScheme || url.map({ $0.isSecure || $0.isLoopback }) == true, url?.fragment == nil
+            else {
+                throw Refusal(
+                    "invalid_redirect_uri", "\(DisplayText.quoted(redirect, limit: 100)) is not allowed")
+            }
+        }
+        return redirects
+    }
+
+    /// What was registered (RFC 7591 §3.2.1).
+    private func answer(
+        _ client: DemoClient, _ wanted: JSONObject, _ method: String, _ grants: [String], _ now: Instant
+    ) -> JSONObject {
+        var answer = JSONObject()
+        answer["client_id"] = .string(client.id)
+        answer["client_id_issued_at"] = JSONValue(now.secondsSinceEpoch)
+        if let secret = client.secret {
+            answer["client_secret"] = .string(secret.revealed)
+            answer["client_secret_expires_at"] = 0
+        }
+        answer["token_endpoint_auth_method"] = .string(method)
+        answer["redirect_uris"] = .array(client.redirectURIs.map { .string($0) })
+        answer["grant_types"] = .array(grants.map { .string($0) })
+        answer["response_types"] = ["code"]
+        for name in ["client_name", "application_type", "post_logout_redirect_uris", "scope", "jwks"] {
+            if let value = wanted[name] { answer[name] = value }
+        }
+        return answer
+    }
+
+    private func text(_ wanted: JSONObject, _ name: String) throws(Refusal) -> String? {
+        guard let value = wanted[name] else { return nil }
+        guard let text = value.string else { throw invalidMetadata("\(name) is no string") }
+        return text
+    }
+
+    private func texts(_ wanted: JSONObject, _ name: String) throws(Refusal) -> [String]? {
+        guard let value = wanted[name] else { return nil }
+        guard let items = value.array, case let texts = items.compactMap(\.string), texts.count == items.count
+        else { throw invalidMetadata("\(name) is no array of strings") }
+        return texts
+    }
+
+    private func invalidMetadata(_ description: String) -> Refusal {
+        Refusal("invalid_client_metadata", description)
+    }
+}

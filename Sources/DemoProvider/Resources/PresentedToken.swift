@@ -1,0 +1,69 @@
+import OIDCCore
+import OIDCCrypto
+
+extension DemoProvider {
+    /// The access token that a resource request carries, valid now (RFC 6750 §2.1, RFC 9449 §7.1); never
+    /// from the query or the body.
+    mutating func presented(_ call: Call) throws(Refusal) -> (AccessRecord, Grant) {
+        guard call.request.headers["Authorization"] != nil else { throw challenge(call) }
+        guard let token = call.credentials("Bearer") ?? call.credentials("DPoP") else {
+            throw challenge(call, "invalid_request", "the scheme is neither Bearer nor DPoP", status: 400)
+        }
+        guard let record = state.access[token], let grant = state.grants[record.grant], !grant.isRevoked,
+            !record.isRevoked
+        else { throw challenge(call, "invalid_token", "the access token is unknown or was revoked") }
+        guard record.expiresAt > call.now else {
+            throw challenge(call, "invalid_token", "the access token has expired")
+        }
+        try checkBinding(record.binding, token, call)
+        return (record, grant)
+    }
+
+    /// A bound token works with its key or certificate alone, an unbound one never under the DPoP scheme.
+    private mutating func checkBinding(_ binding: Binding, _ token: String, _ call: Call) throws(Refusal) {
+        if let expected = binding.certificateThumbprint, certificate(call)?.thumbprint != expected {
+            throw challenge(call, "invalid_token", "the token is bound to another certificate")
+        }
+        let isProven = call.credentials("DPoP") != nil
+        guard let expected = binding.keyThumbprint else {
+            guard !isProven else { throw challenge(call, "invalid_token", "the token is not DPoP-bound") }
+            return
+        }
+        guard isProven else { throw challenge(call, "invalid_token", "the token is DPoP-bound") }
+        let thumbprint: String
+        do {
+            thumbprint = try checkedProof(call, accessToken: token, .resource)
+        } catch {
+            throw challenge(call, error.code, error.description)
+        }
+        guard thumbprint == expected else {
+            throw challenge(call, "invalid_token", "the proof is signed by another key")
+        }
+    }
+
+    /// RFC 6750 §3: without credentials no error is named. The scheme is the one that was tried.
+    func challenge(
+        _ call: Call, _ code: String? = nil, _ description: String = "a token is needed",
+        _ more: [(String, String)] = [], status: Int = 401
+    ) -> Refusal {
+        let isProven = call.credentials("DPoP") != nil || configuration.requiresDPoP
+        var parts = isProven ? [] : ["realm=\"demo provider\""]
+        if let code { parts += ["error=\"\(code)\"", "error_description=\"\(description)\""] }
+        parts += more.map { "\($0.0)=\"\($0.1)\"" }
+        if isProven { parts.append("algs=\"\(DemoProvider.proofAlgorithms.joined(separator: " "))\"") }
+        let proofScheme = has(.proof(.schemeLowerCase)) ? "dpop" : "DPoP"
+        let value = "\(isProven ? proofScheme : "Bearer") \(parts.joined(separator: ", "))"
+        return Refusal(
+            code ?? "invalid_token", description, status: status, headers: [("WWW-Authenticate", value)])
+    }
+
+    func insufficientScope(_ scope: String, _ call: Call) -> Refusal {
+        challenge(
+            call, "insufficient_scope", "the token lacks the scope \(scope)", [("scope", scope)],
+            status: 403)
+    }
+
+    func isSameSecret(_ left: String, _ right: String) -> Bool {
+        equalInConstantTime(Array(left.utf8), Array(right.utf8))
+    }
+}

@@ -1,0 +1,51 @@
+import OIDCCore
+
+extension DemoProvider {
+    /// A sample resource server below `/api`: what a token opens depends on its scope, and for `/api/admin`
+    /// on how and when the person signed in.
+    mutating func resource(_ call: Call) throws(Refusal) -> HTTPResponse {
+        let (record, grant) = try presented(call)
+        guard record.audience.contains(where: { address(call.path).hasPrefix($0) }) else {
+            throw challenge(call, "invalid_token", "the token is meant for another resource")
+        }
+        switch (call.request.method, call.path) {
+        case (_, "/api/hello"):
+            return .json(["hello": .string(grant.account?.givenName ?? grant.subject)])
+        case (.get, "/api/items"):
+            try demand("api:read", record, call)
+            return .json(["items": ["tea", "biscuits"]])
+        case (.post, "/api/items"):
+            try demand("api:write", record, call)
+            return .json(["received": JSONValue(Int64(call.request.body.count))], status: 201)
+        case (_, "/api/admin"):
+            try demand("api:admin", record, call)
+            try demandStepUp(grant, call)
+            return .json(["admin": true])
+        case (_, "/api/echo"):
+            return HTTPResponse(
+                status: 200,
+                headers: HTTPHeaders([
+                    ("Content-Type", call.request.headers["Content-Type"] ?? "application/octet-stream"),
+                    ("X-Method", call.request.method.name),
+                ]), body: call.request.body)
+        default:
+            return .text("404 not found", status: 404)
+        }
+    }
+
+    private func demand(_ scope: String, _ record: AccessRecord, _ call: Call) throws(Refusal) {
+        guard record.scope.contains(scope) else { throw insufficientScope(scope, call) }
+    }
+
+    /// RFC 9470 §3.
+    private func demandStepUp(_ grant: Grant, _ call: Call) throws(Refusal) {
+        let isRecent = grant.authenticatedAt.map {
+            call.now.seconds(since: $0) <= configuration.stepUpMaxAge
+        }
+        guard grant.acr == configuration.stepUpACR, isRecent == true else {
+            throw challenge(
+                call, "insufficient_user_authentication", "a fresh and stronger sign-in is needed",
+                [("acr_values", configuration.stepUpACR), ("max_age", "\(configuration.stepUpMaxAge)")])
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import OIDCCore
+
+extension DemoProvider {
+    /// RFC 6749 §4.4: for the client itself, which must have proven who it is.
+    mutating func clientCredentials(_ request: TokenCall) throws(Refusal) -> JSONObject {
+        guard !request.client.isPublic else {
+            throw .unauthorizedClient("client_credentials needs a client that authenticates")
+        }
+        let personal: Set = ["openid", "offline_access"]
+        let scope = try allowedScope(request.parameters["scope"])
+        guard personal.isDisjoint(with: scope.tokens) else {
+            throw .invalidScope("openid and offline_access need a person")
+        }
+        return try issueAlone(request, subject: request.client.id, scope: scope)
+    }
+
+    /// RFC 7523 §2.1: a token of a trusted issuer in place of a person's consent.
+    mutating func assertionGrant(_ request: TokenCall) throws(Refusal) -> JSONObject {
+        let assertion = try request.parameters.required("assertion")
+        let claims: JSONObject
+        do { claims = try trustedToken(assertion, request.now) } catch {
+            throw .invalidGrant("assertion: \(error.description)")
+        }
+        let scope = try allowedScope(request.parameters["scope"])
+        return try issueAlone(request, subject: claims["sub"]?.string ?? "", scope: scope)
+    }
+
+    /// An access token under a grant of its own, without a refresh token.
+    func grantAlone(_ request: TokenCall, subject: String, scope: Scope) -> Grant {
+        Grant(client: request.client.id, subject: subject, scope: scope)
+    }
+
+    private mutating func issueAlone(
+        _ request: TokenCall, subject: String, scope: Scope
+    ) throws(Refusal) -> JSONObject {
+        let audience = try audience(request.parameters)
+        let grant = state.add(grantAlone(request, subject: subject, scope: scope))
+        return try issue(
+            Issue(grant: grant, scope: scope, audience: audience, binding: request.binding), request)
+    }
+}

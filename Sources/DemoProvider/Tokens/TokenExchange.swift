@@ -1,0 +1,107 @@
+import OIDCCore
+import OIDCCrypto
+
+/// The token types of RFC 8693 §3.
+enum ExchangeType: String {
+    case accessToken = "urn:ietf:params:oauth:token-type:access_token"
+    case idToken = "urn:ietf:params:oauth:token-type:id_token"
+    case jwt = "urn:ietf:params:oauth:token-type:jwt"
+}
+
+/// Whom a token that was sent for exchange speaks of.
+private struct ExchangedSubject {
+    var subject: String
+    var account: Account?
+    /// The most that can come of it; nil where it sets no bound.
+    var scope: Scope?
+}
+
+extension DemoProvider {
+    /// RFC 8693 §2.
+    mutating func exchangeToken(_ request: TokenCall) throws(Refusal) -> JSONObject {
+        let subject = try exchanged("subject_token", request)
+        var actor: JSONValue?
+        if request.parameters["actor_token"] != nil {
+            actor = ["sub": .string(try exchanged("actor_token", request).subject)]
+        }
+        let wanted = try type(request.parameters["requested_token_type"] ?? ExchangeType.accessToken.rawValue)
+        var scope = try allowedScope(request.parameters["scope"])
+        if let bound = subject.scope {
+            if request.parameters["scope"] == nil { scope = bound }
+            guard scope.isSubset(of: bound) else {
+                throw .invalidScope("the scope is wider than the subject token's")
+            }
+        }
+        var grant = grantAlone(request, subject: subject.subject, scope: scope)
+        grant.account = subject.account
+        grant.authenticatedAt = request.now
+        return try answer(grant, wanted, actor, request)
+    }
+
+    private mutating func answer(
+        _ grant: Grant, _ wanted: ExchangeType, _ actor: JSONValue?, _ request: TokenCall
+    ) throws(Refusal) -> JSONObject {
+        let audience = try audience(request.parameters)
+        let id = state.add(grant)
+        guard wanted == .idToken else {
+            var answer = try issue(
+                Issue(
+                    grant: id, scope: grant.scope, audience: audience, binding: request.binding,
+                    actor: actor, asJWT: wanted == .jwt), request)
+            answer["refresh_token"] = nil
+            answer["issued_token_type"] = .string(wanted.rawValue)
+            return answer
+        }
+        // RFC 8693 §2.2.1: whatever was issued stands under access_token.
+        let token = try idToken(grant, request.client, accessToken: nil, isRefresh: false, request.now)
+        var answer = JSONObject()
+        answer["access_token"] = .string(token ?? "")
+        answer["issued_token_type"] = .string(wanted.rawValue)
+        answer["token_type"] = "N_A"
+        answer["expires_in"] = JSONValue(configuration.idTokenLifetime)
+        return answer
+    }
+
+    private func type(_ text: String) throws(Refusal) -> ExchangeType {
+        guard let type = ExchangeType(rawValue: text) else {
+            throw .invalidRequest("the token type \(DisplayText.quoted(text, limit: 100)) is not supported")
+        }
+        return type
+    }
+
+    private func exchanged(_ name: String, _ request: TokenCall) throws(Refusal) -> ExchangedSubject {
+        let token = try request.parameters.required(name)
+        let type = try type(try request.parameters.required("\(name)_type"))
+        if type != .idToken, let record = state.access[token] {
+            guard let grant = state.grants[record.grant], !grant.isRevoked, !record.isRevoked,
+                record.expiresAt > request.now
+            else { throw .invalidRequest("\(name) has expired or was revoked") }
+            return ExchangedSubject(subject: grant.subject, account: grant.account, scope: record.scope)
+        }
+        if type == .idToken, let claims = ownIDToken(token) {
+            guard let expiry = claims["exp"]?.integer, expiry > request.now.secondsSinceEpoch else {
+                throw .invalidRequest("\(name) has expired")
+            }
+            let subject = claims["sub"]?.string ?? ""
+            return ExchangedSubject(subject: subject, account: Account(subject))
+        }
+        do {
+            return ExchangedSubject(subject: try trustedToken(token, request.now)["sub"]?.string ?? "")
+        } catch {
+            // RFC 8693 §2.2.2: an unusable subject token is invalid_request.
+            throw .invalidRequest("\(name): \(error.description)")
+        }
+    }
+
+    /// The claims of an ID token that this provider signed, whatever its age.
+    func ownIDToken(_ text: String) -> JSONObject? {
+        let published = (keys.current + keys.previous).map {
+            JSONWebKey(publicKey: $0.key.publicKey, keyID: $0.id)
+        }
+        guard let token = try? JWS(compact: text), let claims = token.claims,
+            claims["iss"]?.string == issuer.text,
+            (try? token.verify(keys: JWKSet(keys: published))) == .valid
+        else { return nil }
+        return claims
+    }
+}
