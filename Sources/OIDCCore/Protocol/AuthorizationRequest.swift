@@ -63,6 +63,9 @@ public struct AuthorizationRequest: Sendable {
             jwksURI: metadata.jwksURI)
     }
 
+    /// More than this no browser takes for certain.
+    static let maximumByteCount = 65_536
+
     /// The endpoint's own query is kept (RFC 6749 §3.1), unless it repeats a parameter of ours.
     static func url(_ endpoint: WebURL, _ parameters: [FormEncoding.Pair]) throws(OIDCError) -> WebURL {
         let own = FormEncoding.decode(endpoint.query ?? "") ?? []
@@ -72,7 +75,7 @@ public struct AuthorizationRequest: Sendable {
                 found: repeated.name)
         }
         let url = endpoint.appendingQuery(parameters)
-        guard url != endpoint else {
+        guard url.text.utf8.count <= maximumByteCount else {
             throw .usage("the authorization request is too long for an address", hint: "set par to require")
         }
         return url

@@ -27,7 +27,7 @@ public struct Logout: Sendable {
             pairs.append(FormEncoding.Pair("state", fresh))
         }
         let url = endpoint.appendingQuery(pairs)
-        guard url != endpoint else {
+        guard url.text.utf8.count <= AuthorizationRequest.maximumByteCount else {
             throw OIDCError(
                 .failed, "end_session: the ID token is too long for an address", stage: .endSession)
         }

@@ -1,0 +1,134 @@
+import OIDCCrypto
+import Testing
+
+@testable import OIDCCore
+
+@Suite("The choice of a client authentication method")
+struct ClientAuthenticationChoiceTests {
+    private static let secret = String(repeating: "s", count: 64)
+
+    private func choose(
+        method: String? = nil, _ credentials: ClientCredentials, methods: [String]?,
+        algorithms: [String]? = nil
+    ) throws -> ClientAuthentication {
+        var metadata = ProviderMetadata(issuer: Fixture.issuer)
+        metadata.tokenEndpointAuthMethodsSupported = methods
+        metadata.tokenEndpointAuthSigningAlgValuesSupported = algorithms
+        return try ClientAuthentication.choose(method: method, credentials, metadata)
+    }
+
+    private static func credentials(_ names: String) throws -> ClientCredentials {
+        var credentials = ClientCredentials()
+        if names.contains("secret") { credentials.secret = Redacted(secret) }
+        if names.contains("key") { credentials.privateKey = try PrivateKey.generate(.p256) }
+        if names.contains("assertion") { credentials.assertion = { Redacted("a.b.c") } }
+        credentials.hasCertificate = names.contains("certificate")
+        return credentials
+    }
+
+    @Test(
+        "the first method that credentials and metadata both allow",
+        arguments: [
+            ("", nil, "none"), ("", ["client_secret_basic"], "none"),
+            ("secret", nil, "client_secret_basic"),
+            ("secret", ["client_secret_post", "client_secret_basic"], "client_secret_basic"),
+            ("secret", ["none", "client_secret_post"], "client_secret_post"),
+            ("secret", ["client_secret_jwt"], "client_secret_jwt"),
+            ("key", nil, "private_key_jwt"),
+            ("key secret", ["client_secret_basic", "private_key_jwt"], "private_key_jwt"),
+            ("key secret", ["client_secret_basic"], "client_secret_basic"),
+            ("assertion", ["private_key_jwt"], "private_key_jwt"),
+            ("certificate", ["tls_client_auth"], "tls_client_auth"),
+            ("certificate", ["self_signed_tls_client_auth"], "tls_client_auth"),
+            ("certificate", ["none"], "none"),
+            ("certificate secret", ["client_secret_basic", "tls_client_auth"], "client_secret_basic"),
+        ] as [(String, [String]?, String)])
+    func automatic(_ credentials: String, _ methods: [String]?, _ expected: String) throws {
+        #expect(
+            try choose(Self.credentials(credentials), methods: methods).method == expected)
+    }
+
+    @Test("metadata cannot switch on none for a client with a secret")
+    func noneFromMetadata() throws {
+        let error = Fixture.error { try choose(Self.credentials("secret"), methods: ["none"]) }
+        #expect(error?.kind == .usage)
+        #expect(error?.message.hasPrefix("client_auth: the provider takes none, ") == true)
+    }
+
+    @Test("the method that is named wins over the metadata")
+    func named() throws {
+        let credentials = try Self.credentials("secret key certificate")
+        for method in ClientAuthentication.methods {
+            #expect(try choose(method: method, credentials, methods: ["other"]).method == method)
+        }
+    }
+
+    @Test(
+        "a named method without its credential names the setting",
+        arguments: [
+            (
+                "client_secret_basic", "a secret",
+                "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET"
+            ),
+            (
+                "client_secret_post", "a secret",
+                "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET"
+            ),
+            (
+                "client_secret_jwt", "a secret",
+                "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET"
+            ),
+            ("private_key_jwt", "a key", "set private_key_file or client_assertion_source"),
+            ("tls_client_auth", "a certificate", "set tls_client_certificate and tls_client_key"),
+        ])
+    func missingCredential(_ method: String, _ needed: String, _ hint: String) {
+        #expect(throws: OIDCError.usage("client_auth: \(method) needs \(needed)", hint: hint)) {
+            try choose(method: method, ClientCredentials(), methods: nil)
+        }
+    }
+
+    @Test("an unknown method is refused with the list")
+    func unknown() {
+        let error = Fixture.error { try choose(method: "magic", ClientCredentials(), methods: nil) }
+        #expect(error?.message.hasPrefix("client_auth: expected one of none, ") == true)
+    }
+
+    @Test("the algorithm fits the key and the metadata")
+    func algorithm() throws {
+        var credentials = ClientCredentials(privateKey: try PrivateKey.generate(.rsa2048))
+        credentials.privateKeyID = "k"
+        func algorithm(_ listed: [String]?) throws -> String? {
+            let choice = try choose(credentials, methods: nil, algorithms: listed)
+            guard case .privateKeyJWT(let signer) = choice else { return nil }
+            #expect(signer.keyID == "k")
+            return signer.algorithm.rawValue
+        }
+        #expect(try algorithm(nil) == "RS256")
+        #expect(try algorithm(["ES256", "PS256"]) == "PS256")
+        #expect(Fixture.error { try algorithm(["ES256"]) }?.kind == .usage)
+    }
+
+    @Test(
+        "client_secret_jwt takes the HMAC that the metadata lists",
+        arguments: [
+            (nil, "HS256"), (["RS256"], "HS256"), (["RS256", "HS384"], "HS384"),
+            (["HS512", "HS256"], "HS256"),
+        ] as [([String]?, String)])
+    func secretAlgorithm(_ listed: [String]?, _ expected: String) throws {
+        let choice = try choose(
+            Self.credentials("secret"), methods: ["client_secret_jwt"], algorithms: listed)
+        guard case .clientSecretJWT(_, let algorithm) = choice else {
+            Issue.record("another method")
+            return
+        }
+        #expect(algorithm.rawValue == expected)
+    }
+
+    @Test("an empty secret is none")
+    func emptySecret() {
+        let error = Fixture.error {
+            try choose(ClientCredentials(secret: Redacted("")), methods: nil)
+        }
+        #expect(error?.kind == .usage)
+    }
+}

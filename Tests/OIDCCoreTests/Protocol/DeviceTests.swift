@@ -1,0 +1,246 @@
+import Testing
+
+@testable import OIDCCore
+
+@Suite("Device authorization (RFC 8628)")
+struct DeviceTests {
+    private func call(
+        _ request: DeviceAuthorization.Request = DeviceAuthorization.Request(scope: Scope("openid"))
+    ) throws -> EndpointCall<DeviceAuthorization> {
+        try DeviceAuthorization.call(
+            request, at: Fixture.url("https://op.example/device"), client: Client(id: "cli"),
+            now: Fixture.now, random: Fixture.random())
+    }
+
+    private func read(_ members: String) throws -> DeviceAuthorization {
+        try call().read(
+            Fixture.json(
+                #"{"device_code":"dc","user_code":"AB-CD","verification_uri":"https://op.example/d""#
+                    + "\(members)}"))
+    }
+
+    @Test("the request and the answer")
+    func complete() throws {
+        var request = DeviceAuthorization.Request(scope: Scope("openid email"))
+        request.audience = "api"
+        request.resources = ["https://r.example"]
+        request.acrValues = "urn:a"
+        request.extraParameters = [FormEncoding.Pair("x", "y")]
+        let call = try call(request)
+        #expect(
+            call.request.bodyText
+                == "client_id=cli&scope=openid%20email&audience=api&resource=https%3A%2F%2Fr.example"
+                + "&acr_values=urn%3Aa&x=y")
+        let device = try read(
+            #","verification_uri_complete":"https://op.example/d?c=1","expires_in":900,"interval":7"#)
+        #expect(device.userCode == "AB-CD")
+        #expect(device.deviceCode.revealed == "dc")
+        #expect(device.verificationURI.text == "https://op.example/d")
+        #expect(device.verificationURIComplete?.text == "https://op.example/d?c=1")
+        #expect(device.expiresAt == Fixture.now.adding(900))
+        #expect(device.interval == 7)
+        let poll = try TokenEndpoint(
+            url: Fixture.url("https://op.example/token"), client: Client(id: "cli")
+        ).call(.deviceCode(device), now: Fixture.now, random: Fixture.random())
+        #expect(
+            poll.request.bodyText
+                == "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code&device_code=dc"
+                + "&client_id=cli")
+    }
+
+    @Test(
+        "interval: five seconds unless something sensible is said",
+        arguments: [
+            ("", 5), (#","interval":1"#, 1), (#","interval":"9""#, 9), (#","interval":0"#, 5),
+            (#","interval":-3"#, 5), (#","interval":1e300"#, 5), (#","interval":[]"#, 5),
+            (#","interval":100000"#, 300),
+        ] as [(String, Int64)])
+    func interval(_ members: String, _ seconds: Int64) throws {
+        #expect(try read(members).interval == seconds)
+    }
+
+    @Test(
+        "expires_in: ten minutes unless something sensible is said, a day at most",
+        arguments: [
+            ("", 600), (#","expires_in":60"#, 60), (#","expires_in":-1"#, 600), (#","expires_in":0"#, 600),
+            (#","expires_in":1e999"#, 600), (#","expires_in":2000000000"#, 86_400),
+        ] as [(String, Int64)])
+    func lifetime(_ members: String, _ seconds: Int64) throws {
+        #expect(try read(members).expiresAt == Fixture.now.adding(seconds))
+    }
+
+    @Test(
+        "verification_uri is an http(s) address",
+        arguments: [
+            "javascript:alert(1)", "op.example/d", "file:///etc/passwd", "https://op.example/\u{1B}[m",
+        ])
+    func badAddress(_ text: String) throws {
+        let answer = JSONValue.object(
+            JSONObject([
+                ("device_code", "dc"), ("user_code", "AB"), ("verification_uri", .string(text)),
+            ]))
+        let error = Fixture.error { try call().read(Fixture.json(answer.compact)) }
+        #expect(error?.kind == .refused)
+        #expect(
+            error?.message.hasPrefix("device: verification_uri: expected an http(s) address, found ") == true)
+    }
+
+    @Test("a complete address that is no http(s) address is left out")
+    func badCompleteAddress() throws {
+        #expect(
+            try read(#","verification_uri_complete":"javascript:alert(1)""#).verificationURIComplete == nil)
+    }
+
+    @Test("verification_url, as drafts of the RFC had it, is understood")
+    func oldName() throws {
+        let device = try call().read(
+            Fixture.json(#"{"device_code":"d","user_code":"u","verification_url":"https://op.example/d"}"#))
+        #expect(device.verificationURI.text == "https://op.example/d")
+    }
+
+    @Test("a user code is clean before it is shown")
+    func userCode() throws {
+        let device = try call().read(
+            Fixture.json(
+                #"{"device_code":"d","user_code":"A\u001b[2J\u202eB","verification_uri":"https://op.example/"}"#
+            ))
+        #expect(device.userCode == "A[2JB")
+        let error = Fixture.error {
+            try call().read(
+                Fixture.json(
+                    #"{"device_code":"d","user_code":"\u200b\n","verification_uri":"https://op.example/"}"#))
+        }
+        #expect(error?.message == "device: user_code: expected text that can be read, found none")
+    }
+
+    @Test(
+        "a missing member is named",
+        arguments: [
+            ("{}", "device: device_code is missing from the answer"),
+            (#"{"device_code":"d"}"#, "device: user_code is missing from the answer"),
+            (
+                #"{"device_code":"d","user_code":"u"}"#,
+                "device: verification_uri is missing from the answer"
+            ),
+        ])
+    func missing(_ body: String, _ message: String) {
+        #expect(throws: OIDCError(.refused, message, stage: .deviceAuthorization)) {
+            try call().read(Fixture.json(body))
+        }
+    }
+
+    @Test("a refused request keeps the provider's code")
+    func refused() {
+        let error = Fixture.error {
+            try call().read(Fixture.json(#"{"error":"unauthorized_client"}"#, status: 400))
+        }
+        #expect(error?.oauthError == "unauthorized_client")
+        #expect(error?.stage == .deviceAuthorization)
+    }
+}
+
+@Suite("Device polling (RFC 8628 §3.5)")
+struct DevicePollingTests {
+    private func polling(interval: Int = 5, lifetime: Int = 600) throws -> DevicePolling {
+        let call = try DeviceAuthorization.call(
+            DeviceAuthorization.Request(scope: Scope("")), at: Fixture.url("https://op.example/d"),
+            client: Client(id: "cli"), now: Fixture.now, random: Fixture.random())
+        return DevicePolling(
+            try call.read(
+                Fixture.json(
+                    #"{"device_code":"d","user_code":"u","verification_uri":"https://op.example/","#
+                        + #""interval":\#(interval),"expires_in":\#(lifetime)}"#)))
+    }
+
+    private func error(_ code: String?, kind: OIDCError.Kind = .refused, retryAfter: Int? = nil) -> OIDCError
+    {
+        OIDCError(kind, "token: x", stage: .token, oauthError: code, retryAfter: retryAfter)
+    }
+
+    private func seconds(_ step: DevicePolling.Step) -> Int64? {
+        if case .wait(let seconds) = step { seconds } else { nil }
+    }
+
+    private func failure(_ step: DevicePolling.Step) -> OIDCError? {
+        if case .failed(let error) = step { error } else { nil }
+    }
+
+    @Test("authorization_pending waits the interval; slow_down adds five seconds for good")
+    func pending() throws {
+        var polling = try polling()
+        let codes = ["authorization_pending", "slow_down", "authorization_pending", "slow_down"]
+        let waits = codes.map { seconds(polling.next(after: .failure(error($0)), now: Fixture.now)) }
+        #expect(waits == [5, 10, 10, 15])
+        #expect(polling.interval == 15)
+    }
+
+    @Test("pending and slow_down count whatever status they came with")
+    func pendingWithStatus() throws {
+        var polling = try polling()
+        let slow = error("slow_down", kind: .unreachable, retryAfter: 20)
+        #expect(seconds(polling.next(after: .failure(slow), now: Fixture.now)) == 20)
+        #expect(polling.interval == 10)
+    }
+
+    @Test("what is temporary goes on, waiting longer each time, and back to normal afterwards")
+    func transient() throws {
+        var polling = try polling()
+        let failures = (0..<6).map { _ in
+            seconds(polling.next(after: .failure(error(nil, kind: .unreachable)), now: Fixture.now))
+        }
+        #expect(failures == [10, 20, 40, 60, 60, 60])
+        let after = polling.next(after: .failure(error("authorization_pending")), now: Fixture.now)
+        #expect(seconds(after) == 5)
+    }
+
+    @Test("slow_down for ever neither overflows nor sleeps for days")
+    func slowDownForEver() throws {
+        var polling = try polling(lifetime: 86_400)
+        for _ in 0..<10_000 { _ = polling.next(after: .failure(error("slow_down")), now: Fixture.now) }
+        #expect(polling.interval == 3_600)
+    }
+
+    @Test("Retry-After is honoured, a minute at most")
+    func retryAfter() throws {
+        var polling = try polling()
+        let later = error(nil, kind: .unreachable, retryAfter: 86_400)
+        #expect(seconds(polling.next(after: .failure(later), now: Fixture.now)) == 60)
+    }
+
+    @Test("expires_in ends it; the last wait is cut to it")
+    func expiry() throws {
+        var polling = try polling(lifetime: 8)
+        let pending = Result<TokenSet, OIDCError>.failure(error("authorization_pending"))
+        #expect(seconds(polling.next(after: pending, now: Fixture.now.adding(5))) == 3)
+        let expired = failure(polling.next(after: pending, now: Fixture.now.adding(8)))
+        #expect(expired?.kind == .timedOut)
+    }
+
+    @Test(
+        "expired_token is a time-out, access_denied a refusal, and unknown errors end it",
+        arguments: [
+            ("expired_token", OIDCError.Kind.refused, OIDCError.Kind.timedOut),
+            ("access_denied", .refused, .refused), ("invalid_grant", .refused, .refused),
+            ("something_else", .refused, .refused), (nil, .refused, .refused), (nil, .untrusted, .untrusted),
+            (nil, .failed, .failed),
+        ] as [(String?, OIDCError.Kind, OIDCError.Kind)])
+    func ends(_ code: String?, _ kind: OIDCError.Kind, _ expected: OIDCError.Kind) throws {
+        var polling = try polling()
+        let found = failure(polling.next(after: .failure(error(code, kind: kind)), now: Fixture.now))
+        #expect(found?.kind == expected)
+        #expect(found?.oauthError == code)
+    }
+
+    @Test("tokens end it well")
+    func done() throws {
+        var polling = try polling()
+        let tokens = TokenSet(
+            access: AccessToken(
+                token: Redacted("at"), type: .bearer, obtainedAt: Fixture.now, expiresAt: nil, scope: nil))
+        guard case .done(let got) = polling.next(after: .success(tokens), now: Fixture.now) else {
+            Issue.record("not done")
+            return
+        }
+        #expect(got == tokens)
+    }
+}

@@ -1,0 +1,133 @@
+import Testing
+
+@testable import OIDCCore
+
+@Suite("Revocation (RFC 7009) and introspection (RFC 7662)")
+struct EndpointTests {
+    private func revocation() throws -> EndpointCall<Void> {
+        try Revocation.call(
+            Redacted("t&k"), hint: .refreshToken, at: Fixture.url("https://op.example/revoke"),
+            client: Client(id: "cli"), now: Fixture.now, random: Fixture.random())
+    }
+
+    private func introspection() throws -> EndpointCall<Introspection> {
+        try Introspection.call(
+            Redacted("tk"), hint: nil, at: Fixture.url("https://op.example/introspect"),
+            client: Client(id: "cli", authentication: .clientSecretPost(Redacted("pw"))), now: Fixture.now,
+            random: Fixture.random())
+    }
+
+    @Test("the token goes into the body, with its kind and the client's proof")
+    func requests() throws {
+        #expect(
+            try revocation().request.bodyText
+                == "token=t%26k&token_type_hint=refresh_token&client_id=cli")
+        #expect(try introspection().request.bodyText == "token=tk&client_id=cli&client_secret=pw")
+    }
+
+    @Test("a revocation is accepted by its status, whatever the body", arguments: ["", "<html>", "{}"])
+    func revoked(_ body: String) throws {
+        try revocation().read(Fixture.json(body))
+    }
+
+    @Test(
+        "a revocation that is refused or fails",
+        arguments: [
+            (400, #"{"error":"unsupported_token_type"}"#, OIDCError.Kind.refused, "unsupported_token_type"),
+            (401, #"{"error":"invalid_client"}"#, .refused, "invalid_client"), (400, "", .refused, nil),
+            (503, "", .unreachable, nil), (302, "", .refused, nil),
+        ] as [(Int, String, OIDCError.Kind, String?)])
+    func notRevoked(_ status: Int, _ body: String, _ kind: OIDCError.Kind, _ code: String?) {
+        let error = Fixture.error { try revocation().read(Fixture.json(body, status: status)) }
+        #expect(error?.kind == kind)
+        #expect(error?.oauthError == code)
+        #expect(error?.stage == .revocation)
+    }
+
+    @Test("what the provider says of a token", arguments: [true, false])
+    func introspected(_ isActive: Bool) throws {
+        let answer = try introspection().read(Fixture.json(#"{"active":\#(isActive),"sub":"alice"}"#))
+        #expect(answer.isActive == isActive)
+        #expect(answer.claims["sub"] == "alice")
+    }
+
+    @Test(
+        "an answer without active as true or false is refused",
+        arguments: [
+            ("{}", "introspection: active is missing from the answer"),
+            (#"{"active":"true"}"#, "introspection: active: expected true or false, found a string"),
+            (#"{"active":1}"#, "introspection: active: expected true or false, found a number"),
+            (#"{"active":null}"#, "introspection: active is missing from the answer"),
+            ("eyJ.x.y", "introspection: expected a JSON object, found text that is no JSON"),
+        ])
+    func broken(_ body: String, _ message: String) {
+        let error = Fixture.error { try introspection().read(Fixture.json(body)) }
+        #expect(error?.kind == .refused)
+        #expect(error?.message.hasPrefix(message) == true)
+    }
+
+    @Test("a client that is not let in is told what to check")
+    func unauthorized() {
+        let error = Fixture.error { try introspection().read(Fixture.json("", status: 401)) }
+        #expect(error?.hint == "check client_id, client_secret and client_auth")
+    }
+}
+
+@Suite("RP-initiated logout")
+struct LogoutTests {
+    private func begin(
+        redirect: String?, endpoint: String = "https://op.example/logout"
+    ) throws -> PendingLogout {
+        try Logout(clientID: "cli", idTokenHint: Redacted("a.b.c"), postLogoutRedirectURI: redirect)
+            .begin(at: Fixture.url(endpoint), random: Fixture.random())
+    }
+
+    @Test(
+        "oidcc-client-test-rp-init-logout: id_token_hint, client_id, and state where a redirect is registered"
+    )
+    func address() throws {
+        let pending = try begin(redirect: "http://127.0.0.1:8400/out", endpoint: "https://op.example/l?x=1")
+        #expect(pending.url.value("x") == "1")
+        #expect(pending.url.value("id_token_hint") == "a.b.c")
+        #expect(pending.url.value("client_id") == "cli")
+        #expect(pending.url.value("post_logout_redirect_uri") == "http://127.0.0.1:8400/out")
+        let state = try #require(pending.url.value("state"))
+        #expect(state.utf8.count == 22)
+        #expect(pending.accept([FormEncoding.Pair("state", state)]))
+    }
+
+    @Test("without a registered redirect there is no state, and nothing is ours")
+    func noRedirect() throws {
+        let pending = try begin(redirect: nil)
+        #expect(pending.url.text == "https://op.example/logout?id_token_hint=a.b.c&client_id=cli")
+        #expect(!pending.accept([]))
+        #expect(!pending.accept([FormEncoding.Pair("state", "")]))
+    }
+
+    @Test(
+        "oidcc-client-test-rp-init-logout-other-state, -no-state: not taken for our sign-out",
+        arguments: ["", "state=", "state=other", "state=STATE&state=STATE", "x=STATE"])
+    func strangers(_ query: String) throws {
+        let pending = try begin(redirect: "http://127.0.0.1:8400/out")
+        let state = try #require(pending.url.value("state"))
+        let pairs = try #require(FormEncoding.decode(query)).map {
+            FormEncoding.Pair($0.name, $0.value == "STATE" ? state : $0.value)
+        }
+        #expect(!pending.accept(pairs))
+    }
+
+    @Test("a redirect that breaks the rules is named")
+    func badRedirect() {
+        let error = Fixture.error { try begin(redirect: "http://example.com/out") }
+        #expect(error?.message.hasPrefix("post_logout_redirect_uri: ") == true)
+        #expect(error?.kind == .usage)
+    }
+
+    @Test("neither description nor mirror shows the ID token")
+    func redaction() throws {
+        let pending = try begin(redirect: nil)
+        var dumped = "\(pending)"
+        dump(pending, to: &dumped)
+        #expect(!dumped.contains("a.b.c"))
+    }
+}

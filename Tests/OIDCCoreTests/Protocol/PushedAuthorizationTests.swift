@@ -1,0 +1,80 @@
+import Testing
+
+@testable import OIDCCore
+
+@Suite("Pushed authorization requests (RFC 9126)")
+struct PushedAuthorizationTests {
+    private static let client = Client(id: "cli", authentication: .clientSecretBasic(Redacted("pw")))
+
+    private func call(_ pending: PendingAuthorization) throws -> EndpointCall<PushedAuthorization> {
+        try PushedAuthorization.call(
+            pending, at: Fixture.url("https://op.example/par"), client: Self.client, now: Fixture.now,
+            random: Fixture.random())
+    }
+
+    @Test("every parameter goes into the body, with the client's proof")
+    func request() throws {
+        let pending = try Fixture.pending()
+        let request = try call(pending).request
+        #expect(request.method == .post)
+        #expect(request.form == pending.url.pairs)
+        #expect(request.headers["Authorization"]?.hasPrefix("Basic ") == true)
+        let posted = try PushedAuthorization.call(
+            pending, at: Fixture.url("https://op.example/par"),
+            client: Client(id: "cli", authentication: .clientSecretPost(Redacted("pw"))), now: Fixture.now,
+            random: Fixture.random()
+        ).request
+        #expect(posted.value("client_id") == "cli")
+        #expect(posted.value("client_secret") == "pw")
+    }
+
+    @Test(
+        "FAPI 2.0 client: PAR: the address holds client_id and request_uri only", arguments: [200, 201])
+    func address(_ status: Int) throws {
+        let pending = try Fixture.pending(["authorization_endpoint": "https://op.example/a?p=1"])
+        let answer = Fixture.json(
+            #"{"request_uri":"urn:ietf:params:oauth:request_uri:a b","expires_in":60}"#, status: status)
+        let pushed = try call(pending).read(answer)
+        #expect(
+            pushed.url.text
+                == "https://op.example/a?p=1&client_id=cli"
+                + "&request_uri=urn%3Aietf%3Aparams%3Aoauth%3Arequest_uri%3Aa%20b")
+        #expect(pushed.expiresAt == Fixture.now.adding(60))
+    }
+
+    @Test(
+        "an answer without a usable request_uri is refused",
+        arguments: [
+            ("{}", "par: request_uri is missing from the answer"),
+            (#"{"request_uri":7}"#, "par: request_uri: expected a string, found a number"),
+            (#"{"request_uri":""}"#, "par: request_uri: expected a string, found an empty one"),
+            ("", "par: expected a JSON object, found an empty body with status 201"),
+        ])
+    func broken(_ body: String, _ message: String) throws {
+        let call = try call(Fixture.pending())
+        #expect(throws: OIDCError(.refused, message, stage: .pushedAuthorization)) {
+            try call.read(Fixture.json(body, status: 201))
+        }
+    }
+
+    @Test("a refusal keeps the provider's code, a failure of the server means later")
+    func refused() throws {
+        let call = try call(Fixture.pending())
+        let refused = Fixture.error {
+            try call.read(Fixture.json(#"{"error":"invalid_request"}"#, status: 400))
+        }
+        #expect(refused?.kind == .refused)
+        #expect(refused?.oauthError == "invalid_request")
+        #expect(refused?.stage == .pushedAuthorization)
+        #expect(Fixture.error { try call.read(Fixture.html(status: 502)) }?.kind == .unreachable)
+    }
+
+    @Test("what authorize-url prints of a pushed request opens the short address")
+    func pendingJSON() throws {
+        let pending = try Fixture.pending()
+        let pushed = try call(pending).read(Fixture.json(#"{"request_uri":"urn:x"}"#, status: 201))
+        let read = try PendingAuthorization(json: pending.json(opening: pushed.url))
+        #expect(read.url.text == "https://op.example/authorize?client_id=cli&request_uri=urn%3Ax")
+        #expect(read.pkce == pending.pkce)
+    }
+}

@@ -1,0 +1,124 @@
+import Testing
+
+@testable import OIDCCore
+
+@Suite("Dynamic client registration (RFC 7591)")
+struct RegistrationTests {
+    private func call(
+        _ registration: Registration = Registration(clientName: "oidc"), token: String? = nil
+    ) throws -> EndpointCall<RegisteredClient> {
+        try registration.call(
+            at: Fixture.url("https://op.example/register"), initialAccessToken: token.map { Redacted($0) })
+    }
+
+    @Test("oidcc-client-test-dynamic-registration: a native public client with a redirect on loopback")
+    func request() throws {
+        var registration = Registration(clientName: "oidc", scope: Scope("openid email"))
+        registration.postLogoutRedirectURIs = ["http://127.0.0.1/out"]
+        registration.extra["contacts"] = ["a@b.example"]
+        registration.extra["application_type"] = "web"
+        let request = try call(registration, token: "iat").request
+        #expect(request.headers["Authorization"] == "Bearer iat")
+        #expect(request.headers["Content-Type"] == "application/json")
+        let document = try JSONValue(parsing: request.body)
+        #expect(document["application_type"] == "native")
+        #expect(document["redirect_uris"] == ["http://127.0.0.1/callback"])
+        #expect(document["grant_types"] == ["authorization_code", "refresh_token"])
+        #expect(document["response_types"] == ["code"])
+        #expect(document["token_endpoint_auth_method"] == "none")
+        #expect(document["scope"] == "openid email")
+        #expect(document["post_logout_redirect_uris"] == ["http://127.0.0.1/out"])
+        #expect(document["contacts"] == ["a@b.example"])
+    }
+
+    @Test("what the provider made of it; its addresses are shown, and not used")
+    func answer() throws {
+        let registered = try call().read(
+            Fixture.json(
+                #"{"client_id":"c1","client_secret":"s","client_secret_expires_at":0,"#
+                    + #""registration_access_token":"rat","registration_client_uri":"https://op.example/c1","#
+                    + #""token_endpoint_auth_method":"client_secret_basic","redirect_uris":["https://evil"]}"#,
+                status: 201))
+        #expect(registered.clientID == "c1")
+        #expect(registered.clientSecret?.revealed == "s")
+        #expect(registered.clientSecretExpiresAt == nil)
+        #expect(registered.registrationAccessToken?.revealed == "rat")
+        #expect(registered.registrationClientURI?.text == "https://op.example/c1")
+        #expect(registered.tokenEndpointAuthMethod == "client_secret_basic")
+        #expect(registered.redirectURIs == ["https://evil"])
+    }
+
+    @Test(
+        "an answer without a usable client_id is refused",
+        arguments: [
+            ("{}", "registration: client_id is missing from the answer"),
+            (#"{"client_id":""}"#, "registration: client_id: expected a string, found an empty one"),
+            (#"{"client_id":["c"]}"#, "registration: client_id: expected a string, found an array"),
+            (#"{"client_id":"c\n"}"#, "registration: client_id: expected ASCII characters, found c "),
+            (
+                #"{"client_id":"c","client_secret":7}"#,
+                "registration: client_secret: expected a string, found a number"
+            ),
+        ])
+    func broken(_ body: String, _ message: String) {
+        #expect(throws: OIDCError(.refused, message, stage: .registration)) {
+            try call().read(Fixture.json(body, status: 201))
+        }
+    }
+
+    @Test(
+        "a refusal has its remedy",
+        arguments: [
+            (400, #"{"error":"invalid_redirect_uri"}"#, "check redirect_uri"),
+            (400, #"{"error":"invalid_client_metadata"}"#, nil),
+            (401, "", "give the initial access token that the provider issues for registration"),
+            (
+                401, #"{"error":"invalid_token"}"#,
+                "give the initial access token that the provider issues for registration"
+            ),
+        ] as [(Int, String, String?)])
+    func refused(_ status: Int, _ body: String, _ hint: String?) {
+        let error = Fixture.error { try call().read(Fixture.json(body, status: status)) }
+        #expect(error?.kind == .refused)
+        #expect(error?.hint == hint)
+    }
+
+    @Test(
+        "neither a token that is no header value nor a bad redirect is sent", arguments: ["", "a\r\nb", "ä"])
+    func badInput(_ token: String) {
+        #expect(Fixture.error { try call(token: token) }?.kind == .usage)
+        let registration = Registration(clientName: "x", redirectURIs: ["http://example.com/"])
+        #expect(Fixture.error { try call(registration) }?.message.hasPrefix("redirect_uri: ") == true)
+    }
+}
+
+@Suite("Step-up (RFC 9470)")
+struct StepUpTests {
+    private func stepUp(_ field: String) -> StepUp? {
+        StepUp(HTTPResponse(status: 401, headers: HTTPHeaders([("WWW-Authenticate", field)])).challenges)
+    }
+
+    @Test(
+        "a challenge becomes the login line that satisfies it",
+        arguments: [
+            (#"acr_values="urn:a""#, "oidc login --set acr_values=urn:a"),
+            (
+                #"acr_values="urn:a urn:b", max_age="60""#,
+                "oidc login --set 'acr_values=urn:a urn:b' --set max_age=60"
+            ),
+            ("max_age=0", "oidc login --set max_age=0"), ("max_age=soon", "oidc login --prompt login"),
+            (#"acr_values="a';rm -rf ~'""#, "oidc login --prompt login"),
+            (#"acr_values="$(id)", max_age=5"#, "oidc login --set max_age=5"),
+        ])
+    func line(_ parameters: String, _ expected: String) {
+        let found = stepUp("Bearer error=\"insufficient_user_authentication\", \(parameters)")
+        #expect(found?.loginLine == expected)
+    }
+
+    @Test(
+        "another challenge asks for no step-up",
+        arguments: ["Bearer", #"Bearer error="invalid_token", max_age=5"#])
+    func other(_ field: String) {
+        #expect(stepUp(field) == nil)
+    }
+}
