@@ -1,0 +1,32 @@
+/// The device grant's part of a sign-in (RFC 8628): the person signs in elsewhere, and the tokens are asked for
+/// until they are there.
+extension Login {
+    public func beginOnDevice() throws(OIDCError) -> DeviceAuthorization {
+        let client = tokenEndpoint.client
+        let endpoint = try metadata.require(
+            .deviceAuthorization, presentingCertificate: client.presentsCertificate)
+        var device = DeviceAuthorization.Request(scope: request.scope)
+        device.audience = request.audience
+        device.resources = request.resources
+        device.acrValues = request.acrValues
+        device.authorizationDetails = request.authorizationDetails
+        device.extraParameters = request.extraParameters
+        return try environment.transport.perform(
+            try DeviceAuthorization.call(
+                device, at: endpoint, client: client, now: environment.now(), random: environment.random))
+    }
+
+    /// Asks once; `DevicePolling` says what to make of the answer.
+    public func poll(_ authorization: DeviceAuthorization) throws(OIDCError) -> TokenSet {
+        try tokenEndpoint.send(
+            .deviceCode(authorization), over: environment.transport, now: environment.now(),
+            random: environment.random)
+    }
+
+    /// There was no authorization request, hence no nonce.
+    public func outcome(of tokens: TokenSet, for authorization: DeviceAuthorization) throws(OIDCError)
+        -> Outcome
+    {
+        try outcome(tokens, nonce: nil, maxAge: request.maxAge)
+    }
+}

@@ -1,0 +1,145 @@
+/// A sign-in by a person, whichever way they come back: how it begins, and what its tokens must show before
+/// they become a session.
+public struct Login: Sendable {
+    public let environment: LoginEnvironment
+    public let metadata: ProviderMetadata
+    public let tokenEndpoint: TokenEndpoint
+    /// What is asked for; its redirect address is known once the listener is bound.
+    public var request: AuthorizationRequest
+    public let key: SessionKey
+    public var pushing: Pushing
+    /// Seconds that clocks may differ by.
+    public var leeway: Int64
+
+    /// When the request goes to the provider beforehand (RFC 9126).
+    public enum Pushing: String, Sendable {
+        case auto
+        case require
+        case off
+    }
+
+    /// What a sign-in ends with.
+    public struct Outcome: Sendable {
+        public var session: Session
+        /// The claims of the validated ID token; nil for plain OAuth 2.0.
+        public var idToken: IDToken?
+        public var warnings: [String]
+    }
+
+    public init(
+        environment: LoginEnvironment, metadata: ProviderMetadata, tokenEndpoint: TokenEndpoint,
+        request: AuthorizationRequest, key: SessionKey, pushing: Pushing = .auto, leeway: Int64 = 60
+    ) {
+        self.environment = environment
+        self.metadata = metadata
+        self.tokenEndpoint = tokenEndpoint
+        self.request = request
+        self.key = key
+        self.pushing = pushing
+        self.leeway = leeway
+    }
+
+    /// Draws state, nonce and verifier, pushes the request where that is wanted, and gives the address to open.
+    public func begin(redirectURI: String) throws(OIDCError) -> (pending: PendingAuthorization, url: WebURL) {
+        var request = request
+        request.redirectURI = redirectURI
+        let pending = try request.begin(metadata, random: environment.random)
+        guard isPushed else { return (pending, pending.url) }
+        let client = tokenEndpoint.client
+        let endpoint = try metadata.require(
+            .pushedAuthorizationRequest, presentingCertificate: client.presentsCertificate)
+        let pushed = try environment.transport.perform(
+            try PushedAuthorization.call(
+                pending, at: endpoint, client: client, now: environment.now(), random: environment.random))
+        return (pending, pushed.url)
+    }
+
+    /// RFC 9126 §5: where the metadata requires it, a plain request would be refused.
+    private var isPushed: Bool {
+        switch pushing {
+        case .auto: metadata.requirePushedAuthorizationRequests
+        case .require: true
+        case .off: false
+        }
+    }
+
+    /// Redeems the code, once, and holds the answer against the rules.
+    public func finish(_ code: AuthorizationCode) throws(OIDCError) -> Outcome {
+        let tokens = try tokenEndpoint.send(
+            .authorizationCode(code), over: environment.transport, now: environment.now(),
+            random: environment.random)
+        return try outcome(tokens, nonce: code.pending.nonce.revealed, maxAge: code.pending.maxAge)
+    }
+
+    /// Makes a session of tokens that answer a sign-in. The ID token is required where `openid` was asked for
+    /// at a known issuer, and checked before anything is kept (OpenID Connect Core §3.1.3.7).
+    func outcome(_ tokens: TokenSet, nonce: String?, maxAge: Int64?) throws(OIDCError) -> Outcome {
+        var tokens = tokens
+        var warnings: [String] = []
+        let idToken = try checkedIDToken(tokens, nonce: nonce, maxAge: maxAge, warnings: &warnings)
+        if idToken == nil { tokens.idToken = nil }
+        let now = environment.now()
+        let session = Session(
+            key: key, endpoints: endpoints, clientAuthentication: tokenEndpoint.client.authentication.method,
+            createdAt: now, requestedScope: request.scope, requestedResources: request.resources,
+            tokens: tokens, subject: idToken?.subject, displayName: idToken?.displayName,
+            dpopKey: tokenEndpoint.dpop?.pem)
+        if let granted = tokens.access.scope, !request.scope.isSubset(of: granted) {
+            let missing = request.scope.tokens.filter { !granted.contains($0) && $0 != "offline_access" }
+            if !missing.isEmpty {
+                warnings.append(
+                    "the provider did not grant: \(DisplayText.clean(missing.joined(separator: " ")))")
+            }
+        }
+        return Outcome(session: session, idToken: idToken, warnings: warnings)
+    }
+
+    private func checkedIDToken(
+        _ tokens: TokenSet, nonce: String?, maxAge: Int64?, warnings: inout [String]
+    ) throws(OIDCError) -> IDToken? {
+        let isExpected = request.scope.contains("openid")
+        guard let issuer = metadata.issuer, let keys = metadata.jwksURI else {
+            if isExpected || tokens.idToken != nil {
+                let missing = metadata.issuer == nil ? "issuer" : "jwks_uri"
+                warnings.append(
+                    "without \(missing) an ID token cannot be checked: it is neither stored nor believed")
+            }
+            return nil
+        }
+        guard let compact = tokens.idToken?.revealed else {
+            guard isExpected else { return nil }
+            throw OIDCError.protocolViolation(
+                .token, "id_token", expected: "an ID token, as openid was asked for", found: "none",
+                hint: "leave openid out of the scope for plain OAuth 2.0")
+        }
+        let rules = IDTokenRules(
+            issuer: issuer, clientID: tokenEndpoint.client.id, nonce: nonce,
+            accessToken: tokens.access.token.revealed, maxAge: maxAge, leeway: leeway,
+            allowedAlgorithms: metadata.idTokenSigningAlgValuesSupported,
+            clientSecret: metadata.sharedSecret(of: tokenEndpoint.client))
+        let documents = ProviderDocuments(
+            environment: environment, allowsInsecureHTTP: metadata.allowsInsecureHTTP)
+        return try IDToken.validate(compact, rules, keys: documents.keys(keys), now: environment.now())
+    }
+
+    private var endpoints: Session.Endpoints {
+        Session.Endpoints(
+            issuer: metadata.issuer, token: tokenEndpoint.url, userInfo: metadata.userInfoEndpoint,
+            keys: metadata.jwksURI, revocation: metadata.revocationEndpoint,
+            introspection: metadata.introspectionEndpoint, endSession: metadata.endSessionEndpoint)
+    }
+}
+
+extension ProviderMetadata {
+    /// The client's secret where the provider signs ID tokens with it: it must say so (OIDC Core §10.1).
+    func sharedSecret(of client: Client) -> Redacted<String>? {
+        guard idTokenSigningAlgValuesSupported?.contains(where: { $0.hasPrefix("HS") }) == true else {
+            return nil
+        }
+        return switch client.authentication {
+        case .clientSecretBasic(let secret), .clientSecretPost(let secret), .clientSecretJWT(let secret, _):
+            secret
+        case .none, .privateKeyJWT, .assertion, .tlsClientAuth: nil
+        }
+    }
+}
