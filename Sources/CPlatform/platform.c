@@ -1,6 +1,8 @@
 #include "CPlatform.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #ifdef __linux__
 #include <sys/prctl.h>
@@ -19,4 +21,12 @@ int oidc_forbid_dumps(void) {
     if (prctl(PR_SET_DUMPABLE, 0L, 0L, 0L, 0L) != 0) return errno;
 #endif
     return 0;
+}
+
+int oidc_input_is_exhausted(int descriptor) {
+    struct pollfd input = {.fd = descriptor, .events = POLLIN};
+    int available = 0;
+    if (poll(&input, 1, 0) < 1) return 0;
+    if (input.revents & POLLNVAL) return 1;
+    return ioctl(descriptor, FIONREAD, &available) != 0 || available == 0;
 }

@@ -11,4 +11,7 @@ const char *oidc_build_commit(void);
 /// Returns 0, or errno.
 int oidc_forbid_dumps(void);
 
+/// 1 where reading from the descriptor would give the end of input now, else 0.
+int oidc_input_is_exhausted(int descriptor);
+
 #endif

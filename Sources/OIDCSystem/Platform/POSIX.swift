@@ -38,6 +38,15 @@ public enum Platform {
             || marks.contains { (try? FilePath.status($0)) != nil }
     }
 
+    /// Ends this process.
+    public static func exit(_ code: Int32) -> Never {
+        #if canImport(Darwin)
+            Darwin.exit(code)
+        #else
+            Glibc.exit(code)
+        #endif
+    }
+
     /// How many descriptors this process may have open.
     static var descriptorLimit: Int { Int(oidc_descriptor_limit()) }
 }

@@ -25,6 +25,12 @@ public struct TerminalInput: Sendable {
         if isTerminal { _ = oidc_take_lines(source.rawValue) }
     }
 
+    /// Whether stdin is closed or has nothing more to give.
+    public static var isExhausted: Bool {
+        !FileDescriptor.standardInput.isTerminal
+            && oidc_input_is_exhausted(FileDescriptor.standardInput.rawValue) != 0
+    }
+
     /// To wait for with `Poll`; nil at the end of the input, and while another program has the terminal: a
     /// process in the background is stopped when it reads.
     public var descriptor: Int32? {

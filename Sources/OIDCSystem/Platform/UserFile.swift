@@ -1,0 +1,112 @@
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+public import OIDCCore
+
+/// A file that the user named: read whole, with a bound, links followed.
+public struct UserFile: Sendable {
+    public let bytes: [UInt8]
+    public let permissions: UInt32
+    public let owner: UInt32
+
+    /// Nil when there is no such file. `name` is the setting or option that named it, for messages.
+    public static func read(_ path: String, limit: Int, named name: String) throws(OIDCError) -> UserFile? {
+        let number = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+        guard number >= 0 else {
+            let code = errno
+            guard code != ENOENT else { return nil }
+            throw unusable(path, name, Errno(code).description)
+        }
+        let file = FileDescriptor(rawValue: number)
+        defer { file.close() }
+        var status = stat()
+        guard fstat(number, &status) == 0 else { throw unusable(path, name, Errno(errno).description) }
+        guard status.st_mode & S_IFMT != S_IFDIR else { throw unusable(path, name, "it is a directory") }
+        return UserFile(
+            bytes: try bytes(of: file, limit: limit, path, name),
+            permissions: UInt32(status.st_mode) & 0o7777, owner: UInt32(status.st_uid))
+    }
+
+    /// As `read`, where the file must be there.
+    public static func require(_ path: String, limit: Int, named name: String) throws(OIDCError) -> UserFile {
+        guard let file = try read(path, limit: limit, named: name) else {
+            throw unusable(path, name, "there is no such file")
+        }
+        return file
+    }
+
+    /// All of stdin.
+    public static func readStandardInput(limit: Int) throws(OIDCError) -> [UInt8] {
+        try bytes(of: .standardInput, limit: limit, "stdin", "stdin")
+    }
+
+    private static func bytes(
+        of file: FileDescriptor, limit: Int, _ path: String, _ name: String
+    ) throws(OIDCError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while true {
+            try waitForInput(file)
+            let part: [UInt8]
+            do { part = try file.read() } catch {
+                throw unusable(path, name, error.description)
+            }
+            guard !part.isEmpty else { return bytes }
+            bytes += part
+            guard bytes.count <= limit else {
+                throw unusable(path, name, "it is larger than \(limit) bytes")
+            }
+        }
+    }
+
+    /// A signal ends the wait for a slow pipe or a person.
+    private static func waitForInput(_ file: FileDescriptor) throws(OIDCError) {
+        var interests = [Poll.Interest(file.rawValue, .reading)]
+        if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }
+        Poll.wait(&interests, until: nil)
+        try Interruption.throwIfPending()
+    }
+
+    /// Writes a file of the user's: 0600, whole or not at all; a link is followed to what it names.
+    public static func replace(_ path: String, with bytes: [UInt8], named name: String) throws(OIDCError) {
+        let target = realpath(path, nil).map { resolved in
+            defer { free(resolved) }
+            return String(cString: resolved)
+        } ?? path
+        let temporary = "\(target).new"
+        do throws(Errno) {
+            try makeParents(of: target)
+            _ = unlink(temporary)
+            let file = try OpenFile(temporary, for: .creating)
+            try file.setPermissions(0o600)
+            try file.write(bytes)
+            try file.synchronize()
+            guard rename(temporary, target) == 0 else { throw Errno(errno) }
+        } catch {
+            _ = unlink(temporary)
+            throw OIDCError(
+                .failed, "\(name): \(DisplayText.clean(target)) cannot be written: \(error)", stage: .settings)
+        }
+    }
+
+    private static func makeParents(of path: String) throws(Errno) {
+        var end = path.startIndex
+        while let slash = path[end...].dropFirst().firstIndex(of: "/") {
+            end = slash
+            guard mkdir(String(path[..<slash]), 0o700) != 0, errno != EEXIST else { continue }
+            throw Errno(errno)
+        }
+    }
+
+    private static func unusable(_ path: String, _ name: String, _ reason: String) -> OIDCError {
+        let place = path == name ? name : "\(name): \(DisplayText.clean(path))"
+        return .usage("\(place) cannot be read: \(reason)")
+    }
+
+    /// Whether another user owns the file or may write to it; root may do so anyway.
+    public var isUnderForeignControl: Bool {
+        (owner != geteuid() && owner != 0) || permissions & 0o022 != 0
+    }
+}

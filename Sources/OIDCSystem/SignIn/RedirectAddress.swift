@@ -1,0 +1,48 @@
+public import OIDCCore
+
+/// Where the provider sends the browser back to: an address of ours on loopback, or one that only a person can
+/// bring (RFC 8252 §7).
+public struct RedirectAddress: Hashable, Sendable {
+    public static let standard = "http://127.0.0.1/callback"
+
+    /// As it is configured, without a port that is chosen later.
+    public let text: String
+    /// Nil for a custom scheme or another host: then the address is pasted.
+    public let loopback: LoopbackAddress?
+
+    /// `port` and `ports` are settings of their own; a port that stands in the address is kept.
+    public init(_ text: String?, port: UInt16? = nil, ports: [UInt16] = []) throws(OIDCError) {
+        self.text = text ?? RedirectAddress.standard
+        guard let url = WebURL(self.text), !url.isSecure, let host = LoopbackAddress.Host(url.host) else {
+            loopback = nil
+            return
+        }
+        let written = url.port.flatMap { UInt16(exactly: $0) }
+        if let written, let port, written != port {
+            throw .usage(
+                "redirect_uri has port \(written), and port is \(port)", hint: "leave one of them out")
+        }
+        let choice: LoopbackAddress.Ports =
+            if let fixed = written ?? port { .fixed(fixed) } else if ports.isEmpty { .any } else {
+                .firstFree(of: ports)
+            }
+        loopback = LoopbackAddress(host: host, ports: choice)
+    }
+
+    /// The address with the port that was bound.
+    public func text(port: UInt16) -> String {
+        guard loopback != nil, let url = WebURL(text), url.port == nil,
+            let start = text.utf8.firstIndex(of: 0x3A)
+        else { return text }
+        let authority = text.index(start, offsetBy: 3)
+        let end = text[authority...].firstIndex { "/?#".contains($0) } ?? text.endIndex
+        let host = text[..<end].hasSuffix(":") ? text[..<end].dropLast() : text[..<end]
+        return "\(host):\(port)\(text[end...])"
+    }
+
+    /// The path that the browser will ask for.
+    var path: String {
+        let path = WebURL(text)?.path ?? ""
+        return path.isEmpty ? "/" : path
+    }
+}

@@ -1,0 +1,130 @@
+import OIDCCore
+
+/// Waits for the browser to come back to the listener, and for the address that a person pastes: whichever
+/// brings a good answer first wins, and both are checked the same way.
+struct RedirectReceiver {
+    let pending: PendingAuthorization
+    let path: String
+    let server: LoopbackServer?
+    /// What the person is told about an address that did not do.
+    let remark: (String) -> Void
+
+    /// How the sign-in was answered.
+    struct Arrival {
+        let code: Result<AuthorizationCode, OIDCError>
+        /// The browser's connection, which waits for a page.
+        let connection: Int?
+    }
+
+    /// Nil when the time is over. `tick` is called every second, for a line that shows the time left.
+    mutating func wait(
+        until deadline: MonotonicTime, reading input: inout TerminalInput?, isTerminal: Bool, tick: () -> Void
+    ) throws(OIDCError) -> Arrival? {
+        while true {
+            tick()
+            let now = MonotonicTime.now()
+            guard now < deadline else { return nil }
+            let pause = min(deadline, now.adding(milliseconds: 1_000))
+            let event = next(until: pause, also: input?.descriptor.map { [$0] } ?? [])
+            switch event {
+            case .arrival(let arrival): return arrival
+            case .interrupted(let signal): throw Interruption.error(signal: signal)
+            case .quiet: continue
+            case .input:
+                if let arrival = try pasted(&input, isTerminal: isTerminal) { return arrival }
+            }
+        }
+    }
+
+    private enum Happening {
+        case arrival(Arrival)
+        case input
+        case interrupted(Int32)
+        case quiet
+    }
+
+    private func next(until deadline: MonotonicTime, also others: [Int32]) -> Happening {
+        guard let server else {
+            var interests = others.map { Poll.Interest($0, .reading) }
+            if let wakeUp = Interruption.wakeUpDescriptor {
+                interests.append(Poll.Interest(wakeUp, .reading))
+            }
+            let isReady = Poll.wait(&interests, until: deadline)
+            if let signal = Interruption.pending { return .interrupted(signal) }
+            return isReady ? .input : .quiet
+        }
+        var accepted: Result<AuthorizationCode, OIDCError>?
+        let event = server.run(until: deadline, also: others) { request in
+            switch judge(request, at: server) {
+            case .stranger(let status): return .respond(ResultPage.stranger(status: status))
+            case .answer(let answer):
+                accepted = answer
+                return .hold
+            }
+        }
+        switch event {
+        case .held(_, let connection):
+            return accepted.map { .arrival(Arrival(code: $0, connection: connection)) } ?? .quiet
+        case .readable: return .input
+        case .interrupted(let signal): return .interrupted(signal)
+        case .deadline: return .quiet
+        }
+    }
+
+    private enum Judgement {
+        case stranger(Int)
+        case answer(Result<AuthorizationCode, OIDCError>)
+    }
+
+    /// Path, method, Host, then what the answer itself says; `Origin`, `Referer` and the like are not judged.
+    private func judge(_ request: HTTPServerRequest, at server: LoopbackServer) -> Judgement {
+        guard request.path == path else { return .stranger(404) }
+        let isPost = request.method == .post && pending.responseMode == .formPost
+        guard request.method == .get || isPost else { return .stranger(405) }
+        guard server.isOurHost(request.host) else { return .stranger(400) }
+        let text: String?
+        if isPost {
+            guard request.mediaType == "application/x-www-form-urlencoded" else { return .stranger(400) }
+            text = String(validating: request.body, as: UTF8.self)
+        } else {
+            text = request.query ?? ""
+        }
+        guard let text, let pairs = FormEncoding.decode(text) else { return .stranger(400) }
+        do throws(OIDCError) {
+            guard let code = try pending.accept(pairs) else { return .stranger(400) }
+            return .answer(.success(code))
+        } catch {
+            return .answer(.failure(error))
+        }
+    }
+
+    /// On a terminal a slip of the hand is told and costs nothing; from a file or a pipe it is an answer.
+    private func pasted(
+        _ input: inout TerminalInput?, isTerminal: Bool
+    ) throws(OIDCError) -> Arrival? {
+        while let event = input?.next() {
+            switch event {
+            case .endOfInput:
+                input = nil
+                guard server != nil else { throw RedirectReceiver.nothingPasted }
+            case .tooLong: remark("that line is too long for a redirected address")
+            case .line(let line):
+                guard !ASCII.trimmed(line).isEmpty else { continue }
+                do throws(OIDCError) {
+                    return Arrival(code: .success(try pending.acceptPasted(line)), connection: nil)
+                } catch {
+                    guard isTerminal, error.kind == .usage || error.kind == .untrusted else {
+                        return Arrival(code: .failure(error), connection: nil)
+                    }
+                    remark(error.message)
+                }
+            }
+        }
+        return nil
+    }
+
+    static let nothingPasted = OIDCError(
+        .usage, "stdin ended before an address was pasted, and no listener can receive the redirect",
+        hint: "run it on a terminal, or pipe the redirected address into: oidc login --flow paste",
+        stage: .authorization)
+}

@@ -1,0 +1,23 @@
+public import OIDCCore
+
+/// What happens during a sign-in, for whoever tells the person.
+public enum SignInNotice: Sendable {
+    /// The address to sign in at; always told.
+    case address(WebURL)
+    /// The browser was started.
+    case opened
+    /// It was not, or it ended at once.
+    case notOpened(reason: String)
+    /// Where the listener waits.
+    case listening(port: UInt16)
+    /// The redirected address can be pasted; `isOnlyWay` where no listener can receive it.
+    case pasteOffered(isOnlyWay: Bool)
+    /// The code to enter, and where (RFC 8628 §3.3).
+    case device(DeviceAuthorization)
+    /// A pasted address that did not do, or a request for a token that failed for now.
+    case remark(String)
+    /// Once a second, with the seconds that are left.
+    case waiting(secondsLeft: Int64)
+    /// The person is back: the code is being redeemed.
+    case answered
+}
