@@ -1,7 +1,7 @@
 /// The known word that was most likely meant.
-enum Nearest {
+public enum Nearest {
     /// The closest of `words`, or nil when none is close: a third of the letters may differ, or the end be missing.
-    static func match(_ word: String, among words: [String]) -> String? {
+    public static func match(_ word: String, among words: [String]) -> String? {
         let typed = Array(word.unicodeScalars)
         guard !typed.isEmpty, typed.count <= 64 else { return nil }
         var best: (word: String, distance: Int)?

@@ -1,1 +1,56 @@
-@main struct Main { static func main() {} }
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+@main
+struct Main {
+    static func main() {
+        Platform.secureStandardDescriptors()
+        let arguments = CommandLine.arguments
+        Platform.exit(run(Array(arguments.dropFirst()), calledAs: arguments.first ?? "oidc"))
+    }
+
+    static func run(_ arguments: [String], calledAs name: String) -> Int32 {
+        var words = arguments
+        if name.hasSuffix("docker-credential-oidc") { words = ["credential", "docker"] + words }
+        do {
+            return try invoke(words)
+        } catch {
+            let code = exitCode(error)
+            let isJSON = CommonOptions.lenient(words).output == .json
+            StandardError.write(Diagnostics.report(error, asJSON: isJSON, exitCode: code))
+            return code
+        }
+    }
+
+    private static func invoke(_ words: [String]) throws(OIDCError) -> Int32 {
+        try Interruption.install()
+        let invocation: Invocation
+        do { invocation = try Program.oidc.parse(words) } catch { throw OIDCError(error) }
+        switch invocation {
+        case .help(let text):
+            try StandardOutput.write(Array(text.utf8))
+            return 0
+        case .version:
+            try StandardOutput.write(Array((Version.text + "\n").utf8))
+            return 0
+        case .run(let command, let path):
+            guard let command = command as? any RunnableCommand else {
+                throw OIDCError.usage(
+                    "oidc \(path.joined(separator: " ")) needs a command of its own",
+                    hint: "oidc help \(path.joined(separator: " "))")
+            }
+            let context = CommandContext(
+                console: Console(command.common), environment: ProcessEnvironment.current,
+                common: command.common)
+            return try command.run(context)
+        }
+    }
+
+    private static func exitCode(_ error: OIDCError) -> Int32 {
+        guard error.kind == .interrupted, let signal = Interruption.pending else {
+            return Diagnostics.exitCode(error)
+        }
+        return 128 + signal
+    }
+}

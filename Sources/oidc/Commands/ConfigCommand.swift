@@ -1,0 +1,122 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct ConfigCommand: Command {
+    static let name = "config"
+    static let summary = "Show, check or write the settings"
+    static let subcommands: [any Command.Type] = [
+        ConfigShowCommand.self, ConfigPathCommand.self, ConfigInitCommand.self, ConfigCheckCommand.self,
+    ]
+}
+
+struct ConfigShowCommand: RunnableCommand {
+    static let name = "show"
+    static let summary = "Show the effective settings and their origin"
+    static let declaration = Declaration<ConfigShowCommand>(
+        discussion: "An option wins over a variable, a variable over the profile. Secrets are not shown.",
+        examples: [
+            Example("oidc config show", "the settings of the default profile"),
+            Example("oidc config show -p work -o json", "another profile's, for a program"),
+        ],
+        options: [.group(\.provider), .group(\.common)])
+
+    var provider = ProviderOptions()
+    var common = CommonOptions()
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let settings = try context.settings(provider)
+        if context.console.isJSON {
+            var object = JSONObject()
+            for entry in settings.entries {
+                object[entry.setting.name] = [
+                    "value": Self.redacted(entry), "origin": .string(entry.origin.text),
+                ]
+            }
+            try context.console.output(
+                ["profile": JSONValue(settings.profile), "settings": .object(object)])
+            return 0
+        }
+        guard !settings.entries.isEmpty else {
+            context.console.note(
+                "nothing is set; the file would be \(context.settingsLoader.path ?? "nowhere")")
+            return 0
+        }
+        let width = settings.entries.map(\.setting.name.utf8.count).max() ?? 0
+        for entry in settings.entries {
+            let padding = String(repeating: " ", count: width - entry.setting.name.utf8.count)
+            let value = Self.redacted(entry)
+            let shown = DisplayText.clean(value.string ?? value.compact)
+            try context.console.output("\(entry.setting.name)\(padding)  \(shown)  (\(entry.origin.text))")
+        }
+        return 0
+    }
+
+    /// Secrets are not shown; nor are the parameters that users add themselves, which may hold some.
+    static func redacted(_ entry: Settings.Entry) -> JSONValue {
+        switch entry.setting.kind {
+        case .secret: return "(secret)"
+        case .parameters:
+            var object = JSONObject()
+            for name in entry.value.object?.names ?? [] { object[name] = "(not shown)" }
+            return .object(object)
+        default: return entry.value
+        }
+    }
+}
+
+struct ConfigPathCommand: RunnableCommand {
+    static let name = "path"
+    static let summary = "Print where the configuration file is"
+    static let declaration = Declaration<ConfigPathCommand>(
+        examples: [
+            Example("oidc config path", "the file, whether it exists or not"),
+            Example("$EDITOR \"$(oidc config path)\"", "edit it"),
+        ],
+        options: [.group(\.common)])
+
+    var common = CommonOptions()
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        guard let path = context.settingsLoader.path else {
+            throw OIDCError.usage(
+                "there is no place for a configuration file: neither HOME nor XDG_CONFIG_HOME is set",
+                hint: "name one with --config FILE or OIDC_CONFIG")
+        }
+        try context.console.output(path)
+        return 0
+    }
+}
+
+struct ConfigCheckCommand: RunnableCommand {
+    static let name = "check"
+    static let summary = "Check every profile of the configuration file"
+    static let declaration = Declaration<ConfigCheckCommand>(
+        examples: [
+            Example("oidc config check", "exit 0 when every profile can be read"),
+            Example("oidc config check --config draft.json", "another file"),
+        ],
+        options: [.group(\.common)])
+
+    var common = CommonOptions()
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let loader = context.settingsLoader
+        guard let file = try loader.file() else {
+            throw OIDCError.usage(
+                "there is no configuration file at \(loader.path ?? "any place")",
+                hint: "write one with: oidc config init")
+        }
+        for profile in file.profiles {
+            var named = common
+            named.profile = profile.name
+            _ = try SettingsLoader(environment: [:], common: named).load(from: file, in: file.path)
+            context.console.note("profile \(DisplayText.clean(profile.name)): ok")
+        }
+        if context.console.isJSON {
+            try context.console.output(
+                ["path": .string(file.path), "profiles": .array(file.profiles.map { .string($0.name) })])
+        }
+        return 0
+    }
+}

@@ -1,0 +1,86 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct ConfigInitCommand: RunnableCommand {
+    static let name = "init"
+    static let summary = "Write a profile, after checking the provider"
+    static let declaration = Declaration<ConfigInitCommand>(
+        discussion: """
+            Writes what the options say into a profile of the configuration file, named by -p, else `default`, \
+            after asking the provider for its metadata. Other profiles stay as they are.
+            """,
+        examples: [
+            Example(
+                "oidc config init --issuer https://login.example.com --client-id cli", "the first profile"),
+            Example("oidc config init -p work --issuer URL --client-id ID", "one more"),
+        ],
+        options: [
+            .flag(\.isForced, "--force", "replace a profile of that name"),
+            .group(\.provider), .group(\.common),
+        ])
+
+    var isForced = false
+    var provider = ProviderOptions()
+    var common = CommonOptions()
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let loader = context.settingsLoader
+        guard let path = loader.path else {
+            throw OIDCError.usage(
+                "there is no place for a configuration file: neither HOME nor XDG_CONFIG_HOME is set",
+                hint: "name one with --config FILE or OIDC_CONFIG")
+        }
+        let entries = try provider.entries()
+        let setup = ProviderSetup(Settings(profile: nil, entries: entries), context)
+        _ = try setup.clientID()
+        _ = try setup.metadata(try setup.environment(), for: [.authorization, .token])
+        let writer = ProfileWriter(path: path)
+        let name = loader.profileName ?? "default"
+        try writer.write(entries, as: name, replacing: isForced)
+        context.console.note(
+            "Wrote profile \(DisplayText.clean(name)) to \(path). Now: oidc login"
+                + (name == "default" ? "" : " -p \(ShellWord.quoted(name))"))
+        if context.console.isJSON {
+            try context.console.output(["path": .string(path), "profile": .string(name)])
+        }
+        return 0
+    }
+}
+
+/// Adds a profile to the configuration file and leaves the rest of it alone.
+struct ProfileWriter {
+    let path: String
+
+    func write(_ entries: [Settings.Entry], as name: String, replacing: Bool) throws(OIDCError) {
+        var profile = JSONObject()
+        for entry in entries { profile[entry.setting.name] = entry.value }
+        var (document, profiles) = try existing()
+        guard replacing || profiles[name] == nil else {
+            throw OIDCError.usage(
+                "there is a profile \(DisplayText.quoted(name)) in \(path) already",
+                hint: "choose another name with -p, or replace it with --force")
+        }
+        profiles[name] = .object(profile)
+        document["profiles"] = .object(profiles)
+        if document["default_profile"] == nil { document["default_profile"] = .string(name) }
+        try UserFile.replace(
+            path, with: Array((JSONValue.object(document).indented + "\n").utf8), named: "configuration")
+    }
+
+    /// A flat file becomes the profile `default` of one with profiles.
+    private func existing() throws(OIDCError) -> (JSONObject, JSONObject) {
+        guard let file = try UserFile.read(path, limit: 4 << 20, named: "configuration") else {
+            return (JSONObject(), JSONObject())
+        }
+        _ = try ConfigurationFile(parsing: file.bytes, path: path)
+        guard let object = (try? JSONValue(parsing: file.bytes))?.object else {
+            return (JSONObject(), JSONObject())
+        }
+        if let profiles = object["profiles"]?.object { return (object, profiles) }
+        guard !object.isEmpty else { return (JSONObject(), JSONObject()) }
+        var profiles = JSONObject()
+        profiles["default"] = .object(object)
+        return (JSONObject(), profiles)
+    }
+}

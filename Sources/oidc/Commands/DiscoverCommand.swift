@@ -1,0 +1,45 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct DiscoverCommand: RunnableCommand {
+    static let name = "discover"
+    static let summary = "Print the provider's metadata"
+    static let declaration = Declaration<DiscoverCommand>(
+        discussion: """
+            Asks the well-known places of OpenID Connect Discovery and RFC 8414, checks the issuer, and prints \
+            the document as JSON. What is missing or unsafe is told on stderr.
+            """,
+        examples: [
+            Example("oidc discover --issuer https://login.example.com", "a provider you consider"),
+            Example("oidc discover | jq -r .token_endpoint", "one member, of the profile's provider"),
+        ],
+        options: [.group(\.provider), .group(\.common)])
+
+    var provider = ProviderOptions()
+    var common = CommonOptions()
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let setup = ProviderSetup(try context.settings(provider), context)
+        let issuer = try setup.settings.required(.issuer, option: "--issuer URL")
+        var environment = try setup.environment()
+        environment.cache = FreshCache(kept: environment.cache)
+        let documents = ProviderDocuments(
+            environment: environment, allowsInsecureHTTP: setup.allowsInsecureHTTP)
+        let metadata = try documents.metadata(issuer: issuer)
+        try context.console.output(.object(metadata.raw))
+        for remark in metadata.remarks { context.console.note("note: \(DisplayText.clean(remark))") }
+        return 0
+    }
+}
+
+/// Shows what is there now, and keeps it for the other commands.
+private struct FreshCache: DocumentCache {
+    let kept: any DocumentCache
+
+    func lookup(_ url: WebURL, at now: Instant) -> [UInt8]? { nil }
+    func keep(_ response: HTTPResponse, from url: WebURL, at now: Instant) {
+        kept.keep(response, from: url, at: now)
+    }
+    func forget(_ url: WebURL) { kept.forget(url) }
+}

@@ -1,0 +1,78 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct ExchangeCommand: RunnableCommand {
+    static let name = "exchange"
+    static let summary = "Exchange a redirected address for tokens"
+    static let declaration = Declaration<ExchangeCommand>(
+        discussion: """
+            Reads the address that the browser ended on (whole, or its query) on stdin, checks it against what \
+            `oidc authorize-url` printed, as login does, and prints the tokens as JSON. Nothing is stored.
+            """,
+        examples: [
+            Example("oidc exchange --pending pending.json < address.txt", "finish a sign-in by hand"),
+            Example("pbpaste | oidc exchange --pending pending.json", "from the clipboard"),
+        ],
+        options: [
+            .value(
+                \.pending, "--pending", "FILE", "what authorize-url printed", completion: .file),
+            .group(\.provider), .group(\.common),
+        ])
+
+    var pending: String?
+    var provider = ProviderOptions()
+    var common = CommonOptions()
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        guard let path = pending, path != "-" else {
+            throw OIDCError.usage(
+                "--pending FILE is needed; stdin is for the redirected address",
+                hint: "oidc authorize-url > pending.json")
+        }
+        let pending = try Self.read(path)
+        let setup = ProviderSetup(try context.settings(provider, and: Self.entries(pending)), context)
+        let signIn = SignIn(setup: setup, access: try SessionAccess(setup))
+        let outcome = try signIn.finish(pending) { () throws(OIDCError) in
+            let bytes = try UserFile.readStandardInput(limit: 65_536)
+            return String(decoding: bytes, as: UTF8.self)
+        }
+        for warning in outcome.warnings { context.console.warn(warning) }
+        try context.console.output(Self.json(outcome.session.tokens))
+        return 0
+    }
+
+    private static func read(_ path: String) throws(OIDCError) -> PendingAuthorization {
+        let text = try InputText.read(path, named: "--pending")
+        let json: JSONValue
+        do { json = try JSONValue(parsing: text) } catch {
+            throw OIDCError.usage(
+                "--pending \(DisplayText.clean(path)) is no JSON: \(error)",
+                hint: "make it with: oidc authorize-url > pending.json")
+        }
+        return try PendingAuthorization(json: json)
+    }
+
+    /// A sign-in is finished where it was begun, whatever the profile says by now.
+    private static func entries(_ pending: PendingAuthorization) -> [Settings.Entry] {
+        var entries: [Settings.Entry] = []
+        func add(_ setting: Setting, _ text: String?) {
+            guard let text else { return }
+            entries.append(
+                Settings.Entry(setting: setting, value: .string(text), origin: .option("--pending")))
+        }
+        add(.issuer, pending.issuer)
+        add(.clientID, pending.clientID)
+        add(.tokenEndpoint, pending.tokenEndpoint?.text)
+        add(.jwksURI, pending.jwksURI?.text)
+        add(.scope, pending.scope.isEmpty ? nil : pending.scope.text)
+        return entries
+    }
+
+    private static func json(_ tokens: TokenSet) -> JSONValue {
+        var object = TokenOutput.json(tokens.access).object ?? JSONObject()
+        object["refresh_token"] = tokens.refreshToken.map { .string($0.revealed) }
+        object["id_token"] = tokens.idToken.map { .string($0.revealed) }
+        return .object(object)
+    }
+}

@@ -1,0 +1,83 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct InspectCommand: RunnableCommand {
+    static let name = "inspect"
+    static let summary = "Show and verify a token"
+    static let declaration = Declaration<InspectCommand>(
+        discussion: """
+            Shows header and claims of the session's token, or of any signed token on stdin, and verifies its \
+            signature with --jwks or with the provider's keys. Exit 7 concerns the signature alone; an \
+            expired token is a warning.
+            """,
+        examples: [
+            Example("oidc inspect", "the session's ID token"),
+            Example("oidc inspect --jwks keys.json - < token.txt", "any token, with keys of yours"),
+        ],
+        operands: [.optional(\.source, "-", "read the token from stdin", completion: .values(["-"]))],
+        options: [
+            .value(\.type, "--type", "TYPE", "which of the session's tokens"),
+            .value(\.jwks, "--jwks", "FILE|URL", "the keys to verify with", completion: .file),
+            .group(\.provider), .group(\.common),
+        ])
+
+    var source: String?
+    var type: TokenCommand.TokenKind?
+    var jwks: String?
+    var provider = ProviderOptions()
+    var common = CommonOptions()
+
+    func validate() throws(UsageError) {
+        if let source, source != "-" {
+            throw UsageError(
+                "a token is not taken from the command line, where every process can read it",
+                hint: "oidc inspect - < FILE")
+        }
+    }
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let setup = ProviderSetup(try context.settings(provider), context)
+        let compact = try token(setup)
+        let token: JWS
+        do { token = try JWS(compact: compact) } catch {
+            throw OIDCError(
+                .untrusted, "this is no signed token: \(error.reason)",
+                hint: source == nil ? "the token is opaque; ask the provider: oidc introspect" : nil,
+                stage: .idToken)
+        }
+        let verdict = try TokenVerification(setup: setup, jwks: jwks).verdict(token)
+        let inspection = TokenInspection(
+            token: token, verdict: verdict, clientID: setup.settings.text(.clientID), now: context.now,
+            leeway: setup.leeway)
+        if context.console.isJSON {
+            try context.console.output(inspection.json)
+        } else {
+            let paint = Paint(isOn: Terminal.usesColor(.standardOutput, environment: context.environment))
+            try context.console.output(inspection.text(paint))
+        }
+        for warning in inspection.warnings { context.console.warn(warning) }
+        guard case .invalid(let reason) = verdict else { return 0 }
+        throw OIDCError(.untrusted, "signature: \(reason)", stage: .idToken)
+    }
+
+    private func token(_ setup: ProviderSetup) throws(OIDCError) -> String {
+        if source != nil {
+            return ASCII.trimmed(try InputText.read("-", limit: 2 << 20, named: "stdin"))
+        }
+        let access = try SessionAccess(setup)
+        guard let session = try access.load() else {
+            throw SessionAccess.noSession(access.key, setup.settings)
+        }
+        let idToken = session.tokens.idToken?.revealed
+        switch type {
+        case .access: return session.tokens.access.token.revealed
+        case nil: return idToken ?? session.tokens.access.token.revealed
+        case .id:
+            if let idToken { return idToken }
+            throw OIDCError(
+                .loginRequired, "the session has no ID token", hint: "oidc inspect --type access",
+                stage: .idToken)
+        }
+    }
+}

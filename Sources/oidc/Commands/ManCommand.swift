@@ -1,0 +1,68 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct ManCommand: RunnableCommand {
+    static let name = "man"
+    static let summary = "Print the manual page"
+    static let declaration = Declaration<ManCommand>(
+        examples: [
+            Example("man -l <(oidc man)", "read it"),
+            Example("oidc man > ~/.local/share/man/man1/oidc.1", "install it"),
+        ],
+        options: [.group(\.common)])
+
+    var common = CommonOptions()
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        try StandardOutput.write(
+            ManPage.text(
+                Program.oidc, version: Version.text, description: Manual.description,
+                sections: Manual.sections))
+        return 0
+    }
+}
+
+/// The parts of the manual that are not commands.
+enum Manual {
+    static let description = """
+        Signs people and machines in at OAuth 2.0 and OpenID Connect providers, keeps their sessions, and \
+        hands out valid tokens. Data goes to stdout, everything else to stderr.
+        """
+
+    static let exitCodes: [(String, String)] = [
+        ("0", "done"), ("1", "a fault of this program or machine"),
+        ("2", "fix the command line or the configuration"), ("3", "run: oidc login"),
+        ("4", "the provider or the person said no, or an answer broke the protocol"),
+        ("5", "the provider is out of reach: try later"), ("6", "nobody finished the sign-in in time"),
+        ("7", "an issuer, token, signature or certificate does not hold"),
+        ("129, 130, 143", "ended by SIGHUP, SIGINT, SIGTERM"),
+    ]
+
+    static var sections: [ManSection] {
+        [
+            ManSection(
+                "SETTINGS",
+                "Members of a profile in the configuration file, OIDC_<NAME> variables, or --set name=value.",
+                entries: Setting.all.map { (term: $0.name, meaning: $0.summary) }),
+            ManSection("EXIT STATUS", entries: exitCodes.map { (term: $0.0, meaning: $0.1) }),
+            ManSection(
+                "ENVIRONMENT",
+                entries: [
+                    (term: "OIDC_CONFIG", meaning: "the configuration file"),
+                    (term: "OIDC_PROFILE", meaning: "the profile to use"),
+                    (term: "OIDC_STATE_DIR", meaning: "where sessions are kept"),
+                    (term: "OIDC_CACHE_DIR", meaning: "where metadata and keys are kept"),
+                    (term: "BROWSER", meaning: "browsers to try, separated by colons; %s is the address"),
+                    (term: "NO_COLOR", meaning: "no colour"),
+                ]),
+            ManSection(
+                "FILES",
+                entries: [
+                    (term: "~/.config/oidc/config.json", meaning: "profiles"),
+                    (term: "~/.local/state/oidc/", meaning: "sessions, one file each, mode 0600"),
+                    (term: "~/.cache/oidc/", meaning: "metadata and keys; safe to delete"),
+                ]),
+        ]
+    }
+}

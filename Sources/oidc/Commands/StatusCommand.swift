@@ -1,0 +1,79 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct StatusCommand: RunnableCommand {
+    static let name = "status"
+    static let summary = "Show who is signed in, and for how long"
+    static let declaration = Declaration<StatusCommand>(
+        discussion: "Never touches the network.",
+        examples: [
+            Example("oidc status", "the session of the default profile"),
+            Example("oidc status --all -o json", "every session, for a program"),
+        ],
+        exitCodes: [
+            ExitCode("0", "a token can be had without a person"), ExitCode("3", "it can't: sign in"),
+        ],
+        options: [
+            .flag(\.isAll, "--all", "every session in the store"), .group(\.provider), .group(\.common),
+        ])
+
+    var isAll = false
+    var provider = ProviderOptions()
+    var common = CommonOptions()
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let setup = ProviderSetup(try context.settings(provider), context)
+        return isAll ? try showAll(setup, context) : try showOne(setup, context)
+    }
+
+    private func showOne(_ setup: ProviderSetup, _ context: CommandContext) throws(OIDCError) -> Int32 {
+        let access = try SessionAccess(setup)
+        guard let session = try access.load() else {
+            throw SessionAccess.noSession(access.key, setup.settings)
+        }
+        let report = SessionReport(
+            session: session, profile: setup.settings.profile,
+            location: access.store.location(of: access.key), now: context.now)
+        if context.console.isJSON {
+            try context.console.output(report.json)
+        } else {
+            try context.console.output(Table.text(report.lines))
+        }
+        guard !report.isUsable else { return 0 }
+        context.console.note("the token has expired and cannot be renewed; run: \(setup.loginLine)")
+        return Diagnostics.exitCode(SessionAccess.noSession(access.key, setup.settings))
+    }
+
+    private func showAll(_ setup: ProviderSetup, _ context: CommandContext) throws(OIDCError) -> Int32 {
+        let stored = try setup.store().all()
+        var reports: [SessionReport] = []
+        for entry in stored {
+            switch entry.content {
+            case .success(let session):
+                reports.append(
+                    SessionReport(
+                        session: session, profile: nil, location: entry.location, now: context.now))
+            case .failure(let error): context.console.warn(error.message)
+            }
+        }
+        if context.console.isJSON {
+            try context.console.output(.array(reports.map(\.json)))
+        } else if reports.isEmpty {
+            context.console.note("no sessions")
+        } else {
+            try context.console.output(reports.map { Table.text($0.lines) }.joined(separator: "\n\n"))
+        }
+        return reports.contains(where: \.isUsable) ? 0 : 3
+    }
+}
+
+/// Names and values in two columns.
+enum Table {
+    static func text(_ rows: [(String, String)]) -> String {
+        let width = rows.map(\.0.unicodeScalars.count).max() ?? 0
+        return rows.map { name, value in
+            name + String(repeating: " ", count: width - name.unicodeScalars.count + 2) + value
+        }.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,115 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct TokenCommand: RunnableCommand {
+    static let name = "token"
+    static let summary = "Print a valid access token"
+    static let declaration = Declaration<TokenCommand>(
+        discussion: """
+            Prints the access token and a newline. A fresh one comes from the store, without the network; a \
+            stale one is refreshed first, once for any number of processes. With --grant, tokens are got \
+            without a person, and kept here too.
+            """,
+        examples: [
+            Example("curl -H \"$(oidc token --header)\" https://api.example.com/", "call an API"),
+            Example("oidc token --grant client_credentials -o json", "a machine's own token, in CI"),
+        ],
+        options: [
+            .number(
+                \.minimumValidity, "--min-valid", "SECONDS", in: 0...86_400,
+                "how long it must still be valid; half its lifetime is enough"),
+            .value(\.type, "--type", "TYPE", "the access token, or the ID token"),
+            .flag(\.isHeader, "--header", "print it as an Authorization header"),
+            .flag(\.isForced, "--refresh", "get a new one even if the stored one is fresh"),
+            .flag(\.mayLogIn, "--login", "sign in when there is no session"),
+            .group(\.provider), .group(\.common),
+        ])
+
+    enum TokenKind: String, CaseIterable, OptionValue, Sendable {
+        case access
+        case id
+    }
+
+    var minimumValidity = 60
+    var type = TokenKind.access
+    var isHeader = false
+    var isForced = false
+    var mayLogIn = false
+    var provider = ProviderOptions()
+    var common = CommonOptions()
+
+    func validate() throws(UsageError) {
+        if isHeader, type == .id { throw UsageError("--header is for access tokens, not --type id") }
+        if isHeader, common.output == .json { throw UsageError("--header and -o json exclude each other") }
+    }
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let setup = ProviderSetup(try context.settings(provider), context)
+        let access = try SessionAccess(setup)
+        do {
+            try print(access, context)
+        } catch {
+            guard mayLogIn, error.kind == .loginRequired, access.key.grant.needsPerson else { throw error }
+            try LoginOnDemand(setup: setup, access: access).run()
+            try print(access, context)
+        }
+        return 0
+    }
+
+    private func print(_ access: SessionAccess, _ context: CommandContext) throws(OIDCError) {
+        switch type {
+        case .access: try printAccessToken(access, context)
+        case .id: try printIDToken(access, context)
+        }
+    }
+
+    private func printAccessToken(_ access: SessionAccess, _ context: CommandContext) throws(OIDCError) {
+        let demand = access.demand(minimumValidity: Int64(minimumValidity))
+        let delivery: AccessTokenSource.Delivery
+        if isForced {
+            let seen = try access.load()
+            let own = try seen.flatMap { session throws(OIDCError) in
+                session.accessToken(from: session.source(for: demand))
+            }
+            delivery = try access.renewed(demand, seen: seen, refusing: .of(own))
+        } else {
+            delivery = try access.token(demand)
+        }
+        let token = delivery.access
+        if context.console.isJSON {
+            try context.console.output(TokenOutput.json(token))
+        } else if isHeader {
+            try context.console.output("Authorization: \(token.type.name) \(token.token.revealed)")
+        } else {
+            try context.console.output(token.token.revealed)
+        }
+        if token.type == .dpop {
+            context.console.note(
+                "note: this token is bound to a key of its session and no use by itself; "
+                    + "call the API with: oidc request URL")
+        }
+    }
+
+    private func printIDToken(_ access: SessionAccess, _ context: CommandContext) throws(OIDCError) {
+        let source = IDTokenSource(access: access, minimumValidity: Int64(minimumValidity))
+        let idToken = try source.idToken(forced: isForced)
+        guard context.console.isJSON else { return try context.console.output(idToken.compact) }
+        try context.console.output([
+            "id_token": .string(idToken.compact), "token_type": "Bearer",
+            "expires_at": JSONValue(idToken.expiresAt.secondsSinceEpoch),
+            "scope": JSONValue(source.scope?.text),
+        ])
+    }
+}
+
+/// How tokens look with `-o json`.
+enum TokenOutput {
+    static func json(_ token: AccessToken) -> JSONValue {
+        [
+            "access_token": .string(token.token.revealed), "token_type": .string(token.type.name),
+            "expires_at": token.expiresAt.map { JSONValue($0.secondsSinceEpoch) } ?? .null,
+            "scope": JSONValue(token.scope?.text),
+        ]
+    }
+}

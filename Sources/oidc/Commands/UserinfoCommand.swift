@@ -1,0 +1,56 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct UserinfoCommand: RunnableCommand {
+    static let name = "userinfo"
+    static let summary = "Print the claims of who is signed in"
+    static let declaration = Declaration<UserinfoCommand>(
+        discussion: """
+            Asks the provider's UserInfo endpoint. The answer must be about the person of the ID token; a \
+            signed answer is verified.
+            """,
+        examples: [
+            Example("oidc userinfo | jq -r .email", "one claim, by jq"),
+            Example("oidc userinfo --claim email", "one claim, bare"),
+        ],
+        options: [
+            .value(\.claim, "--claim", "NAME", "print this claim alone, without quotes"),
+            .flag(\.mayLogIn, "--login", "sign in when there is no session"),
+            .group(\.provider), .group(\.common),
+        ])
+
+    var claim: String?
+    var mayLogIn = false
+    var provider = ProviderOptions()
+    var common = CommonOptions()
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let setup = ProviderSetup(try context.settings(provider), context)
+        let access = try SessionAccess(setup)
+        let claims: JSONObject
+        do {
+            claims = try UserInfoAccess(access: access).claims()
+        } catch {
+            guard mayLogIn, error.kind == .loginRequired, access.key.grant.needsPerson else { throw error }
+            try LoginOnDemand(setup: setup, access: access).run()
+            claims = try UserInfoAccess(access: access).claims()
+        }
+        guard let claim else {
+            try context.console.output(.object(claims))
+            return 0
+        }
+        guard let value = claims[claim], value != .null else {
+            throw OIDCError(
+                .refused, "userinfo: \(DisplayText.clean(claim)): the provider sent no such claim",
+                hint: "claims: \(DisplayText.clean(claims.names.joined(separator: ", ")))", stage: .userInfo)
+        }
+        try context.console.output(value.string.map(Self.printable) ?? value.compact)
+        return 0
+    }
+
+    /// A bare claim goes to a terminal as it is: without what a terminal acts on.
+    private static func printable(_ text: String) -> String {
+        Terminal.isTerminal(.standardOutput) ? DisplayText.clean(text, limit: 65_536) : text
+    }
+}

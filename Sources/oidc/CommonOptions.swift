@@ -1,0 +1,84 @@
+import CommandLineKit
+import OIDCCore
+
+enum OutputFormat: String, CaseIterable, OptionValue, Sendable {
+    case text
+    case json
+}
+
+/// The options of every command.
+struct CommonOptions: OptionGroup {
+    static let title = "Common options"
+
+    static let options: [Option<CommonOptions>] = [
+        .value(
+            \.profile, "--profile", "NAME", "the profile to use", short: "p", environment: "OIDC_PROFILE",
+            completion: .dynamic("profiles")),
+        .value(
+            \.config, "--config", "FILE", "the configuration file", environment: "OIDC_CONFIG",
+            completion: .file),
+        .value(\.output, "--output", "FORMAT", "how to print", short: "o"),
+        .flag(\.isVerbose, "--verbose", "tell each step on stderr, without secrets", short: "v"),
+        .flag(\.isQuiet, "--quiet", "say nothing but errors", short: "q"),
+        .help(),
+        .version(),
+    ]
+
+    var profile: String?
+    var config: String?
+    var output = OutputFormat.text
+    var isVerbose = false
+    var isQuiet = false
+}
+
+/// The options of every command that talks to a provider.
+struct ProviderOptions: OptionGroup {
+    static let title = "Provider options"
+
+    static let options: [Option<ProviderOptions>] = [
+        .value(\.issuer, "--issuer", "URL", "the provider", environment: "OIDC_ISSUER"),
+        .value(\.clientID, "--client-id", "ID", "the client's name there", environment: "OIDC_CLIENT_ID"),
+        .repeated(
+            \.scope, "--scope", "S", "what to ask for; repeatable, or one quoted list",
+            environment: "OIDC_SCOPE"),
+        .value(\.audience, "--audience", "A", "the API the token is for", environment: "OIDC_AUDIENCE"),
+        .repeated(\.resource, "--resource", "URI", "a resource indicator (RFC 8707); repeatable"),
+        .value(
+            \.grant, "--grant", "G", "authorization_code, client_credentials, …",
+            environment: "OIDC_GRANT",
+            completion: .values(["authorization_code", "client_credentials", "token_exchange", "jwt_bearer"])),
+        .repeated(
+            \.assignments, "--set", "KEY=VALUE", "any other setting; repeatable",
+            completion: .dynamic("settings")),
+    ]
+
+    var issuer: String?
+    var clientID: String?
+    var scope: [String] = []
+    var audience: String?
+    var resource: [String] = []
+    var grant: String?
+    var assignments: [String] = []
+
+    /// The settings that these options give, the strongest layer there is.
+    func entries() throws(OIDCError) -> [Settings.Entry] {
+        var entries: [Settings.Entry] = []
+        func add(_ setting: Setting, _ option: String, _ word: String?) throws(OIDCError) {
+            guard let word else { return }
+            entries.append(try SettingsLoader.entry(setting, word, .option(option), named: option))
+        }
+        try add(.issuer, "--issuer", issuer)
+        try add(.clientID, "--client-id", clientID)
+        try add(.scope, "--scope", scope.isEmpty ? nil : scope.joined(separator: " "))
+        try add(.audience, "--audience", audience)
+        try add(.grant, "--grant", grant)
+        if !resource.isEmpty {
+            entries.append(
+                Settings.Entry(
+                    setting: .resource, value: .array(resource.map { .string($0) }),
+                    origin: .option("--resource")))
+        }
+        for assignment in assignments { entries.append(try SettingsLoader.assignment(assignment)) }
+        return entries
+    }
+}

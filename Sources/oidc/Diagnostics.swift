@@ -1,0 +1,42 @@
+import CommandLineKit
+import OIDCCore
+
+/// Errors as people and scripts meet them: a line, a remedy, an exit code.
+enum Diagnostics {
+    static func exitCode(_ error: OIDCError) -> Int32 {
+        switch error.kind {
+        case .failed: 1
+        case .usage: 2
+        case .loginRequired: 3
+        case .refused: 4
+        case .unreachable: 5
+        case .timedOut: 6
+        case .untrusted: 7
+        case .interrupted: 130
+        }
+    }
+
+    /// What stands on stderr last: two lines for people, one JSON line for `-o json`.
+    static func report(_ error: OIDCError, asJSON: Bool, exitCode: Int32) -> String {
+        let message = DisplayText.clean(error.message, limit: 900)
+        let hint = error.hint.map { DisplayText.clean($0, limit: 600) }
+        guard asJSON else {
+            return "error: \(message)\n" + (hint.map { "  try: \($0)\n" } ?? "")
+        }
+        var object = JSONObject()
+        object["kind"] = .string(error.kind.rawValue)
+        object["exit"] = JSONValue(Int64(exitCode))
+        object["stage"] = JSONValue(error.stage?.rawValue)
+        object["oauth_error"] = JSONValue(error.oauthError.map { DisplayText.clean($0) })
+        object["message"] = .string(message)
+        object["hint"] = JSONValue(hint)
+        return (["error": .object(object)] as JSONValue).compact + "\n"
+    }
+}
+
+extension OIDCError {
+    /// A command line that does not fit its table.
+    init(_ error: UsageError) {
+        self = .usage(error.message, hint: error.hint)
+    }
+}

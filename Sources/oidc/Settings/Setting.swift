@@ -1,0 +1,145 @@
+import OIDCCore
+
+/// One setting: its name in files, `OIDC_<NAME>` variables and `--set`, and what it may hold.
+struct Setting: Hashable, Sendable {
+    let name: String
+    let kind: SettingKind
+    let owner: Owner
+    let summary: String
+
+    /// Whose a setting is: what belongs to one provider or client is not carried over to another.
+    enum Owner: Sendable {
+        case anyone
+        case provider
+        case client
+    }
+
+    init(_ name: String, _ kind: SettingKind, _ summary: String, owner: Owner = .anyone) {
+        self.name = name
+        self.kind = kind
+        self.owner = owner
+        self.summary = summary
+    }
+
+    var variable: String { "OIDC_" + String(decoding: name.utf8.map(Setting.uppercased), as: UTF8.self) }
+
+    private static func uppercased(_ byte: UInt8) -> UInt8 {
+        (0x61...0x7A).contains(byte) ? byte - 0x20 : byte
+    }
+
+    static func == (left: Setting, right: Setting) -> Bool { left.name == right.name }
+    func hash(into hasher: inout Hasher) { hasher.combine(name) }
+}
+
+/// What a setting may hold, and how it is read from JSON or from one word.
+enum SettingKind: Sendable {
+    case text
+    /// A secret: never shown.
+    case secret
+    case choice([String])
+    case url
+    case path
+    case integer(ClosedRange<Int64>)
+    case flag
+    /// A program and its arguments, run without a shell.
+    case command
+    case texts
+    case ports
+    case scope
+    /// Names and their values, added to a request.
+    case parameters
+    /// Objects with these members; those in `required` must be there.
+    case records(required: [String], optional: [String])
+    /// Any array, passed on as it is (RFC 9396).
+    case array
+
+    /// As it stands after "expected".
+    var expectation: String {
+        switch self {
+        case .text, .secret: "a text"
+        case .choice(let words): "one of \(words.joined(separator: ", "))"
+        case .url: "an http(s) address"
+        case .path: "a file path"
+        case .integer(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
+        case .flag: "true or false"
+        case .command: "an array of words, as in [\"program\", \"argument\"]"
+        case .texts: "an array of texts"
+        case .ports: "an array of ports"
+        case .scope: "scopes separated by spaces"
+        case .parameters: "an object of names and texts"
+        case .records(let required, _): "an array of objects with \(required.joined(separator: ", "))"
+        case .array: "an array"
+        }
+    }
+
+    /// The value in its one form, or nil when it is something else.
+    func normalized(_ value: JSONValue) -> JSONValue? {
+        switch self {
+        case .text, .secret, .path: return value.string.flatMap { $0.isEmpty ? nil : value }
+        case .choice(let words): return value.string.flatMap { words.contains($0) ? value : nil }
+        case .url: return value.string.flatMap(WebURL.init).map { .string($0.text) }
+        case .integer(let range): return value.integer.flatMap { range.contains($0) ? value : nil }
+        case .flag: return value.bool.map { .bool($0) }
+        case .command: return SettingKind.texts(value).flatMap { $0.first?.isEmpty == false ? value : nil }
+        case .texts:
+            if let text = value.string { return .array([.string(text)]) }
+            return SettingKind.texts(value).map { _ in value }
+        case .ports:
+            let ports = (value.array ?? [value]).map(\.integer)
+            let isFit = ports.allSatisfy { port in port.map { (1...65_535).contains($0) } ?? false }
+            return isFit && !ports.isEmpty ? .array(ports.compactMap { $0.map { JSONValue($0) } }) : nil
+        case .scope:
+            guard let text = value.string ?? SettingKind.texts(value)?.joined(separator: " "),
+                Scope(text).isWellFormed
+            else { return nil }
+            return .string(Scope(text).text)
+        case .parameters: return SettingKind.parameters(value)
+        case .records(let required, let optional):
+            return SettingKind.isRecords(value, required, optional) ? value : nil
+        case .array: return value.array.map { _ in value }
+        }
+    }
+
+    /// Reads a variable or the right side of `--set key=value`: lists and objects are JSON.
+    func parsed(_ word: String) -> JSONValue? {
+        switch self {
+        case .text, .secret, .choice, .url, .path, .scope: return normalized(.string(word))
+        case .integer: return Int64(word).flatMap { normalized(JSONValue($0)) }
+        case .flag: return word == "true" || word == "false" ? .bool(word == "true") : nil
+        case .texts where word.first != "[": return normalized(.string(word))
+        case .command, .texts, .ports, .parameters, .records, .array:
+            return (try? JSONValue(parsing: word)).flatMap { normalized($0) }
+        }
+    }
+
+    private static func texts(_ value: JSONValue) -> [String]? {
+        guard let items = value.array else { return nil }
+        let texts = items.compactMap(\.string)
+        return texts.count == items.count ? texts : nil
+    }
+
+    private static func parameters(_ value: JSONValue) -> JSONValue? {
+        guard let members = value.object?.members else { return nil }
+        var texts = JSONObject()
+        for member in members {
+            switch member.value {
+            case .string: texts[member.name] = member.value
+            case .number(let number): texts[member.name] = .string(number.text)
+            case .bool(let flag): texts[member.name] = .string(flag ? "true" : "false")
+            default: return nil
+            }
+        }
+        return .object(texts)
+    }
+
+    private static func isRecords(_ value: JSONValue, _ required: [String], _ optional: [String]) -> Bool {
+        guard let items = value.array else { return false }
+        return items.allSatisfy { item in
+            guard let object = item.object else { return false }
+            return required.allSatisfy { object[$0]?.string?.isEmpty == false }
+                && object.members.allSatisfy {
+                    $0.value.string != nil && (required + optional).contains($0.name)
+                }
+        }
+    }
+}

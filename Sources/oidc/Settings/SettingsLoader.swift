@@ -1,0 +1,138 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+/// Reads the layers of the settings: options, `OIDC_…` variables, and one profile of the file.
+struct SettingsLoader: Sendable {
+    let environment: [String: String]
+    /// `--config`, `--profile`.
+    let configPath: String?
+    let profileName: String?
+
+    init(environment: [String: String], common: CommonOptions) {
+        self.environment = environment
+        configPath = common.config ?? environment["OIDC_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
+        profileName = common.profile ?? environment["OIDC_PROFILE"].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// Where the file is, whether or not it exists; nil where no directory is named.
+    var path: String? {
+        configPath ?? StateDirectories(environment: environment).configuration
+    }
+
+    func load(_ options: [Settings.Entry] = []) throws(OIDCError) -> Settings {
+        try load(options, from: try file(), in: path ?? "")
+    }
+
+    func load(
+        _ options: [Settings.Entry] = [], from file: ConfigurationFile?, in path: String
+    ) throws(OIDCError) -> Settings {
+        let profile = try file?.profile(named: profileName)
+        if file == nil, let profileName {
+            throw OIDCError.usage(
+                "there is no profile \(DisplayText.quoted(profileName)): no configuration file at "
+                    + (path.isEmpty ? "any place, as neither HOME nor OIDC_CONFIG is set" : path),
+                hint: "write one with: oidc config init")
+        }
+        var entries = options + (try variables())
+        if let profile { entries += try SettingsLoader.entries(of: profile, in: path) }
+        return Settings(profile: profile?.name, entries: entries)
+    }
+
+    /// Nil when there is none and none was named.
+    func file() throws(OIDCError) -> ConfigurationFile? {
+        guard let path else { return nil }
+        guard let contents = try UserFile.read(path, limit: 4 << 20, named: "configuration") else {
+            guard configPath != nil else { return nil }
+            throw OIDCError(
+                .usage, "there is no configuration file at \(DisplayText.clean(path))",
+                hint: "write one with: oidc config init", stage: .settings)
+        }
+        guard !contents.isUnderForeignControl else {
+            throw ConfigurationFile.error(
+                path, "belongs to another user or may be written by others, and it can name programs",
+                hint: "chown and chmod it so that only you can write it: chmod go-w \(path)")
+        }
+        let file = try ConfigurationFile(parsing: contents.bytes, path: path)
+        let holdsSecret = file.profiles.contains { $0.values[Setting.clientSecret.name] != nil }
+        if holdsSecret, contents.permissions & 0o077 != 0 {
+            throw ConfigurationFile.error(
+                path, "holds a client_secret and may be read by others",
+                hint: "chmod 600 \(path), or use client_secret_file or client_secret_command")
+        }
+        return file
+    }
+
+    /// Unknown `OIDC_…` variables are other people's.
+    private func variables() throws(OIDCError) -> [Settings.Entry] {
+        guard environment.keys.contains(where: { $0.hasPrefix("OIDC_") }) else { return [] }
+        var entries: [Settings.Entry] = []
+        for setting in Setting.all {
+            guard let word = environment[setting.variable], !word.isEmpty else { continue }
+            entries.append(
+                try SettingsLoader.entry(setting, word, .variable(setting.variable), named: setting.variable))
+        }
+        return entries
+    }
+
+    private static func entries(
+        of profile: (name: String, values: JSONObject), in path: String
+    ) throws(OIDCError) -> [Settings.Entry] {
+        var entries: [Settings.Entry] = []
+        for member in profile.values.members {
+            guard let setting = Setting.named(member.name) else {
+                throw unknown(member.name, in: "profile \(DisplayText.quoted(profile.name)) of \(path)")
+            }
+            guard let value = setting.kind.normalized(member.value) else {
+                throw ConfigurationFile.error(
+                    path,
+                    "profile \(DisplayText.quoted(profile.name)): \(setting.name): expected "
+                        + "\(setting.kind.expectation), found \(shown(member.value, of: setting))")
+            }
+            entries.append(
+                Settings.Entry(setting: setting, value: value, origin: .profile(profile.name)))
+        }
+        return entries
+    }
+
+    /// A `--set key=value`.
+    static func assignment(_ text: String) throws(OIDCError) -> Settings.Entry {
+        guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
+            throw OIDCError.usage(
+                "--set takes KEY=VALUE, not \(DisplayText.quoted(text))", hint: "oidc help config")
+        }
+        let name = String(text[..<equals])
+        guard let setting = Setting.named(name) else { throw unknown(name, in: "--set") }
+        if case .secret = setting.kind {
+            throw OIDCError.usage(
+                "\(name) is not taken from the command line, where every process can read it",
+                hint: "use client_secret_file, client_secret_command or \(setting.variable)")
+        }
+        return try entry(
+            setting, String(text[text.index(after: equals)...]), .option("--set"), named: "--set \(name)")
+    }
+
+    static func entry(
+        _ setting: Setting, _ word: String, _ origin: Settings.Origin, named source: String
+    ) throws(OIDCError) -> Settings.Entry {
+        guard let value = setting.kind.parsed(word) else {
+            throw OIDCError.usage(
+                "\(source): expected \(setting.kind.expectation), found "
+                    + shown(.string(word), of: setting))
+        }
+        return Settings.Entry(setting: setting, value: value, origin: origin)
+    }
+
+    private static func shown(_ value: JSONValue, of setting: Setting) -> String {
+        if case .secret = setting.kind { return "something else" }
+        return DisplayText.clean(value.string.map { "“\($0)”" } ?? value.compact, limit: 80)
+    }
+
+    private static func unknown(_ name: String, in place: String) -> OIDCError {
+        let nearest = Nearest.match(name, among: Setting.all.map(\.name))
+        return OIDCError(
+            .usage, "unknown setting \(DisplayText.quoted(name)) in \(place)",
+            hint: nearest.map { "did you mean \($0)?" } ?? "oidc config show lists the settings",
+            stage: .settings)
+    }
+}

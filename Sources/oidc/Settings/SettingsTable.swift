@@ -1,0 +1,142 @@
+/// Every setting there is, in the order of the documentation.
+extension Setting {
+    static let issuer = Setting("issuer", .text, "the provider, as discovery knows it")
+    static let authorizationEndpoint = Setting(
+        "authorization_endpoint", .url, "where people sign in", owner: .provider)
+    static let tokenEndpoint = Setting("token_endpoint", .url, "where tokens are given", owner: .provider)
+    static let userinfoEndpoint = Setting("userinfo_endpoint", .url, "claims of the person", owner: .provider)
+    static let jwksURI = Setting("jwks_uri", .url, "the provider's public keys", owner: .provider)
+    static let deviceAuthorizationEndpoint = Setting(
+        "device_authorization_endpoint", .url, "device codes (RFC 8628)", owner: .provider)
+    static let pushedAuthorizationRequestEndpoint = Setting(
+        "pushed_authorization_request_endpoint", .url, "pushed requests (RFC 9126)", owner: .provider)
+    static let revocationEndpoint = Setting(
+        "revocation_endpoint", .url, "revocation (RFC 7009)", owner: .provider)
+    static let introspectionEndpoint = Setting(
+        "introspection_endpoint", .url, "introspection (RFC 7662)", owner: .provider)
+    static let endSessionEndpoint = Setting(
+        "end_session_endpoint", .url, "sign-out at the provider", owner: .provider)
+    static let registrationEndpoint = Setting(
+        "registration_endpoint", .url, "client registration (RFC 7591)", owner: .provider)
+
+    static let clientID = Setting("client_id", .text, "the client's name at the provider", owner: .provider)
+    static let clientSecretFile = Setting(
+        "client_secret_file", .path, "a file that holds the secret", owner: .client)
+    static let clientSecretCommand = Setting(
+        "client_secret_command", .command, "a program that prints the secret", owner: .client)
+    static let clientSecret = Setting(
+        "client_secret", .secret, "the secret itself (variable, or a file of mode 0600)", owner: .client)
+    static let clientAuth = Setting(
+        "client_auth",
+        .choice([
+            "none", "client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt",
+            "tls_client_auth",
+        ]), "how the client proves itself; default from the metadata", owner: .client)
+    static let clientAssertionAudience = Setting(
+        "client_assertion_audience", .choice(["issuer", "token_endpoint"]), "`aud` of client assertions")
+    static let clientAssertionSource = Setting(
+        "client_assertion_source", .choice(SubjectSource.names), "a CI identity as the client's assertion",
+        owner: .client)
+    static let privateKeyFile = Setting(
+        "private_key_file", .path, "PEM key for private_key_jwt", owner: .client)
+    static let privateKeyID = Setting("private_key_id", .text, "its `kid`", owner: .client)
+    static let privateKeyPassphraseFile = Setting(
+        "private_key_passphrase_file", .path, "a file that holds the key's passphrase", owner: .client)
+    static let tlsClientCertificate = Setting(
+        "tls_client_certificate", .path, "PEM certificate for mutual TLS", owner: .client)
+    static let tlsClientKey = Setting("tls_client_key", .path, "its PEM key", owner: .client)
+
+    static let scope = Setting("scope", .scope, "what to ask for")
+    static let audience = Setting("audience", .text, "the API that the token is for")
+    static let resource = Setting("resource", .texts, "resource indicators (RFC 8707)")
+    static let redirectURI = Setting(
+        "redirect_uri", .text, "where the browser comes back; http://127.0.0.1/callback")
+    static let port = Setting("port", .integer(1...65_535), "a fixed port for the redirect")
+    static let redirectPorts = Setting("redirect_ports", .ports, "ports for the redirect, tried in order")
+    static let responseMode = Setting(
+        "response_mode", .choice(["query", "form_post"]), "how the answer comes back")
+    static let prompt = Setting("prompt", .text, "none, login, consent, select_account")
+    static let maxAge = Setting(
+        "max_age", .integer(0...315_360_000), "seconds since the person last proved who they are")
+    static let loginHint = Setting("login_hint", .text, "who is to sign in")
+    static let acrValues = Setting("acr_values", .text, "the strength of sign-in to ask for")
+    static let uiLocales = Setting("ui_locales", .text, "languages of the sign-in page")
+    static let authorizationDetails = Setting("authorization_details", .array, "RFC 9396 details")
+    static let extraAuthorizeParams = Setting(
+        "extra_authorize_params", .parameters, "more parameters of the authorize URL")
+    static let extraTokenParams = Setting(
+        "extra_token_params", .parameters, "more parameters of token requests")
+    static let tokenRequestFormat = Setting(
+        "token_request_format", .choice(["form", "json"]), "how token requests are written; form")
+    static let par = Setting("par", .choice(["auto", "require", "off"]), "pushed requests; auto")
+    static let dpop = Setting("dpop", .flag, "bind tokens to a key (RFC 9449); false")
+    static let postLogoutRedirectURI = Setting(
+        "post_logout_redirect_uri", .text, "where the browser comes back after sign-out")
+
+    static let flow = Setting(
+        "flow", .choice(["auto", "browser", "device", "paste"]), "how to sign in; auto")
+    static let grant = Setting(
+        "grant", .choice(["authorization_code", "client_credentials", "token_exchange", "jwt_bearer"]),
+        "how a token is come by; authorization_code")
+    static let subjectTokenSource = Setting(
+        "subject_token_source", .choice(SubjectSource.names), "whose token is exchanged")
+    static let subjectTokenFile = Setting("subject_token_file", .path, "the file of `file` and `kubernetes`")
+    static let subjectTokenEnv = Setting("subject_token_env", .text, "the variable of `env` and `gitlab`")
+    static let subjectTokenType = Setting("subject_token_type", .text, "its type; a JWT")
+    static let subjectTokenAudience = Setting(
+        "subject_token_audience", .text, "the audience that a CI identity is asked for")
+    static let actorTokenFile = Setting("actor_token_file", .path, "who acts for the subject (RFC 8693)")
+    static let actorTokenType = Setting("actor_token_type", .text, "its type; an access token")
+    static let requestedTokenType = Setting("requested_token_type", .text, "what to get (RFC 8693)")
+    static let browser = Setting("browser", .command, "the browser to start; %s is the address")
+    static let account = Setting("account", .text, "keeps several sign-ins of one client apart")
+    static let timeout = Setting("timeout", .integer(1...86_400), "seconds for a whole login; 300")
+    static let httpTimeout = Setting("http_timeout", .integer(1...3_600), "seconds for one request; 30")
+    static let leeway = Setting("leeway", .integer(0...3_600), "seconds that clocks may differ; 60")
+    static let caFile = Setting("ca_file", .path, "PEM certificates to trust, else SSL_CERT_FILE")
+    static let allowInsecureHTTP = Setting(
+        "allow_insecure_http", .flag, "plain http beyond this machine; warns each time")
+    static let store = Setting("store", .text, "file, none, or helper:NAME; file")
+
+    static let resources = Setting(
+        "resources", .records(required: ["title", "url"], optional: ["scope", "method"]),
+        "APIs that the session opens")
+    static let gitHosts = Setting(
+        "git_hosts", .records(required: ["host"], optional: ["username"]), "hosts that git is answered for")
+    static let dockerRegistries = Setting(
+        "docker_registries", .records(required: ["host"], optional: ["username"]),
+        "registries that docker is answered for")
+    static let awsRoleARN = Setting("aws_role_arn", .text, "the role that AWS gives for the ID token")
+    static let awsRoleSessionName = Setting("aws_role_session_name", .text, "its session's name; oidc")
+    static let awsSTSEndpoint = Setting("aws_sts_endpoint", .url, "STS; https://sts.amazonaws.com")
+    static let gcpTokenType = Setting("gcp_token_type", .text, "the type that Google is told")
+
+    static let all: [Setting] = [
+        issuer, authorizationEndpoint, tokenEndpoint, userinfoEndpoint, jwksURI, deviceAuthorizationEndpoint,
+        pushedAuthorizationRequestEndpoint, revocationEndpoint, introspectionEndpoint, endSessionEndpoint,
+        registrationEndpoint, clientID, clientSecretFile, clientSecretCommand, clientSecret, clientAuth,
+        clientAssertionAudience, clientAssertionSource, privateKeyFile, privateKeyID,
+        privateKeyPassphraseFile, tlsClientCertificate, tlsClientKey, scope, audience, resource, redirectURI,
+        port, redirectPorts, responseMode, prompt, maxAge, loginHint, acrValues, uiLocales,
+        authorizationDetails, extraAuthorizeParams, extraTokenParams, tokenRequestFormat, par, dpop,
+        postLogoutRedirectURI, flow, grant, subjectTokenSource, subjectTokenFile, subjectTokenEnv,
+        subjectTokenType, subjectTokenAudience, actorTokenFile, actorTokenType, requestedTokenType, browser,
+        account, timeout, httpTimeout, leeway, caFile, allowInsecureHTTP, store, resources, gitHosts,
+        dockerRegistries, awsRoleARN, awsRoleSessionName, awsSTSEndpoint, gcpTokenType,
+    ]
+
+    static func named(_ name: String) -> Setting? {
+        all.first { $0.name == name }
+    }
+}
+
+/// Where the identity of a machine comes from.
+enum SubjectSource: String, CaseIterable, Sendable {
+    case githubActions = "github-actions"
+    case gitlab
+    case kubernetes
+    case file
+    case env
+
+    static let names = allCases.map(\.rawValue)
+}

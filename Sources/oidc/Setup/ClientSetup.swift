@@ -1,0 +1,81 @@
+import OIDCCore
+import OIDCCrypto
+import OIDCSystem
+
+/// The client of the settings: how it proves itself, and where it asks for tokens.
+extension ProviderSetup {
+    /// The method is the one that is set, else the session's own, else what the metadata allows.
+    func client(
+        _ metadata: ProviderMetadata?, method: String? = nil, _ environment: LoginEnvironment
+    ) throws(OIDCError) -> Client {
+        let credentials = try credentials(environment)
+        let authentication = try ClientAuthentication.choose(
+            method: settings.text(.clientAuth) ?? method, credentials, metadata)
+        let audience: String? =
+            settings.text(.clientAssertionAudience) == "token_endpoint"
+            ? nil : metadata?.issuer ?? settings.text(.issuer)
+        return Client(
+            id: try clientID(), authentication: authentication, assertionAudience: audience,
+            presentsCertificate: credentials.hasCertificate)
+    }
+
+    private func credentials(_ environment: LoginEnvironment) throws(OIDCError) -> ClientCredentials {
+        var credentials = ClientCredentials(secret: try secrets.clientSecret())
+        if let pem = try secrets.file(.privateKeyFile) {
+            credentials.privateKey = try privateKey(pem)
+            credentials.privateKeyID = settings.text(.privateKeyID)
+        }
+        if let source = settings.text(.clientAssertionSource).flatMap(SubjectSource.init) {
+            let subject = SubjectToken(settings, context)
+            credentials.assertion = { () throws(OIDCError) in
+                try subject.token(
+                    from: source, role: Setting.clientAssertionSource.name, environment.transport)
+            }
+        }
+        credentials.hasCertificate = settings[.tlsClientCertificate] != nil
+        return credentials
+    }
+
+    private func privateKey(_ pem: Redacted<String>) throws(OIDCError) -> PrivateKey {
+        let name = Setting.privateKeyFile.name
+        let passphrase = try secrets.file(.privateKeyPassphraseFile)
+        do throws(CryptoError) {
+            return try PrivateKey(
+                pem: Array(pem.revealed.utf8), passphrase: passphrase.map { Array($0.revealed.utf8) })
+        } catch {
+            switch error {
+            case .passphraseNeeded:
+                throw OIDCError.usage(
+                    "\(name): the key is encrypted", hint: "set private_key_passphrase_file")
+            case .wrongPassphrase:
+                throw OIDCError.usage(
+                    "\(name): the passphrase of private_key_passphrase_file does not open the key",
+                    hint: "check private_key_passphrase_file")
+            case .invalidKey(let reason), .unsupported(let reason):
+                throw OIDCError.usage(
+                    "\(name): \(DisplayText.clean(reason))",
+                    hint: "use a PEM file with an RSA (2048 bits or more), EC or Ed25519 private key")
+            case .unavailable, .failed: throw OIDCError(error)
+            }
+        }
+    }
+
+    func tokenEndpoint(
+        at url: WebURL, client: Client, dpop: DPoPKey?
+    ) throws(OIDCError) -> TokenEndpoint {
+        TokenEndpoint(
+            url: url, client: client,
+            format: settings.text(.tokenRequestFormat).flatMap(RequestFormat.init) ?? .form,
+            extraParameters: settings.parameters(.extraTokenParams), dpop: dpop)
+    }
+
+    /// Where a session is renewed: where it came from, whatever the settings say by now.
+    func tokenEndpoint(
+        of session: Session, _ environment: LoginEnvironment
+    ) throws(OIDCError) -> TokenEndpoint {
+        try tokenEndpoint(
+            at: session.endpoints.token,
+            client: try client(nil, method: session.clientAuthentication, environment),
+            dpop: try session.dpopKey.map { pem throws(OIDCError) in try DPoPKey(pem: pem) })
+    }
+}

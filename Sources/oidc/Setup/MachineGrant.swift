@@ -1,0 +1,64 @@
+import OIDCCore
+import OIDCSystem
+
+/// A token that no person is needed for: the client's own, or one for an identity that a machine has.
+struct MachineGrant {
+    let setup: ProviderSetup
+    let key: SessionKey
+
+    /// A session with the token as its own; there is nothing to renew it by but the grant itself.
+    func outcome() throws(OIDCError) -> Renewal.Outcome {
+        let environment = try setup.environment()
+        let metadata = try setup.metadata(environment, for: [.token])
+        try metadata.validate(for: [.token], scope: Scope(""))
+        let client = try setup.client(metadata, environment)
+        let url = try metadata.require(.token, presentingCertificate: client.presentsCertificate)
+        let dpop: DPoPKey? = setup.settings.flag(.dpop) ? try DPoPKey.generate() : nil
+        let endpoint = try setup.tokenEndpoint(at: url, client: client, dpop: dpop)
+        let now = environment.now()
+        var tokens = try endpoint.send(
+            try request(environment), over: environment.transport, now: now, random: environment.random)
+        // An ID token has no place in these grants, and a refresh token would only be one more secret.
+        tokens.idToken = nil
+        tokens.refreshToken = nil
+        let session = Session(
+            key: key,
+            endpoints: Session.Endpoints(
+                issuer: metadata.issuer, token: url, userInfo: metadata.userInfoEndpoint,
+                revocation: metadata.revocationEndpoint, introspection: metadata.introspectionEndpoint),
+            clientAuthentication: client.authentication.method, createdAt: now, requestedScope: key.scope,
+            requestedResources: key.resources, tokens: tokens, dpopKey: dpop.map(\.pem))
+        return Renewal.Outcome(session: session, access: .success(tokens.access))
+    }
+
+    private func request(_ environment: LoginEnvironment) throws(OIDCError) -> TokenRequest {
+        let settings = setup.settings
+        switch key.grant {
+        case .tokenExchange: return .tokenExchange(try exchange(environment))
+        case .jwtBearer:
+            return .jwtBearer(
+                assertion: try SubjectToken(settings, setup.context).token(environment.transport),
+                scope: key.scope, audience: key.audience, resources: key.resources)
+        default:
+            return .clientCredentials(
+                scope: key.scope, audience: key.audience, resources: key.resources,
+                authorizationDetails: settings[.authorizationDetails])
+        }
+    }
+
+    private func exchange(_ environment: LoginEnvironment) throws(OIDCError) -> TokenExchange {
+        let settings = setup.settings
+        var exchange = TokenExchange(
+            subjectToken: try SubjectToken(settings, setup.context).token(environment.transport),
+            subjectTokenType: TokenTypeIdentifier(settings.text(.subjectTokenType) ?? "jwt"))
+        if let actor = try setup.secrets.file(.actorTokenFile) {
+            exchange.actor = TokenExchange.Actor(
+                token: actor, type: TokenTypeIdentifier(settings.text(.actorTokenType) ?? "access_token"))
+        }
+        exchange.requestedTokenType = settings.text(.requestedTokenType).map(TokenTypeIdentifier.init)
+        exchange.audiences = key.audience.map { [$0] } ?? []
+        exchange.resources = key.resources
+        exchange.scope = key.scope
+        return exchange
+    }
+}

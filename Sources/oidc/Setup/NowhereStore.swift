@@ -1,0 +1,27 @@
+import OIDCCore
+import OIDCSystem
+
+/// Stands in where no directory is named: nothing is found, and keeping says why it cannot be done.
+struct NowhereStore: SessionStoring {
+    let description = "nowhere"
+
+    private static let failure = OIDCError(
+        .failed, "there is no place for sessions: neither HOME nor XDG_STATE_HOME nor OIDC_STATE_DIR is set",
+        hint: "set OIDC_STATE_DIR to a directory of yours, or OIDC_STORE=none", stage: .store)
+
+    func location(of key: SessionKey) -> String { description }
+    func load(_ key: SessionKey) throws(OIDCError) -> Session? { nil }
+    func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) { throw NowhereStore.failure }
+    func remove(_ key: SessionKey) throws(OIDCError) {}
+    func all() throws(OIDCError) -> [StoredSession] { [] }
+    func remove(_ stored: StoredSession) throws(OIDCError) {}
+
+    func withLock<Value>(
+        _ key: SessionKey, _ wait: LockWait, adopting: (Session) -> Value?,
+        _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        try body()
+    }
+
+    func probe(_ key: SessionKey) throws(OIDCError) { throw NowhereStore.failure }
+}

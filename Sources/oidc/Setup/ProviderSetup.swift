@@ -1,0 +1,150 @@
+import OIDCCore
+import OIDCCrypto
+import OIDCSystem
+
+/// Settings turned into the values that the library works with.
+struct ProviderSetup {
+    let settings: Settings
+    let context: CommandContext
+    let secrets: SecretSource
+
+    init(_ settings: Settings, _ context: CommandContext) {
+        self.settings = settings
+        self.context = context
+        secrets = SecretSource(settings: settings, environment: context.environment)
+    }
+
+    var allowsInsecureHTTP: Bool { settings.flag(.allowInsecureHTTP) }
+    var leeway: Int64 { settings.integer(.leeway) ?? 60 }
+
+    /// What reaches the network; a deadline bounds a whole login.
+    func environment(until deadline: MonotonicTime? = nil) throws(OIDCError) -> LoginEnvironment {
+        LoginEnvironment(
+            transport: try transport(until: deadline), cache: cache, now: { Clock.now() },
+            random: Random.bytes)
+    }
+
+    var cache: any DocumentCache {
+        guard let directory = StateDirectories(environment: context.environment).cache else {
+            return NoCache()
+        }
+        return MetadataCache(directory: directory)
+    }
+
+    func transport(until deadline: MonotonicTime? = nil) throws(OIDCError) -> CurlTransport {
+        if allowsInsecureHTTP {
+            context.console.warn("allow_insecure_http is set: tokens may cross the network in the open")
+        }
+        var configuration = CurlConfiguration()
+        configuration.httpTimeout = .seconds(settings.integer(.httpTimeout) ?? 30)
+        configuration.deadline = deadline
+        configuration.allowInsecureHTTP = allowsInsecureHTTP
+        configuration.userAgent = "oidc/\(Version.number)"
+        configuration.isCancelled = { Interruption.pending != nil }
+        if let path = secrets.path(.caFile) {
+            configuration.caFile = CurlConfiguration.CertificateAuthorities(path: path)
+        } else if let path = context.environment["SSL_CERT_FILE"], !path.isEmpty {
+            configuration.caFile = CurlConfiguration.CertificateAuthorities(
+                path: path, setting: "SSL_CERT_FILE")
+        }
+        configuration.clientCertificate = try clientCertificate()
+        if context.console.isVerbose {
+            let console = context.console
+            configuration.trace = { console.trace($0.line) }
+        }
+        return CurlTransport(configuration)
+    }
+
+    private func clientCertificate() throws(OIDCError) -> CurlConfiguration.ClientCertificate? {
+        switch (secrets.path(.tlsClientCertificate), secrets.path(.tlsClientKey)) {
+        case (nil, nil): return nil
+        case (let certificate?, let key?):
+            return CurlConfiguration.ClientCertificate(
+                certificatePath: certificate, keyPath: key,
+                passphrase: try secrets.file(.privateKeyPassphraseFile)?.revealed)
+        case (nil, _?): throw OIDCError.usage("tls_client_key is set, tls_client_certificate is not")
+        case (_?, nil): throw OIDCError.usage("tls_client_certificate is set, tls_client_key is not")
+        }
+    }
+
+    /// The endpoints of the settings, which win over discovered ones.
+    func explicitEndpoints() throws(OIDCError) -> [ProviderEndpoint: WebURL] {
+        var endpoints: [ProviderEndpoint: WebURL] = [:]
+        for endpoint in ProviderEndpoint.allCases {
+            guard let setting = Setting.named(endpoint.rawValue), let text = settings.text(setting) else {
+                continue
+            }
+            endpoints[endpoint] = try endpoint.configured(text, allowsInsecureHTTP: allowsInsecureHTTP)
+        }
+        return endpoints
+    }
+
+    /// Discovered unless there is no issuer, or the settings name every endpoint that is needed.
+    func metadata(
+        _ environment: LoginEnvironment, for needed: [ProviderEndpoint]
+    ) throws(OIDCError) -> ProviderMetadata {
+        let explicit = try explicitEndpoints()
+        let configured = ProviderMetadata(
+            issuer: settings.text(.issuer), endpoints: explicit, allowsInsecureHTTP: allowsInsecureHTTP)
+        guard let issuer = settings.text(.issuer) else {
+            guard !explicit.isEmpty else {
+                throw OIDCError.usage(
+                    "issuer is not set",
+                    hint: "give --issuer URL, set OIDC_ISSUER, or choose a profile with -p; "
+                        + "to see it work without an account: oidc demo")
+            }
+            return configured
+        }
+        if needed.allSatisfy({ explicit[$0] != nil }) {
+            _ = try ProviderMetadata.checkedIssuer(issuer, allowsInsecureHTTP: allowsInsecureHTTP)
+            return configured
+        }
+        let documents = ProviderDocuments(
+            environment: environment, allowsInsecureHTTP: allowsInsecureHTTP)
+        return try documents.metadata(issuer: issuer).merging(explicit: explicit)
+    }
+
+    /// The issuer, or the token endpoint where no issuer is known; what sessions are kept under.
+    func provider() throws(OIDCError) -> String {
+        if let provider = settings.text(.issuer) ?? settings.text(.tokenEndpoint) { return provider }
+        throw OIDCError.usage(
+            "issuer is not set",
+            hint: "give --issuer URL, set OIDC_ISSUER, or choose a profile with -p; "
+                + "to see it work without an account: oidc demo")
+    }
+
+    func clientID() throws(OIDCError) -> String {
+        try settings.required(.clientID, option: "--client-id ID")
+    }
+
+    var grant: GrantType {
+        settings.text(.grant).map { GrantType(rawValue: $0) } ?? .authorizationCode
+    }
+
+    /// What the settings' session is kept under.
+    func sessionKey() throws(OIDCError) -> SessionKey {
+        var key = SessionKey(
+            provider: try provider(), clientID: try clientID(), grant: grant,
+            audience: settings.text(.audience), account: settings.text(.account))
+        guard !grant.needsPerson else { return key }
+        key.scope = settings.scope(.scope)
+        key.resources = settings.texts(.resource)
+        key.subject = try SubjectToken(settings, context).identity()
+        return key
+    }
+
+    /// Where sessions are kept. Without a directory nothing is stored, and that is said where it matters.
+    func store() throws(OIDCError) -> any SessionStoring {
+        let choice = try SessionStoreChoice(setting: settings.text(.store) ?? "file")
+        let directory = StateDirectories(environment: context.environment).state
+        switch (choice, directory) {
+        case (.none, _): return MemorySessionStore()
+        case (.file, let directory?): return FileSessionStore(directory: directory)
+        case (.helper(let name), let directory?):
+            return CredentialHelperStore.make(
+                name: name, directory: directory,
+                environment: ChildEnvironment.withoutSecrets(context.environment))
+        case (_, nil): return NowhereStore()
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import OIDCCore
+import OIDCSystem
+
+/// Secrets that settings point to: read when needed, never from argv.
+struct SecretSource {
+    let settings: Settings
+    let environment: [String: String]
+
+    /// The client's secret: `client_secret`, else its file, else its command.
+    func clientSecret() throws(OIDCError) -> Redacted<String>? {
+        if let text = settings.text(.clientSecret) { return Redacted(text) }
+        if settings[.clientSecretFile] != nil { return try file(.clientSecretFile) }
+        let command = settings.texts(.clientSecretCommand)
+        return command.isEmpty ? nil : try output(of: command, named: Setting.clientSecretCommand.name)
+    }
+
+    /// A file's text without the line end that editors add; an empty one is an error.
+    func file(_ setting: Setting) throws(OIDCError) -> Redacted<String>? {
+        guard let path = path(setting) else { return nil }
+        let contents = try UserFile.require(path, limit: 1 << 20, named: setting.name)
+        return Redacted(try SecretSource.text(contents.bytes, named: "\(setting.name): \(path)"))
+    }
+
+    /// A path of the settings, with `~/` for the home directory.
+    func path(_ setting: Setting) -> String? {
+        guard let path = settings.text(setting) else { return nil }
+        guard path.hasPrefix("~/"), let home = environment["HOME"], !home.isEmpty else { return path }
+        return home + path.dropFirst()
+    }
+
+    private func output(of command: [String], named name: String) throws(OIDCError) -> Redacted<String> {
+        var process = ChildProcess(command, environment: ChildEnvironment.withoutSecrets(environment))
+        process.errorOutput = .inherited
+        let outcome: ChildProcess.Outcome
+        do { outcome = try process.run() } catch { throw error.error(setting: name, command: command) }
+        guard outcome.status.isSuccess else {
+            throw OIDCError(
+                .failed, "\(name): \(DisplayText.quoted(command[0])) \(outcome.status.description)",
+                hint: "run it by hand to see why", stage: .settings)
+        }
+        return Redacted(try SecretSource.text(outcome.output, named: name))
+    }
+
+    private static func text(_ bytes: [UInt8], named name: String) throws(OIDCError) -> String {
+        guard var text = String(validating: bytes, as: UTF8.self) else {
+            throw OIDCError.usage("\(name): expected UTF-8 text")
+        }
+        while text.last?.isNewline == true { text.removeLast() }
+        guard !text.isEmpty else { throw OIDCError.usage("\(name): is empty") }
+        return text
+    }
+}
+
+/// The environment of programs that we start.
+enum ChildEnvironment {
+    /// Without what they have no need of: the client's secret, and the identity token of a CI job.
+    static func withoutSecrets(_ environment: [String: String]) -> [String: String] {
+        environment.filter { $0.key != Setting.clientSecret.variable }
+    }
+}

@@ -1,0 +1,118 @@
+import OIDCCore
+import OIDCSystem
+
+/// The session that the settings mean, and how its tokens are come by.
+struct SessionAccess {
+    let setup: ProviderSetup
+    let key: SessionKey
+    let store: any SessionStoring
+
+    private var context: CommandContext { setup.context }
+
+    init(_ setup: ProviderSetup) throws(OIDCError) {
+        self.setup = setup
+        key = try setup.sessionKey()
+        store = try setup.store()
+    }
+
+    func load() throws(OIDCError) -> Session? {
+        try store.load(key)
+    }
+
+    /// The demand of the settings. What a grant without a person asks for stands in its key.
+    func demand(minimumValidity: Int64 = 60) -> TokenDemand {
+        guard key.grant.needsPerson else { return TokenDemand(minimumValidity: minimumValidity) }
+        return TokenDemand(
+            scope: setup.settings.scope(.scope), resources: setup.settings.texts(.resource),
+            minimumValidity: minimumValidity)
+    }
+
+    /// A token that is fresh, from the store if it can be.
+    func token(_ demand: TokenDemand) throws(OIDCError) -> AccessTokenSource.Delivery {
+        let session = try load()
+        if let session, let access = try AccessTokenSource.fresh(in: session, for: demand, at: context.now) {
+            return AccessTokenSource.Delivery(session: session, access: access)
+        }
+        return try renewed(demand, seen: session, refusing: .none)
+    }
+
+    /// A token other than the one that was refused.
+    func token(
+        _ demand: TokenDemand, insteadOf refused: AccessTokenSource.Delivery
+    ) throws(OIDCError) -> AccessTokenSource.Delivery {
+        try renewed(demand, seen: refused.session, refusing: .of(refused.access))
+    }
+
+    /// The slow way: under the lock, over the network, told about.
+    func renewed(
+        _ demand: TokenDemand, seen: Session?, refusing refusal: AccessTokenSource.Refusal
+    ) throws(OIDCError) -> AccessTokenSource.Delivery {
+        let console = context.console
+        let wait = LockWait(
+            limit: .seconds((setup.settings.integer(.httpTimeout) ?? 30) * 2 + 30),
+            onWaiting: { console.note("waiting for another oidc process that is getting a token …") },
+            isCancelled: { Interruption.pending != nil })
+        let source = AccessTokenSource(store: store, key: key, now: { Clock.now() }, wait: wait)
+        let delivery = try source.renewed(demand, seen: seen, refusing: refusal) {
+            (current, source) throws(OIDCError) in
+            try renew(current, source)
+        }
+        for warning in delivery.warnings { console.warn(warning) }
+        return delivery
+    }
+
+    private func renew(
+        _ current: Session?, _ source: TokenSource
+    ) throws(OIDCError) -> Renewal.Outcome {
+        guard key.grant.needsPerson else {
+            return try MachineGrant(setup: setup, key: key).outcome()
+        }
+        guard let current else { throw SessionAccess.noSession(key, setup.settings) }
+        let environment = try setup.environment()
+        let renewal = Renewal(
+            environment: environment, tokenEndpoint: try setup.tokenEndpoint(of: current, environment),
+            leeway: setup.leeway)
+        do {
+            return try renewal.renew(current, for: source)
+        } catch {
+            guard error.kind == .loginRequired || error.hint == "oidc login" else { throw error }
+            var error = error
+            error.hint = setup.loginLine
+            throw error
+        }
+    }
+
+    static func noSession(_ key: SessionKey, _ settings: Settings) -> OIDCError {
+        let profile = settings.profile.map { " (profile \(DisplayText.clean($0)))" } ?? ""
+        return OIDCError(
+            .loginRequired, "not signed in at \(DisplayText.clean(key.provider))\(profile)",
+            hint: ProviderSetup.loginLine(settings), stage: .token)
+    }
+}
+
+extension ProviderSetup {
+    /// The command line that signs in with these settings.
+    var loginLine: String { ProviderSetup.loginLine(settings) }
+
+    static func loginLine(_ settings: Settings) -> String {
+        var words = ["oidc login"]
+        if let profile = settings.profile, profile != "default" {
+            words += ["-p", ShellWord.quoted(profile)]
+        }
+        let options: [(Setting, String)] = [
+            (.issuer, "--issuer"), (.clientID, "--client-id"), (.audience, "--audience"),
+        ]
+        for (setting, option) in options {
+            guard let entry = settings.entries.first(where: { $0.setting == setting }),
+                case .option = entry.origin, let text = entry.value.string
+            else { continue }
+            words += [option, ShellWord.quoted(text)]
+        }
+        if let account = settings.text(.account),
+            case .option? = settings.entries.first(where: { $0.setting == .account })?.origin
+        {
+            words += ["--set", ShellWord.quoted("account=\(account)")]
+        }
+        return words.joined(separator: " ")
+    }
+}

@@ -1,0 +1,211 @@
+import OIDCCore
+import OIDCSystem
+
+/// A whole sign-in with the settings, by the flow that is possible here; told on stderr.
+struct SignIn {
+    let setup: ProviderSetup
+    let key: SessionKey
+    let store: any SessionStoring
+    /// `--no-browser`: the address is printed, nothing is opened.
+    var opensBrowser = true
+
+    private var settings: Settings { setup.settings }
+    private var console: Console { setup.context.console }
+
+    init(setup: ProviderSetup, access: SessionAccess) {
+        self.setup = setup
+        key = access.key
+        store = access.store
+    }
+
+    var timeout: Int64 { settings.integer(.timeout) ?? 300 }
+
+    func run() throws(OIDCError) -> Session {
+        guard key.grant.needsPerson else {
+            throw OIDCError.usage(
+                "login is for people, and grant is \(key.grant.rawValue)",
+                hint: "oidc token --grant \(key.grant.rawValue)")
+        }
+        try store.probe(key)
+        let deadline = MonotonicTime.now().adding(seconds: timeout)
+        let environment = try setup.environment(until: deadline)
+        let metadata = try setup.metadata(environment, for: needed)
+        let flow = try flow(metadata)
+        let login = try login(metadata, environment)
+        let teller = SignInTeller(context: setup.context, settings: settings)
+        defer { teller.end() }
+        let outcome: Login.Outcome
+        switch flow {
+        case .device:
+            outcome = try DeviceSignIn(login: login, deadline: deadline, notice: teller.tell).run(keep: keep)
+        case .browser(let browser, let readsInput):
+            let redirect = try redirect()
+            try refuseUnreadable(redirect)
+            outcome = try BrowserSignIn(
+                login: login, redirect: redirect, readsInput: readsInput || redirect.loopback == nil,
+                browser: browser, environment: setup.context.environment, deadline: deadline,
+                notice: teller.tell
+            ).run(keep: keep)
+        }
+        teller.end()
+        for warning in outcome.warnings { console.warn(warning) }
+        remarkOnRenewal(outcome.session, metadata)
+        return outcome.session
+    }
+
+    /// The first half alone, for `authorize-url`: nobody listens at the redirect address.
+    func begin() throws(OIDCError) -> (pending: PendingAuthorization, url: WebURL) {
+        try refuseBinding()
+        let environment = try setup.environment()
+        let metadata = try setup.metadata(environment, for: needed)
+        let redirect = try redirect()
+        let port = settings.integer(.port).flatMap { UInt16(exactly: $0) }
+        let address = port.map { redirect.text(port: $0) } ?? redirect.text
+        return try login(metadata, environment).begin(redirectURI: address)
+    }
+
+    /// The second half alone, for `exchange`: the answer is read once what it needs is known to be there.
+    func finish(
+        _ pending: PendingAuthorization, answer: () throws(OIDCError) -> String
+    ) throws(OIDCError) -> Login.Outcome {
+        try refuseBinding()
+        let code = try pending.acceptPasted(try answer())
+        let environment = try setup.environment()
+        let metadata = try setup.metadata(
+            environment, for: [.token] + (pending.scope.contains("openid") ? [.keys] : []))
+        return try login(metadata, environment).finish(code)
+    }
+
+    /// The key that tokens are bound to would be lost between the two halves.
+    private func refuseBinding() throws(OIDCError) {
+        guard settings.flag(.dpop) else { return }
+        throw OIDCError.usage("dpop needs a session to keep its key in", hint: "oidc login")
+    }
+
+    private func keep(_ outcome: Login.Outcome) throws(OIDCError) {
+        try store.save(outcome.session, replacingDamaged: true)
+    }
+
+    /// What has to be known before the browser opens; with `openid` the keys too.
+    private var needed: [ProviderEndpoint] {
+        let isDevice = settings.text(.flow) == "device"
+        let first: ProviderEndpoint = isDevice ? .deviceAuthorization : .authorization
+        return [first, .token] + (scope(nil).contains("openid") ? [.keys] : [])
+    }
+
+    /// The default scope is for people at an issuer; `offline_access` where the provider knows it.
+    private func scope(_ metadata: ProviderMetadata?) -> Scope {
+        if let scope = settings.scope(.scope) { return scope }
+        guard settings.text(.issuer) != nil else { return Scope("") }
+        let isOffline = metadata?.scopesSupported?.contains("offline_access") == true
+        return Scope("openid profile email" + (isOffline ? " offline_access" : ""))
+    }
+
+    private func login(
+        _ metadata: ProviderMetadata, _ environment: LoginEnvironment
+    ) throws(OIDCError) -> Login {
+        let client = try setup.client(metadata, environment)
+        let scope = scope(metadata)
+        try metadata.validate(for: [.token], scope: scope)
+        let url = try metadata.require(.token, presentingCertificate: client.presentsCertificate)
+        let dpop: DPoPKey? = settings.flag(.dpop) ? try DPoPKey.generate() : nil
+        return Login(
+            environment: environment, metadata: metadata,
+            tokenEndpoint: try setup.tokenEndpoint(at: url, client: client, dpop: dpop),
+            request: request(client, scope, dpop), key: key,
+            pushing: settings.text(.par).flatMap(Login.Pushing.init) ?? .auto, leeway: setup.leeway)
+    }
+
+    private func request(_ client: Client, _ scope: Scope, _ dpop: DPoPKey?) -> AuthorizationRequest {
+        var request = AuthorizationRequest(
+            client: client, redirectURI: settings.text(.redirectURI) ?? RedirectAddress.standard, scope: scope
+        )
+        request.audience = settings.text(.audience)
+        request.resources = settings.texts(.resource)
+        request.responseMode = settings.text(.responseMode).flatMap(
+            AuthorizationRequest.ResponseMode.init)
+        request.prompt = settings.text(.prompt)
+        request.maxAge = settings.integer(.maxAge)
+        request.loginHint = settings.text(.loginHint)
+        request.acrValues = settings.text(.acrValues)
+        request.uiLocales = settings.text(.uiLocales)
+        request.authorizationDetails = settings[.authorizationDetails]
+        request.dpopThumbprint = dpop?.thumbprint
+        request.extraParameters = settings.parameters(.extraAuthorizeParams)
+        return request
+    }
+
+    private func redirect() throws(OIDCError) -> RedirectAddress {
+        try RedirectAddress(
+            settings.text(.redirectURI),
+            port: settings.integer(.port).flatMap { UInt16(exactly: $0) },
+            ports: settings[.redirectPorts]?.array?.compactMap { $0.integer.flatMap { UInt16(exactly: $0) } }
+                ?? [])
+    }
+
+    /// A redirect that only a person can bring needs a person at stdin.
+    private func refuseUnreadable(_ redirect: RedirectAddress) throws(OIDCError) {
+        guard redirect.loopback == nil, TerminalInput.isExhausted else { return }
+        throw OIDCError.usage(
+            "redirect_uri \(DisplayText.clean(redirect.text)) can only be pasted, and stdin is at its end",
+            hint: "run it on a terminal, or pipe the redirected address into it")
+    }
+
+    private enum Flow {
+        case device
+        case browser(BrowserChoice?, readsInput: Bool)
+    }
+
+    /// `auto`: a browser if this machine can show one, else a device code if the provider has them, else the
+    /// address to open elsewhere and a place to paste what comes back.
+    private func flow(_ metadata: ProviderMetadata) throws(OIDCError) -> Flow {
+        let isTerminal = Terminal.isTerminal(.standardInput)
+        let choice = settings.text(.flow) ?? "auto"
+        let browser = BrowserChoice.resolve(
+            setting: settings.texts(.browser), .current(environment: setup.context.environment))
+        let usable = opensBrowser && browser.isAvailable ? browser : nil
+        switch choice {
+        case "device": return .device
+        case "browser": return .browser(usable, readsInput: isTerminal)
+        case "paste": return .browser(nil, readsInput: true)
+        default:
+            guard opensBrowser else { return .browser(nil, readsInput: isTerminal) }
+            if let usable { return .browser(usable, readsInput: isTerminal) }
+            if case .none(let reason) = browser { console.note("No browser is opened: \(reason).") }
+            if metadata.deviceAuthorizationEndpoint != nil { return .device }
+            return .browser(nil, readsInput: true)
+        }
+    }
+
+    private func remarkOnRenewal(_ session: Session, _ metadata: ProviderMetadata) {
+        guard session.tokens.refreshToken == nil,
+            session.requestedScope?.contains("offline_access") == true
+        else { return }
+        console.note(
+            "note: no refresh token was given, although offline_access was asked for; "
+                + "some providers give one only with: oidc login --prompt consent")
+    }
+}
+
+/// Signs in for a command that was given `--login`. Of several processes one does it; the others wait for it,
+/// and find its session. The session's own lock is free meanwhile.
+struct LoginOnDemand {
+    let setup: ProviderSetup
+    let access: SessionAccess
+
+    func run() throws(OIDCError) {
+        var signInKey = access.key
+        signInKey.grant = GrantType(rawValue: "authorization_code, signing in")
+        let signIn = SignIn(setup: setup, access: access)
+        let console = setup.context.console
+        let before = try? access.load()
+        let wait = LockWait(
+            limit: .seconds(signIn.timeout),
+            onWaiting: { console.note("waiting for the sign-in of another oidc process …") },
+            isCancelled: { Interruption.pending != nil })
+        try access.store.withLock(signInKey, wait) { () throws(OIDCError) in
+            if let session = try? access.load(), session != before { return }
+            _ = try signIn.run()
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import OIDCCore
+import OIDCCrypto
+import OIDCSystem
+
+/// Ends the provider's session in the browser. The address holds the ID token, so that the browser is started
+/// with an address of ours, which leads there: no other process sees the token in its arguments.
+struct SignOutInBrowser {
+    let setup: ProviderSetup
+    let session: Session
+    let endpoint: WebURL
+
+    private var settings: Settings { setup.settings }
+    private var console: Console { setup.context.console }
+
+    func run() throws(OIDCError) {
+        let redirect = try settings.text(.postLogoutRedirectURI).map { text throws(OIDCError) in
+            try RedirectAddress(
+                text, port: settings.integer(.port).flatMap { UInt16(exactly: $0) })
+        }
+        let server = try LoopbackServer(redirect?.loopback ?? LoopbackAddress())
+        defer { server.close() }
+        let returnAddress = redirect.map { $0.loopback == nil ? $0.text : $0.text(port: server.port) }
+        let logout = Logout(
+            clientID: session.key.clientID, idTokenHint: session.tokens.idToken,
+            postLogoutRedirectURI: returnAddress)
+        let pending = try logout.begin(at: endpoint, random: Random.bytes)
+        let start = "/" + Base64URL.encode(Random.bytes(16))
+        try open(WebURL("\(server.origin)\(start)"))
+        let returnPath = redirect?.loopback == nil ? nil : returnAddress.flatMap(WebURL.init)?.path
+        try wait(at: server, from: start, to: pending, returningTo: returnPath)
+        console.note("The provider's session has ended in the browser.")
+    }
+
+    private func open(_ url: WebURL?) throws(OIDCError) {
+        guard let url else { return }
+        let choice = BrowserChoice.resolve(
+            setting: settings.texts(.browser), .current(environment: setup.context.environment))
+        _ = try Browser.open(url, with: choice, environment: setup.context.environment)
+    }
+
+    /// Until the browser was sent on, and, where it comes back here, until it does with our `state`.
+    private func wait(
+        at server: LoopbackServer, from start: String, to pending: PendingLogout, returningTo path: String?
+    ) throws(OIDCError) {
+        let deadline = MonotonicTime.now().adding(seconds: settings.integer(.timeout) ?? 300)
+        while true {
+            let event = server.run(until: deadline) { request in
+                guard server.isOurHost(request.host), request.method == .get else {
+                    return .respond(ResultPage.stranger(status: 400))
+                }
+                if request.path == start || (path == request.path && isAccepted(request, pending)) {
+                    return .hold
+                }
+                return .respond(ResultPage.stranger(status: 404))
+            }
+            switch event {
+            case .held(let request, let connection) where request.path == start:
+                server.answer(
+                    connection,
+                    HTTPResponse(
+                        status: 303,
+                        headers: HTTPHeaders([
+                            ("Location", pending.url.text), ("Cache-Control", "no-store"),
+                            ("Referrer-Policy", "no-referrer"),
+                        ])))
+                guard path != nil else { return server.finish() }
+            case .held(_, let connection):
+                server.answer(connection, ResultPage.signedOut())
+                return server.finish()
+            case .interrupted(let signal): throw Interruption.error(signal: signal)
+            case .readable: continue
+            case .deadline:
+                throw OIDCError(
+                    .timedOut, "the browser did not come back from the sign-out", stage: .endSession)
+            }
+        }
+    }
+
+    private func isAccepted(_ request: HTTPServerRequest, _ pending: PendingLogout) -> Bool {
+        FormEncoding.decode(request.query ?? "").map(pending.accept) ?? false
+    }
+}

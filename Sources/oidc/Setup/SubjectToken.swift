@@ -1,0 +1,199 @@
+import OIDCCore
+import OIDCSystem
+
+/// The identity that a machine already has: of a CI job, a pod, a file or a variable.
+struct SubjectToken {
+    let settings: Settings
+    let context: CommandContext
+    private let secrets: SecretSource
+
+    init(_ settings: Settings, _ context: CommandContext) {
+        self.settings = settings
+        self.context = context
+        secrets = SecretSource(settings: settings, environment: context.environment)
+    }
+
+    /// Where Kubernetes puts a pod's own token.
+    static let kubernetesFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+
+    private var source: SubjectSource? {
+        settings.text(.subjectTokenSource).flatMap(SubjectSource.init)
+            ?? (settings[.subjectTokenFile] != nil ? .file : settings[.subjectTokenEnv] != nil ? .env : nil)
+    }
+
+    /// Tells apart whose token is exchanged, so that nobody is given another one's; nil where there is none.
+    func identity() throws(OIDCError) -> String? {
+        guard settings.text(.grant) != GrantType.clientCredentials.rawValue else { return nil }
+        var parts: [String] = []
+        if let source {
+            parts.append(source.rawValue)
+            if source == .githubActions {
+                for name in ["GITHUB_REPOSITORY", "GITHUB_REF", "GITHUB_WORKFLOW", "GITHUB_RUN_ID"] {
+                    parts.append(context.environment[name] ?? "")
+                }
+                parts.append(settings.text(.subjectTokenAudience) ?? "")
+            } else {
+                parts.append(
+                    SubjectToken.identity(of: try local(source, role: "subject_token_source").revealed))
+            }
+        }
+        if let actor = try secrets.file(.actorTokenFile) {
+            parts.append("actor")
+            parts.append(SubjectToken.identity(of: actor.revealed))
+        }
+        for setting in [Setting.subjectTokenType, .requestedTokenType] {
+            parts.append(settings.text(setting) ?? "")
+        }
+        return parts.joined(separator: "|")
+    }
+
+    /// Issuer and subject of a JWT; of an opaque token its fingerprint.
+    private static func identity(of token: String) -> String {
+        if let claims = (try? JWS(compact: token))?.claims, let subject = claims["sub"]?.string {
+            return "\(claims["iss"]?.string ?? "") \(subject)"
+        }
+        return (try? Fingerprint.of(token)) ?? ""
+    }
+
+    /// The token itself, fetched where it has to be.
+    func token(_ transport: any HTTPTransport) throws(OIDCError) -> Redacted<String> {
+        guard let source else {
+            throw OIDCError.usage(
+                "subject_token_source is not set",
+                hint: CIIdentity.detected(context.environment)?.remedy
+                    ?? "set it to one of \(SubjectSource.names.joined(separator: ", "))")
+        }
+        return try token(from: source, role: "subject_token_source", transport)
+    }
+
+    /// The token of a source that another setting names, as `client_assertion_source` does.
+    func token(
+        from source: SubjectSource, role: String, _ transport: any HTTPTransport
+    ) throws(OIDCError) -> Redacted<String> {
+        guard source == .githubActions else { return try local(source, role: role) }
+        return try GitHubActionsIdentity(
+            environment: context.environment,
+            audience: settings.text(.subjectTokenAudience) ?? settings.text(.issuer)
+        ).token(transport)
+    }
+
+    private func local(_ source: SubjectSource, role: String) throws(OIDCError) -> Redacted<String> {
+        switch source {
+        case .githubActions:
+            throw OIDCError.usage("\(role): github-actions has no local token")
+        case .file:
+            if let token = try secrets.file(.subjectTokenFile) { return try checked(token) }
+            throw OIDCError.usage(
+                "subject_token_file is not set, and \(role) is file", hint: "set it to the token's file")
+        case .kubernetes:
+            let path = settings.text(.subjectTokenFile) ?? SubjectToken.kubernetesFile
+            let bytes = try UserFile.require(path, limit: 1 << 20, named: "\(role) kubernetes").bytes
+            return try checked(Redacted(ASCII.trimmed(String(decoding: bytes, as: UTF8.self))))
+        case .env, .gitlab:
+            let name = settings.text(.subjectTokenEnv) ?? (source == .gitlab ? "OIDC_ID_TOKEN" : nil)
+            guard let name else {
+                throw OIDCError.usage(
+                    "subject_token_env is not set, and \(role) is env", hint: "set it to the variable's name")
+            }
+            guard let token = context.environment[name], !token.isEmpty else {
+                throw OIDCError.usage(
+                    "the variable \(DisplayText.clean(name)) of \(role) \(source.rawValue) is not set",
+                    hint: source == .gitlab
+                        ? "add it to the job's id_tokens, or name another with subject_token_env"
+                        : "set it, or name another with subject_token_env")
+            }
+            return try checked(Redacted(ASCII.trimmed(token)))
+        }
+    }
+
+    /// An expired subject token is told here: providers answer it with something less clear.
+    private func checked(_ token: Redacted<String>) throws(OIDCError) -> Redacted<String> {
+        guard !token.revealed.isEmpty else {
+            throw OIDCError.usage("the subject token is empty", hint: "check subject_token_source")
+        }
+        guard let claims = (try? JWS(compact: token.revealed))?.claims,
+            let expiry = claims["exp"]?.number?.wholePart
+        else { return token }
+        let instant = Instant(secondsSinceEpoch: expiry)
+        guard instant.adding(settings.integer(.leeway) ?? 60) > context.now else {
+            throw OIDCError(
+                .refused, "subject_token: exp: expected a time ahead, found \(instant)",
+                hint: "get a new one from where it comes", stage: .subjectToken)
+        }
+        return token
+    }
+}
+
+/// A GitHub Actions job's identity, from the address that the job's environment names.
+struct GitHubActionsIdentity {
+    let environment: [String: String]
+    let audience: String?
+
+    func token(_ transport: any HTTPTransport) throws(OIDCError) -> Redacted<String> {
+        guard let address = environment["ACTIONS_ID_TOKEN_REQUEST_URL"], !address.isEmpty,
+            let bearer = environment["ACTIONS_ID_TOKEN_REQUEST_TOKEN"], !bearer.isEmpty
+        else {
+            throw OIDCError.usage(
+                "ACTIONS_ID_TOKEN_REQUEST_URL and ACTIONS_ID_TOKEN_REQUEST_TOKEN are not set",
+                hint: "give the job `permissions: id-token: write`")
+        }
+        guard var url = WebURL(address), url.isSecure || url.isLoopback else {
+            throw OIDCError.usage("ACTIONS_ID_TOKEN_REQUEST_URL: expected an https address")
+        }
+        guard bearer.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw OIDCError.usage("ACTIONS_ID_TOKEN_REQUEST_TOKEN: expected visible ASCII characters")
+        }
+        if let audience { url = url.appendingQuery([FormEncoding.Pair("audience", audience)]) }
+        var request = HTTPRequest.json(url)
+        request.headers["Authorization"] = "Bearer \(bearer)"
+        let response = try transport.send(request, stage: .subjectToken)
+        guard response.isSuccess, let value = (try? JSONValue(parsing: response.body))?["value"]?.string,
+            !value.isEmpty
+        else {
+            throw OIDCError(
+                response.status >= 500 ? .unreachable : .refused,
+                "subject_token: value: expected an ID token of the job, found status \(response.status)",
+                hint: "give the job `permissions: id-token: write`", stage: .subjectToken)
+        }
+        return Redacted(value)
+    }
+}
+
+/// A CI system that gives its jobs an identity, recognised by its variables.
+struct CIIdentity {
+    let name: String
+    let remedy: String
+
+    static func detected(_ environment: [String: String]) -> CIIdentity? {
+        func has(_ name: String) -> Bool { environment[name]?.isEmpty == false }
+        if has("ACTIONS_ID_TOKEN_REQUEST_URL") {
+            return CIIdentity(
+                name: "GitHub Actions", remedy: "--set subject_token_source=github-actions")
+        }
+        if has("GITHUB_ACTIONS") {
+            return CIIdentity(
+                name: "GitHub Actions without an identity",
+                remedy: "give the job `permissions: id-token: write`, "
+                    + "then --set subject_token_source=github-actions")
+        }
+        if has("GITLAB_CI") {
+            return CIIdentity(
+                name: "GitLab CI",
+                remedy: "add OIDC_ID_TOKEN to the job's id_tokens, then --set subject_token_source=gitlab")
+        }
+        if has("CIRCLE_OIDC_TOKEN_V2") {
+            return CIIdentity(
+                name: "CircleCI",
+                remedy: "--set subject_token_source=env --set subject_token_env=CIRCLE_OIDC_TOKEN_V2")
+        }
+        if has("BITBUCKET_STEP_OIDC_TOKEN") {
+            return CIIdentity(
+                name: "Bitbucket Pipelines",
+                remedy: "--set subject_token_source=env --set subject_token_env=BITBUCKET_STEP_OIDC_TOKEN")
+        }
+        if has("KUBERNETES_SERVICE_HOST") {
+            return CIIdentity(name: "Kubernetes", remedy: "--set subject_token_source=kubernetes")
+        }
+        return nil
+    }
+}

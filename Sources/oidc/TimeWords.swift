@@ -1,0 +1,29 @@
+import OIDCCore
+
+/// Times as people say them.
+enum TimeWords {
+    /// `4 minutes`, `2 hours 5 minutes`, `3 days`.
+    static func duration(_ seconds: Int64) -> String {
+        let seconds = max(0, seconds)
+        switch seconds {
+        case ..<120: return count(seconds, "second")
+        case ..<7_200: return count(seconds / 60, "minute")
+        case ..<172_800:
+            let minutes = seconds % 3_600 / 60
+            return count(seconds / 3_600, "hour") + (minutes > 0 ? " \(count(minutes, "minute"))" : "")
+        default: return count(seconds / 86_400, "day")
+        }
+    }
+
+    /// `in 4 minutes`, `4 minutes ago`.
+    static func relative(_ instant: Instant, to now: Instant) -> String {
+        let seconds = instant.seconds(since: now)
+        if seconds == 0 { return "now" }
+        return seconds > 0
+            ? "in \(duration(seconds))" : "\(duration(seconds == .min ? .max : -seconds)) ago"
+    }
+
+    private static func count(_ number: Int64, _ unit: String) -> String {
+        "\(number) \(unit)\(number == 1 ? "" : "s")"
+    }
+}

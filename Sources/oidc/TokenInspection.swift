@@ -1,0 +1,105 @@
+import OIDCCore
+
+/// A token laid open for a person or a program.
+struct TokenInspection {
+    let token: JWS
+    let verdict: SignatureVerdict
+    let clientID: String?
+    let now: Instant
+    let leeway: Int64
+
+    var json: JSONValue {
+        [
+            "header": .object(token.header),
+            "claims": token.claims.map { .object($0) } ?? .null,
+            "signature": .string(verdict.word), "reason": JSONValue(verdict.reason),
+        ]
+    }
+
+    private func time(_ name: String) -> Instant? {
+        token.claims?[name]?.number?.wholePart.map { Instant(secondsSinceEpoch: $0) }
+    }
+
+    /// What a recipient would object to, short of the signature.
+    var warnings: [String] {
+        var warnings: [String] = []
+        if let expiry = time("exp"), expiry.adding(leeway) <= now {
+            warnings.append("the token expired \(TimeWords.relative(expiry, to: now))")
+        }
+        if let start = time("nbf"), start > now.adding(leeway) {
+            warnings.append("the token is not valid yet, but \(TimeWords.relative(start, to: now))")
+        }
+        if let issued = time("iat"), issued > now.adding(leeway) {
+            warnings.append("the token was issued \(TimeWords.relative(issued, to: now)): a clock is wrong")
+        }
+        if let clientID, token.claims?["nonce"] != nil || token.claims?["at_hash"] != nil,
+            let audience = token.claims?["aud"]
+        {
+            let names = audience.string.map { [$0] } ?? audience.array?.compactMap(\.string) ?? []
+            if !names.contains(clientID) {
+                warnings.append("aud does not name this client, \(DisplayText.clean(clientID))")
+            }
+        }
+        return warnings
+    }
+
+    func text(_ paint: Paint) -> String {
+        var parts = [paint.title("Header"), Self.rows(token.header.members.map(row), paint)]
+        parts.append("")
+        if let claims = token.claims {
+            parts += [paint.title("Claims"), Self.rows(claims.members.map(row), paint)]
+        } else {
+            parts += [paint.title("Payload"), "  \(token.payload.count) bytes, no JSON object"]
+        }
+        let detail = verdict.reason.map { ": \(DisplayText.clean($0))" } ?? ""
+        let word = verdict == .valid ? paint.good("valid") : paint.bad(verdict.word)
+        parts += ["", "\(paint.title("Signature")) \(word)\(detail)"]
+        return parts.joined(separator: "\n")
+    }
+
+    /// A member as lines: times in words, scopes one a line.
+    private func row(_ member: JSONObject.Member) -> (String, [String]) {
+        let name = DisplayText.clean(member.name, limit: 60)
+        if ["exp", "nbf", "iat", "auth_time", "updated_at"].contains(member.name),
+            let seconds = member.value.number?.wholePart
+        {
+            let instant = Instant(secondsSinceEpoch: seconds)
+            let words = TimeWords.relative(instant, to: now)
+            let verb = member.name == "exp" ? (instant > now ? "expires " : "expired ") : ""
+            return (name, ["\(instant) (\(verb)\(words))"])
+        }
+        if member.name == "scope", let text = member.value.string, !text.isEmpty {
+            return (name, Scope(text).tokens.map { DisplayText.clean($0) })
+        }
+        if let items = member.value.array, !items.isEmpty, items.allSatisfy({ $0.string != nil }) {
+            return (name, items.map { DisplayText.clean($0.string ?? "") })
+        }
+        return (name, [DisplayText.clean(member.value.string ?? member.value.compact)])
+    }
+
+    private static func rows(_ rows: [(String, [String])], _ paint: Paint) -> String {
+        let width = rows.map(\.0.unicodeScalars.count).max() ?? 0
+        return rows.flatMap { name, values in
+            values.enumerated().map { index, value in
+                let shown = index == 0 ? name : ""
+                let padding = String(repeating: " ", count: width - shown.unicodeScalars.count + 2)
+                return "  \(paint.name(shown))\(padding)\(value)"
+            }
+        }.joined(separator: "\n")
+    }
+}
+
+/// Colour, where the terminal wants it.
+struct Paint {
+    let isOn: Bool
+
+    func title(_ text: String) -> String { painted(text, "1") }
+    func name(_ text: String) -> String { text.isEmpty ? "" : painted(text, "36") }
+    func good(_ text: String) -> String { painted(text, "32") }
+    func bad(_ text: String) -> String { painted(text, "31") }
+    func warning(_ text: String) -> String { painted(text, "33") }
+
+    private func painted(_ text: String, _ code: String) -> String {
+        isOn ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text
+    }
+}
