@@ -11,6 +11,7 @@ struct DemoWorld {
     static let redirect = "http://127.0.0.1:8765/callback"
     /// One RSA key for all tests: making one takes long.
     static let rsaKey = Result { try PrivateKey.generate(.rsa2048) }
+    static let ellipticKey = Result { try PrivateKey.generate(.p256) }
 
     var provider: DemoProvider
     var now = Instant(secondsSinceEpoch: 1_800_000_000)
@@ -21,7 +22,7 @@ struct DemoWorld {
         _ change: (inout DemoConfiguration) -> Void = { _ in }
     ) throws {
         var configuration = DemoConfiguration()
-        configuration.signingKeys = [try DemoWorld.rsaKey.get()]
+        configuration.signingKeys = [try DemoWorld.rsaKey.get(), try DemoWorld.ellipticKey.get()]
         change(&configuration)
         provider = try DemoProvider(
             issuer: try #require(WebURL(issuer)), configuration: configuration, faults: faults)

@@ -162,4 +162,11 @@ import Testing
         let code = try #require(try prover.world.callback(["dpop_jkt": prover.key.thumbprint])["code"])
         #expect(try prover.world.redeem(code).oauthError == "invalid_grant")
     }
+
+    @Test("a fault says Bearer although the token is bound")
+    func typeBearer() throws {
+        var prover = try Prover()
+        prover.world.provider.faults = [.tokenResponse(.typeBearer)]
+        #expect(try prover.redeem().json()["token_type"] == "Bearer")
+    }
 }

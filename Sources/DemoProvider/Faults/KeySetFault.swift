@@ -49,9 +49,14 @@ extension DemoProvider {
         for index in keys.indices { change(&keys[index]) }
     }
 
-    /// A stranger's key under the name of an elliptic one.
+    /// A stranger's key under the same name.
     private func foreign(like key: JSONObject) -> JSONObject? {
-        guard key["kty"] == "EC", let other = try? PrivateKey.generate(.p256) else { return nil }
+        if key["kty"] == "RSA" {
+            var members = key
+            members["n"] = .string(Base64URL.encode([0xC0] + random(254) + [1]))
+            return members
+        }
+        guard key["crv"] == "P-256", let other = try? PrivateKey.generate(.p256) else { return nil }
         var members = JSONWebKey(publicKey: other.publicKey).json.object ?? JSONObject()
         for name in ["kid", "alg", "use"] { members[name] = key[name] }
         return members
