@@ -34,14 +34,16 @@ enum AtomicFile {
     /// locked while it is written, so that a writer that was killed leaves at most that one behind, and the
     /// next writer takes it over.
     static func write(
-        _ bytes: [UInt8], to name: String, temporary: String, in directory: PrivateDirectory
+        _ bytes: [UInt8], to name: String, temporary: String, in directory: PrivateDirectory,
+        survivesPowerFailure: Bool = true
     ) throws(OIDCError) {
         try withTemporary(temporary, in: directory) { file throws(Errno) in
             try file.makeEmpty()
             try file.write(bytes)
-            try file.synchronize()
+            if survivesPowerFailure { try file.synchronize() }
             try directory.file.rename(temporary, to: name)
         }
+        guard survivesPowerFailure else { return }
         do {
             try directory.file.synchronize()
         } catch {
@@ -59,10 +61,10 @@ enum AtomicFile {
         }
     }
 
-    /// Removes the file, where it is, and what a killed writer left beside it.
+    /// Removes the file and what a killed writer left beside it. False when there is no such file.
     static func remove(
         _ name: String, temporary: String, in directory: PrivateDirectory
-    ) throws(OIDCError) {
+    ) throws(OIDCError) -> Bool {
         if (try? directory.file.status(of: temporary)) != nil {
             try withTemporary(temporary, in: directory) { _ throws(Errno) in
                 try directory.file.remove(temporary)
@@ -70,8 +72,9 @@ enum AtomicFile {
         }
         do {
             try directory.file.remove(name)
+            return true
         } catch {
-            if error.isAbsent { return }
+            if error.isAbsent { return false }
             throw FileFault(opening: name, in: directory, error).complaint(
                 directory.path(of: name), noun: "file")
         }

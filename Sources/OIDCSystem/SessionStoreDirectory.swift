@@ -28,43 +28,40 @@ struct SessionDirectory: Sendable {
         }
     }
 
-    /// Writes the file, once `check` has let pass what is there.
+    /// Writes what `content` makes of what is there; nil is no file, and it objects by throwing.
     func replace(
-        _ name: String, with bytes: [UInt8], checking check: ([UInt8]) throws(OIDCError) -> Void
+        _ name: String, with content: ([UInt8]?) throws(OIDCError) -> [UInt8]
     ) throws(OIDCError) {
         let directory = try PrivateDirectory.create(path)
-        try checkExisting(name, in: directory, check)
+        let bytes = try content(try existing(name, in: directory))
         try AtomicFile.write(bytes, to: name + ending, temporary: name + ".tmp", in: directory)
     }
 
-    /// Fails where `replace` would, without leaving anything but the directory and the lock behind.
+    /// Fails where `replace` would, and leaves nothing but the directory behind.
     func probe(_ name: String, checking check: ([UInt8]) throws(OIDCError) -> Void) throws(OIDCError) {
         let directory = try PrivateDirectory.create(path)
-        try checkExisting(name, in: directory, check)
+        if let bytes = try existing(name, in: directory) { try check(bytes) }
         try AtomicFile.probe(temporary: name + ".tmp", in: directory)
     }
 
-    /// Removes the file, unless it can be read and `check` objects to what it holds.
-    func remove(_ name: String, checking check: ([UInt8]) throws(OIDCError) -> Void) throws(OIDCError) {
-        guard let directory = try PrivateDirectory.open(path) else { return }
+    /// Removes the file, unless it can be read and `check` objects to what it holds. False when there is none.
+    @discardableResult
+    func remove(
+        _ name: String, checking check: ([UInt8]) throws(OIDCError) -> Void
+    ) throws(OIDCError) -> Bool {
+        guard let directory = try PrivateDirectory.open(path) else { return false }
         if let bytes = try? AtomicFile.read(name + ending, in: directory) { try check(bytes) }
-        try AtomicFile.remove(name + ending, temporary: name + ".tmp", in: directory)
+        return try AtomicFile.remove(name + ending, temporary: name + ".tmp", in: directory)
     }
 
-    /// A file too large for a session is as damaged as an empty one.
-    private func checkExisting(
-        _ name: String, in directory: PrivateDirectory, _ check: ([UInt8]) throws(OIDCError) -> Void
-    ) throws(OIDCError) {
-        let existing: [UInt8]?
+    /// A file too large for a session counts as an empty one: both are damaged.
+    private func existing(_ name: String, in directory: PrivateDirectory) throws(OIDCError) -> [UInt8]? {
         do {
-            existing = try AtomicFile.read(name + ending, in: directory)
+            return try AtomicFile.read(name + ending, in: directory)
         } catch {
-            guard error == .tooLarge else {
-                throw error.complaint(location(name), noun: SessionDirectory.noun)
-            }
-            existing = []
+            guard error != .tooLarge else { return [] }
+            throw error.complaint(location(name), noun: SessionDirectory.noun)
         }
-        if let existing { try check(existing) }
     }
 
     func entries(

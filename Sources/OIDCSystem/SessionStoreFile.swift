@@ -18,8 +18,9 @@ public struct FileSessionStore: SessionStoring {
     }
 
     public func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
-        try directory.replace(session.key.fileStem, with: session.json.bytes) { bytes throws(OIDCError) in
-            try checkReplaceable(bytes, session.key, orDamaged: replacingDamaged)
+        try directory.replace(session.key.fileStem) { existing throws(OIDCError) in
+            if let existing { try checkReplaceable(existing, session.key, orDamaged: replacingDamaged) }
+            return session.json.bytes
         }
     }
 
@@ -84,43 +85,5 @@ public struct FileSessionStore: SessionStoring {
 
     private func complaint(_ fault: SessionFault, _ name: String) -> OIDCError {
         fault.complaint(directory.location(name))
-    }
-}
-
-/// Why what a file holds is not the session that is looked for.
-enum SessionFault: Hashable, Sendable {
-    case otherKey
-    case newerVersion(Int64)
-    case damaged(String)
-
-    init(_ damage: Session.Damage) {
-        switch damage {
-        case .notJSON(let reason): self = .damaged("it is no JSON: \(reason)")
-        case .newerVersion(let version): self = .newerVersion(version)
-        case .member(let name): self = .damaged("its member \(name) is missing or wrong")
-        }
-    }
-
-    /// Of JSON whose key is not the one looked for: a key of another session, or none at all.
-    static func ofUnmatched(_ bytes: [UInt8]) -> SessionFault {
-        let key = (try? JSONValue(parsing: bytes))?["key"]?.string
-        return key == nil ? SessionFault(.member("key")) : .otherKey
-    }
-
-    func complaint(_ path: String) -> OIDCError {
-        let subject = "the session file \(DisplayText.clean(path))"
-        switch self {
-        case .otherKey:
-            return .store(
-                "\(subject) holds another session's key; it is neither used nor overwritten",
-                hint: "move it away: mv \(ShellWord.quoted(path)) \(ShellWord.quoted(path)).old")
-        case .newerVersion(let version):
-            return .store(
-                "\(subject) was written by a newer oidc: expected version \(Session.formatVersion) at most,"
-                    + " found \(version)",
-                hint: "use the newer oidc, or forget the session with oidc logout --local")
-        case .damaged(let reason):
-            return .store("\(subject) is damaged: \(reason)", hint: "oidc login")
-        }
     }
 }

@@ -64,14 +64,7 @@ public struct SessionKey: Hashable, Sendable {
         let kept = readable.utf8.prefix(100).map { byte -> UInt8 in
             ASCII.isAlphanumeric(byte) || byte == 0x2D || byte == 0x2E ? ASCII.lowercased(byte) : 0x5F
         }
-        let hash = String(SessionKey.hash(text), radix: 16)
-        let padding = String(repeating: "0", count: 16 - hash.utf8.count)
         let safe = kept.first == 0x2E ? [0x5F] + kept.dropFirst() : kept
-        return "\(String(decoding: safe, as: UTF8.self))-\(padding)\(hash)"
-    }
-
-    /// FNV-1a: no secrecy is wanted of it, as the key in the file is compared whole.
-    private static func hash(_ text: String) -> UInt64 {
-        text.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        return "\(String(decoding: safe, as: UTF8.self))-\(FNV1a.digits(text))"
     }
 }

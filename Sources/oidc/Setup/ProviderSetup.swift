@@ -141,7 +141,7 @@ struct ProviderSetup {
         case (.none, _): return MemorySessionStore()
         case (.file, let directory?): return FileSessionStore(directory: directory)
         case (.helper(let name), let directory?):
-            return CredentialHelperStore.make(
+            return CredentialHelperStore(
                 name: name, directory: directory,
                 environment: ChildEnvironment.withoutSecrets(context.environment))
         case (_, nil): return NowhereStore()

@@ -1,0 +1,101 @@
+import OIDCCore
+
+/// A program `docker-credential-NAME`: keeps small secrets in the keychain of the system. One request a run:
+/// the verb as its argument, the question on its input, the answer on its output.
+struct CredentialHelper: Sendable {
+    /// What a helper keeps under one address.
+    struct Entry: Hashable, Sendable {
+        var serverURL: String
+        var username: String
+        var secret: String
+    }
+
+    let name: String
+    let environment: [String: String]
+    let milliseconds: Int64
+
+    private static let absence = "credentials not found in native keychain"
+    private static let outputLimit = 65_536
+
+    var program: String { "docker-credential-\(name)" }
+
+    func store(_ entry: Entry) throws(OIDCError) {
+        let json: JSONValue = [
+            "ServerURL": .string(entry.serverURL), "Username": .string(entry.username),
+            "Secret": .string(entry.secret),
+        ]
+        let outcome = try run("store", json.bytes)
+        guard outcome.status == .exited(0) else { throw failure("store", outcome, hiding: entry.secret) }
+    }
+
+    /// Nil when the keychain has no such entry.
+    func get(_ serverURL: String) throws(OIDCError) -> Entry? {
+        let outcome = try run("get", Array(serverURL.utf8))
+        guard outcome.status == .exited(0) else {
+            if isAbsence(outcome) { return nil }
+            throw failure("get", outcome)
+        }
+        guard let json = try? JSONValue(parsing: outcome.output), let username = json["Username"]?.string,
+            let secret = json["Secret"]?.string
+        else {
+            throw complaint("get: expected JSON with Username and Secret, found something else")
+        }
+        return Entry(serverURL: serverURL, username: username, secret: secret)
+    }
+
+    /// It is no failure when there was none.
+    func erase(_ serverURL: String) throws(OIDCError) {
+        let outcome = try run("erase", Array(serverURL.utf8))
+        guard outcome.status == .exited(0) || isAbsence(outcome) else { throw failure("erase", outcome) }
+    }
+
+    private func run(_ verb: String, _ input: [UInt8]) throws(OIDCError) -> ChildProcess.Outcome {
+        var child = ChildProcess([program, verb], environment: environment)
+        child.input = input
+        child.milliseconds = milliseconds
+        child.outputLimit = CredentialHelper.outputLimit
+        child.errorOutput = .captured
+        do {
+            return try child.run()
+        } catch {
+            switch error {
+            case .notStarted(.noSuchFile):
+                throw OIDCError(
+                    .usage, "store: the program \(program) is not on PATH",
+                    hint: "install it, or set store to file", stage: .store)
+            case .notStarted(let reason):
+                throw OIDCError(
+                    .usage, "store: \(program) can't be run: \(reason)", hint: "set store to file",
+                    stage: .store)
+            case .timedOut(let milliseconds):
+                throw complaint(
+                    "\(verb): no answer within \(milliseconds / 1_000) s",
+                    hint: "unlock the keychain it uses, or set store to file")
+            case .tooMuchOutput(let limit):
+                throw complaint("\(verb): an answer of more than \(limit) bytes")
+            case .interrupted(let signal):
+                throw Interruption.error(signal: signal)
+            }
+        }
+    }
+
+    private func isAbsence(_ outcome: ChildProcess.Outcome) -> Bool {
+        ASCII.trimmed(text(outcome.output)).hasPrefix(CredentialHelper.absence)
+    }
+
+    /// Helpers give their reason on the output, some on the error output.
+    private func failure(
+        _ verb: String, _ outcome: ChildProcess.Outcome, hiding secret: String? = nil
+    ) -> OIDCError {
+        let words = [outcome.output, outcome.errorOutput].map { ASCII.trimmed(text($0)) }
+            .first { !$0.isEmpty && !(secret.map($0.contains) ?? false) }
+        let reason = words.map { ": \(DisplayText.clean($0))" } ?? ""
+        return complaint("\(verb) \(outcome.status)\(reason)")
+    }
+
+    private func complaint(_ message: String, hint: String = "set store to file") -> OIDCError {
+        .store("\(program) \(message)", hint: hint)
+    }
+
+    private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+}

@@ -1,0 +1,216 @@
+public import OIDCCore
+import OIDCCrypto
+import Synchronization
+
+/// Sessions in encrypted files, `<name>.sealed`, whose keys a credential helper keeps (`store=helper:NAME`).
+/// Sessions are saved and removed under their lock, so that file and key go together.
+public final class CredentialHelperStore: SessionStoring {
+    private let directory: SessionDirectory
+    private let helper: CredentialHelper
+    /// By entry: the helper is asked once a command.
+    private let secrets = Mutex<[String: [UInt8]]>([:])
+
+    private static let username = "oidc"
+
+    /// `environment` is what the helper gets, without the client's secret in any case.
+    public init(
+        name: String, directory path: String, environment: [String: String], milliseconds: Int64 = 10_000
+    ) {
+        directory = SessionDirectory(path: path, ending: ".sealed")
+        var environment = environment
+        environment["OIDC_CLIENT_SECRET"] = nil
+        helper = CredentialHelper(name: name, environment: environment, milliseconds: milliseconds)
+    }
+
+    public var description: String { "\(helper.program) and \(directory.path)" }
+
+    public func location(of key: SessionKey) -> String {
+        "\(directory.location(key.fileStem)), its key in \(helper.program)"
+    }
+
+    public func load(_ key: SessionKey) throws(OIDCError) -> Session? {
+        guard let bytes = try directory.read(key.fileStem) else { return nil }
+        let stored = try header(bytes, key.fileStem)
+        guard stored.key == key.text else { throw complaint(.otherKey, key.fileStem) }
+        return try open(stored, key.fileStem)
+    }
+
+    public func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
+        let name = session.key.fileStem
+        try directory.replace(name) { existing throws(OIDCError) in
+            var stored = EncryptedSession(key: session.key, helper: helper.name, entry: newEntry(name))
+            var secret: [UInt8]?
+            if let existing, let kept = try replaceable(existing, session.key, orDamaged: replacingDamaged) {
+                stored.entry = kept.entry
+                secret = try self.secret(of: kept.entry)
+            }
+            let used = if let secret { secret } else { try newSecret(for: stored.entry) }
+            do throws(CryptoError) {
+                try stored.seal(session, with: used)
+            } catch {
+                throw OIDCError(error, stage: .store)
+            }
+            return stored.json.bytes
+        }
+    }
+
+    public func remove(_ key: SessionKey) throws(OIDCError) {
+        try remove(key.fileStem) { stored throws(OIDCError) in
+            guard stored.key == key.text else { throw complaint(.otherKey, key.fileStem) }
+        }
+    }
+
+    public func remove(_ stored: StoredSession) throws(OIDCError) {
+        try remove(stored.name) { _ in }
+    }
+
+    public func all() throws(OIDCError) -> [StoredSession] {
+        var failure: OIDCError?
+        return try directory.entries { name, bytes throws(OIDCError) in
+            let stored = try header(bytes, name)
+            if let failure { throw failure }
+            do throws(OIDCError) {
+                _ = try secret(of: stored.entry)
+            } catch {
+                failure = error
+                throw error
+            }
+            return try open(stored, name)
+        }
+    }
+
+    public func withLock<Value>(
+        _ key: SessionKey, _ wait: LockWait, adopting: (Session) -> Value?,
+        _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        try directory.withLock(
+            key.fileStem, wait, adopting: { (try? load(key)).flatMap(adopting) }, body)
+    }
+
+    /// Also whether the helper keeps and gives back a secret.
+    public func probe(_ key: SessionKey) throws(OIDCError) {
+        try directory.probe(key.fileStem) { bytes throws(OIDCError) in
+            _ = try replaceable(bytes, key, orDamaged: true)
+        }
+        let entry = CredentialHelper.Entry(
+            serverURL: "https://oidc.invalid/probe/\(Base64URL.encode(Random.bytes(12)))",
+            username: CredentialHelperStore.username, secret: Base64URL.encode(Random.bytes(32)))
+        try helper.store(entry)
+        let found: CredentialHelper.Entry?
+        do {
+            found = try helper.get(entry.serverURL)
+        } catch {
+            try? helper.erase(entry.serverURL)
+            throw error
+        }
+        try helper.erase(entry.serverURL)
+        guard found == entry else {
+            throw .store(
+                "\(helper.program) does not give back what it was given to keep", hint: "set store to file")
+        }
+    }
+}
+
+extension CredentialHelperStore {
+    private func header(_ bytes: [UInt8], _ name: String) throws(OIDCError) -> EncryptedSession {
+        do {
+            return try EncryptedSession(stored: bytes)
+        } catch {
+            throw complaint(SessionFault(error), name)
+        }
+    }
+
+    private func open(_ stored: EncryptedSession, _ name: String) throws(OIDCError) -> Session {
+        guard stored.helper == helper.name else {
+            throw complaint(
+                .damaged("its key is in docker-credential-\(stored.helper), store names \(helper.program)"),
+                name)
+        }
+        let plain = try opened(stored, name)
+        let session: Session
+        do { session = try Session(stored: plain) } catch { throw complaint(SessionFault(error), name) }
+        guard session.key.text == stored.key else { throw complaint(.otherKey, name) }
+        return session
+    }
+
+    /// A secret that was asked for earlier may have been replaced by a sign-in since.
+    private func opened(_ stored: EncryptedSession, _ name: String) throws(OIDCError) -> [UInt8] {
+        let wasKnown = secrets.withLock { $0[stored.entry] != nil }
+        guard let secret = try secret(of: stored.entry) else {
+            throw complaint(.damaged("\(helper.program) does not have its key"), name)
+        }
+        do {
+            return try stored.open(with: secret)
+        } catch {
+            guard case .failed = error else { throw OIDCError(error, stage: .store) }
+        }
+        secrets.withLock { $0[stored.entry] = nil }
+        guard !wasKnown else { return try opened(stored, name) }
+        throw complaint(.damaged("the key in \(helper.program) does not open it"), name)
+    }
+
+    /// The header of a file that may be replaced; nil when it is damaged.
+    private func replaceable(
+        _ bytes: [UInt8], _ key: SessionKey, orDamaged: Bool
+    ) throws(OIDCError) -> EncryptedSession? {
+        let stored: EncryptedSession
+        do {
+            stored = try EncryptedSession(stored: bytes)
+        } catch {
+            let fault = SessionFault(error)
+            guard case .damaged = fault, orDamaged else { throw complaint(fault, key.fileStem) }
+            return nil
+        }
+        guard stored.key == key.text else { throw complaint(.otherKey, key.fileStem) }
+        return stored.helper == helper.name ? stored : nil
+    }
+
+    /// Nil when the helper has none for it, or something that is no key of ours.
+    private func secret(of entry: String) throws(OIDCError) -> [UInt8]? {
+        if let known = secrets.withLock({ $0[entry] }) { return known }
+        guard let found = try helper.get(entry), found.username == CredentialHelperStore.username,
+            let secret = Base64URL.decode(found.secret), secret.count == EncryptedSession.keyByteCount
+        else { return nil }
+        secrets.withLock { $0[entry] = secret }
+        return secret
+    }
+
+    private func newSecret(for entry: String) throws(OIDCError) -> [UInt8] {
+        let secret = Random.bytes(EncryptedSession.keyByteCount)
+        try helper.store(
+            CredentialHelper.Entry(
+                serverURL: entry, username: CredentialHelperStore.username, secret: Base64URL.encode(secret)))
+        secrets.withLock { $0[entry] = secret }
+        return secret
+    }
+
+    /// One keychain may serve several state directories.
+    private func newEntry(_ name: String) -> String {
+        "https://oidc.invalid/\(name)/\(FNV1a.digits(directory.path))"
+    }
+
+    /// The file first: without it the key opens nothing, and a helper that fails cannot keep us signed in.
+    private func remove(
+        _ name: String, checking check: (EncryptedSession) throws(OIDCError) -> Void
+    ) throws(OIDCError) {
+        var entry: String? = newEntry(name)
+        let wasThere = try directory.remove(name) { bytes throws(OIDCError) in
+            guard let stored = try? EncryptedSession(stored: bytes) else { return }
+            try check(stored)
+            entry = stored.helper == helper.name ? stored.entry : nil
+        }
+        guard wasThere, let entry else { return }
+        secrets.withLock { $0[entry] = nil }
+        do {
+            try helper.erase(entry)
+        } catch {
+            throw .store(
+                "the session is forgotten, but its key is still in the keychain: \(error.message)",
+                hint: error.hint)
+        }
+    }
+
+    private func complaint(_ fault: SessionFault, _ name: String) -> OIDCError {
+        fault.complaint(directory.location(name))
+    }
+}

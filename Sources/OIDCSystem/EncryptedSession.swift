@@ -1,0 +1,65 @@
+import OIDCCore
+import OIDCCrypto
+
+/// A session as it lies in a file while its key lies in a keychain: the session is too large for the keychains
+/// of some systems (2,560 bytes on Windows, 4,096 for other clients on macOS), a key of 32 bytes is not.
+struct EncryptedSession: Hashable, Sendable {
+    static let formatVersion: Int64 = 1
+    static let keyByteCount = 32
+
+    /// `SessionKey.text`, compared to the letter.
+    var key: String
+    /// The helper, and the address under which it keeps the key.
+    var helper: String
+    var entry: String
+    var sealed: [UInt8] = []
+
+    init(key: SessionKey, helper: String, entry: String) {
+        self.key = key.text
+        self.helper = helper
+        self.entry = entry
+    }
+
+    init(stored bytes: [UInt8]) throws(Session.Damage) {
+        let json: JSONValue
+        do { json = try JSONValue(parsing: bytes) } catch { throw .notJSON(error.description) }
+        guard let version = json["version"]?.integer else { throw .member("version") }
+        guard version <= EncryptedSession.formatVersion else { throw .newerVersion(version) }
+        func text(_ name: String) throws(Session.Damage) -> String {
+            guard let text = json[name]?.string else { throw .member(name) }
+            return text
+        }
+        key = try text("key")
+        helper = try text("helper")
+        entry = try text("entry")
+        guard let sealed = Base64URL.decode(try text("sealed")) else { throw .member("sealed") }
+        self.sealed = sealed
+    }
+
+    var json: JSONValue {
+        var object = header
+        object["sealed"] = .string(Base64URL.encode(sealed))
+        return .object(object)
+    }
+
+    /// What stands in the open; it is authenticated with the session.
+    private var header: JSONObject {
+        var object = JSONObject()
+        object["version"] = JSONValue(EncryptedSession.formatVersion)
+        object["key"] = .string(key)
+        object["helper"] = .string(helper)
+        object["entry"] = .string(entry)
+        return object
+    }
+
+    private var context: [UInt8] { JSONValue.object(header).bytes }
+
+    mutating func seal(_ session: Session, with secret: [UInt8]) throws(CryptoError) {
+        sealed = try SymmetricSeal.seal(session.json.bytes, key: secret, authenticating: context)
+    }
+
+    /// The bytes of the session.
+    func open(with secret: [UInt8]) throws(CryptoError) -> [UInt8] {
+        try SymmetricSeal.open(sealed, key: secret, authenticating: context)
+    }
+}

@@ -1,0 +1,75 @@
+public import OIDCCore
+
+/// For how long an answer may be used again (RFC 9111 §4.2), for a cache of one user.
+public enum HTTPCacheLifetime {
+    /// An answer that says nothing is good for an hour; none is for more than a day.
+    static let unstated: Int64 = 3_600
+    static let longest: Int64 = 86_400
+
+    /// Seconds from `now`: 0 for an answer that would have to be asked for again, nil for one that must not be
+    /// kept. Freshness information that cannot be read counts as none left (§4.2.1).
+    public static func seconds(for response: HTTPResponse, at now: Instant) -> Int64? {
+        let directives = response.headers.values("Cache-Control").flatMap(CacheDirective.list)
+        let has = { (name: String) in directives.contains { $0.name == name } }
+        if has("no-store") { return nil }
+        let varies = response.headers.values("Vary").contains { ASCII.trimmed($0) == "*" }
+        if has("no-cache") || varies { return 0 }
+        let age = response.headers["Age"].flatMap(deltaSeconds) ?? 0
+        let ages = directives.filter { $0.name == "max-age" }
+        if let lifetime = ages.map({ $0.argument.flatMap(deltaSeconds) ?? 0 }).min() {
+            return left(lifetime, age)
+        }
+        if let expires = response.headers["Expires"] {
+            guard let end = HTTPDate.instant(expires) else { return 0 }
+            let start = response.headers["Date"].flatMap(HTTPDate.instant) ?? now
+            return left(end.seconds(since: start), age)
+        }
+        return left(unstated, age)
+    }
+
+    private static func left(_ lifetime: Int64, _ age: Int64) -> Int64 {
+        min(max(lifetime.subtractingReportingOverflow(age).partialValue, 0), longest)
+    }
+
+    /// RFC 9111 §1.2.2: digits; what does not fit is very long.
+    private static func deltaSeconds(_ text: String) -> Int64? {
+        let text = ASCII.trimmed(text)
+        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return Int64(text) ?? Int64(Int32.max)
+    }
+}
+
+/// One directive of `Cache-Control` (RFC 9111 §5.2), its name in lower case.
+struct CacheDirective: Hashable, Sendable {
+    var name: String
+    var argument: String?
+
+    /// Splits at commas that stand outside quotes.
+    static func list(_ value: String) -> [CacheDirective] {
+        var parts: [[UInt8]] = [[]]
+        var isQuoted = false
+        var isEscaped = false
+        for byte in value.utf8 {
+            if byte == 0x2C, !isQuoted {
+                parts.append([])
+                continue
+            }
+            parts[parts.count - 1].append(byte)
+            if byte == 0x22, !isEscaped { isQuoted.toggle() }
+            isEscaped = isQuoted && byte == 0x5C && !isEscaped
+        }
+        return parts.compactMap { CacheDirective(String(decoding: $0, as: UTF8.self)) }
+    }
+
+    private init?(_ text: String) {
+        let pair = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        name = ASCII.lowercased(ASCII.trimmed(pair[0]))
+        argument = pair.count > 1 ? CacheDirective.unquoted(ASCII.trimmed(pair[1])) : nil
+        if name.isEmpty { return nil }
+    }
+
+    private static func unquoted(_ text: String) -> String {
+        guard text.utf8.count >= 2, text.hasPrefix("\""), text.hasSuffix("\"") else { return text }
+        return String(text.dropFirst().dropLast())
+    }
+}

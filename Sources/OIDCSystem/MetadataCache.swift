@@ -1,0 +1,60 @@
+public import OIDCCore
+
+/// Metadata and keys of providers in files, for as long as their answers allow. It is only a cache: what
+/// cannot be read, written or trusted is as if it were not there.
+public struct MetadataCache: DocumentCache {
+    private let path: String
+    private static let formatVersion: Int64 = 1
+
+    public init(directory path: String) {
+        self.path = path
+    }
+
+    public func lookup(_ url: WebURL, at now: Instant) -> [UInt8]? {
+        guard let directory = try? PrivateDirectory.open(path),
+            let bytes = try? AtomicFile.read(MetadataCache.name(url) + ".json", in: directory),
+            let json = try? JSONValue(parsing: bytes),
+            json["version"]?.integer == MetadataCache.formatVersion, json["url"]?.string == url.text,
+            let fetchedAt = json["fetched_at"]?.integer, let freshUntil = json["fresh_until"]?.integer,
+            let body = json["body"]?.string
+        else { return nil }
+        let lifetime = freshUntil.subtractingReportingOverflow(fetchedAt)
+        guard !lifetime.overflow, lifetime.partialValue <= HTTPCacheLifetime.longest,
+            (fetchedAt..<max(fetchedAt, freshUntil)).contains(now.secondsSinceEpoch)
+        else { return nil }
+        return Array(body.utf8)
+    }
+
+    /// An answer that may not be used again removes what was kept of an earlier one.
+    public func keep(_ response: HTTPResponse, from url: WebURL, at now: Instant) {
+        guard response.status == 200,
+            let seconds = HTTPCacheLifetime.seconds(for: response, at: now), seconds > 0,
+            let body = String(validating: response.body, as: UTF8.self)
+        else { return forget(url) }
+        let json: JSONValue = [
+            "version": JSONValue(MetadataCache.formatVersion), "url": .string(url.text),
+            "fetched_at": JSONValue(now.secondsSinceEpoch),
+            "fresh_until": JSONValue(now.adding(seconds).secondsSinceEpoch), "body": .string(body),
+        ]
+        guard let directory = try? PrivateDirectory.create(path) else { return }
+        let name = MetadataCache.name(url)
+        try? AtomicFile.write(
+            json.bytes, to: name + ".json", temporary: name + ".tmp", in: directory,
+            survivesPowerFailure: false)
+    }
+
+    public func forget(_ url: WebURL) {
+        guard let directory = try? PrivateDirectory.open(path) else { return }
+        let name = MetadataCache.name(url)
+        _ = try? AtomicFile.remove(name + ".json", temporary: name + ".tmp", in: directory)
+    }
+
+    /// `<host and the end of the path>-<hash of the whole address>`, for people who look into the directory.
+    private static func name(_ url: WebURL) -> String {
+        let last = url.path.split(separator: "/").last.map { "-\($0)" } ?? ""
+        let readable = (url.host + last).utf8.prefix(100).map { byte -> UInt8 in
+            ASCII.isAlphanumeric(byte) || byte == 0x2D || byte == 0x2E ? ASCII.lowercased(byte) : 0x5F
+        }
+        return "\(String(decoding: readable, as: UTF8.self))-\(FNV1a.digits(url.text))"
+    }
+}

@@ -1,0 +1,137 @@
+import Foundation
+import OIDCCore
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("credential helpers that fail")
+struct CredentialHelperFailureTests {
+    let scratch = ScratchDirectory()
+
+    struct Misbehaviour: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        let script: String
+        let message: String
+        var hint = "set store to file"
+    }
+
+    static let misbehaviours = [
+        Misbehaviour(
+            testDescription: "exit 1 with a reason", script: "printf 'no \\033[31mkeychain\\n'; exit 1",
+            message: "docker-credential-fake get exited with 1: no [31mkeychain"),
+        Misbehaviour(
+            testDescription: "exit 2 with a reason on stderr", script: "echo why >&2; exit 2",
+            message: "docker-credential-fake get exited with 2: why"),
+        Misbehaviour(
+            testDescription: "exit 1 without a word", script: "exit 1",
+            message: "docker-credential-fake get exited with 1"),
+        Misbehaviour(
+            testDescription: "killed", script: "kill -9 $$",
+            message: "docker-credential-fake get was ended by SIGKILL"),
+        Misbehaviour(
+            testDescription: "garbage", script: "echo garbage",
+            message:
+                "docker-credential-fake get: expected JSON with Username and Secret, found something else"),
+        Misbehaviour(
+            testDescription: "nothing", script: ":",
+            message:
+                "docker-credential-fake get: expected JSON with Username and Secret, found something else"),
+        Misbehaviour(
+            testDescription: "no secret", script: #"echo '{"Username":"oidc"}'"#,
+            message:
+                "docker-credential-fake get: expected JSON with Username and Secret, found something else"),
+        Misbehaviour(
+            testDescription: "endless", script: "exec cat /dev/zero",
+            message: "docker-credential-fake get: an answer of more than 65536 bytes"),
+    ]
+
+    @Test("a failure is told in the helper's words, nothing is lost", arguments: misbehaviours)
+    func misbehaving(_ helper: Misbehaviour) throws {
+        let fake = FakeHelper(scratch)
+        try fake.store().save(.example(), replacingDamaged: false)
+        fake.install("#!/bin/sh\n[ \"$1\" = get ] || exit 0\n\(helper.script)\n")
+        #expect(
+            failure { () throws(OIDCError) in try fake.store().load(.example) }
+                == OIDCError(.failed, helper.message, hint: helper.hint, stage: .store))
+        #expect(
+            failure { () throws(OIDCError) in try fake.store().probe(.example) }
+                == OIDCError(.failed, helper.message, hint: helper.hint, stage: .store))
+        fake.install(FakeHelper.keeping)
+        #expect(try fake.store().load(.example) == .example())
+    }
+
+    @Test("one that hangs is ended in time")
+    func hanging() throws {
+        let fake = FakeHelper(scratch)
+        try fake.store().save(.example(), replacingDamaged: false)
+        fake.install("#!/bin/sh\nexec sleep 600\n")
+        #expect(
+            failure { () throws(OIDCError) in try fake.store(milliseconds: 50).load(.example) }
+                == OIDCError(
+                    .failed, "docker-credential-fake get: no answer within 0 s",
+                    hint: "unlock the keychain it uses, or set store to file", stage: .store))
+    }
+
+    @Test("one that is missing, or no program, is a fault of the setting and no reason to store elsewhere")
+    func missing() throws {
+        let fake = FakeHelper(scratch)
+        try fake.store().save(.example(), replacingDamaged: false)
+        unlink(scratch["bin/docker-credential-fake"])
+        let expected = OIDCError(
+            .usage, "store: the program docker-credential-fake is not on PATH",
+            hint: "install it, or set store to file", stage: .store)
+        let store = fake.store()
+        #expect(failure { () throws(OIDCError) in try store.load(.example) } == expected)
+        #expect(failure { () throws(OIDCError) in try store.probe(.example) } == expected)
+        #expect(
+            failure { () throws(OIDCError) in try store.save(.example(key: .other), replacingDamaged: true) }
+                == expected)
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: scratch["oidc"])
+                == ["\(SessionKey.example.fileStem).sealed"])
+        scratch.put("x", "bin/docker-credential-fake", mode: 0o600)
+        #expect(
+            failure { () throws(OIDCError) in try store.load(.example) }
+                == OIDCError(
+                    .usage, "store: docker-credential-fake can't be run: Permission denied",
+                    hint: "set store to file", stage: .store))
+    }
+
+    @Test("one that does not keep what it is given is found out by the probe, which leaves nothing behind")
+    func forgetful() throws {
+        let fake = FakeHelper(scratch)
+        try fake.store().probe(.example)
+        #expect(fake.calls() == ["store", "get", "erase"])
+        #expect(fake.entries == [])
+        fake.install(
+            "#!/bin/sh\n[ \"$1\" = get ] || exit 0\necho '{\"Username\":\"oidc\",\"Secret\":\"other\"}'\n")
+        #expect(
+            failure { () throws(OIDCError) in try fake.store().probe(.example) }
+                == OIDCError(
+                    .failed, "docker-credential-fake does not give back what it was given to keep",
+                    hint: "set store to file", stage: .store))
+    }
+
+    @Test("a secret that a helper repeats in its error is not shown")
+    func secretInError() {
+        let fake = FakeHelper(scratch, script: "#!/bin/sh\necho cannot store \"$(cat)\"; exit 1\n")
+        #expect(
+            failure { () throws(OIDCError) in try fake.store().probe(.example) }
+                == OIDCError(
+                    .failed, "docker-credential-fake store exited with 1", hint: "set store to file",
+                    stage: .store))
+    }
+
+    @Test("the client's secret is not in the environment of the helper")
+    func environment() throws {
+        let fake = FakeHelper(
+            scratch, script: "#!/bin/sh\necho \"${OIDC_CLIENT_SECRET-none}\" >&2; exit 1\n")
+        var environment = fake.environment
+        environment["OIDC_CLIENT_SECRET"] = "hush"
+        let store = CredentialHelperStore(
+            name: FakeHelper.name, directory: scratch["oidc"], environment: environment)
+        #expect(
+            failure { () throws(OIDCError) in try store.probe(.example) }?.message
+                == "docker-credential-fake store exited with 1: none")
+    }
+}

@@ -1,0 +1,72 @@
+import Foundation
+import OIDCCore
+
+@testable import OIDCSystem
+
+/// A credential helper as a shell script, its keychain a directory, with a note of each call.
+struct FakeHelper {
+    let scratch: ScratchDirectory
+
+    static let name = "fake"
+    static let program = "docker-credential-fake"
+
+    /// Keeps what it is given, as real ones do.
+    static let keeping = """
+        #!/bin/sh
+        keychain="$KEYCHAIN"
+        echo "$1" >> "$keychain/calls"
+        entry() { printf %s "$1" | tr -c 'A-Za-z0-9\\n' '_'; }
+        case "$1" in
+        store)
+            json=$(cat)
+            url=$(printf %s "$json" | sed 's/.*"ServerURL":"\\([^"]*\\)".*/\\1/')
+            printf %s "$json" > "$keychain/entry.$(entry "$url")" ;;
+        get)
+            file="$keychain/entry.$(entry "$(cat)")"
+            [ -f "$file" ] || { echo "credentials not found in native keychain"; exit 1; }
+            cat "$file" ;;
+        erase)
+            file="$keychain/entry.$(entry "$(cat)")"
+            [ -f "$file" ] || { echo "credentials not found in native keychain"; exit 1; }
+            rm "$file" ;;
+        esac
+        """
+
+    init(_ scratch: ScratchDirectory, script: String = keeping) {
+        self.scratch = scratch
+        mkdir(scratch["bin"], 0o700)
+        mkdir(scratch["keychain"], 0o700)
+        install(script)
+    }
+
+    /// Written by another process: a descriptor of ours, copied into a child that another test starts at that
+    /// moment, would make the script busy.
+    func install(_ script: String) {
+        var writer = ChildProcess(
+            ["sh", "-c", #"cat > "$0" && chmod 700 "$0""#, scratch["bin/\(FakeHelper.program)"]],
+            environment: [:])
+        writer.input = Array(script.utf8)
+        _ = try? writer.run()
+    }
+
+    var environment: [String: String] {
+        ["PATH": scratch["bin"] + ":/usr/bin:/bin", "KEYCHAIN": scratch["keychain"]]
+    }
+
+    func store(milliseconds: Int64 = 30_000) -> CredentialHelperStore {
+        CredentialHelperStore(
+            name: FakeHelper.name, directory: scratch["oidc"], environment: environment,
+            milliseconds: milliseconds)
+    }
+
+    /// The verbs since the last look.
+    func calls() -> [String] {
+        defer { unlink(scratch["keychain/calls"]) }
+        return (scratch.text("keychain/calls") ?? "").split(separator: "\n").map(String.init)
+    }
+
+    var entries: [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: scratch["keychain"])) ?? [])
+            .filter { $0.hasPrefix("entry.") }
+    }
+}

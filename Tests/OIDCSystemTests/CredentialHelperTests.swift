@@ -1,0 +1,220 @@
+import Foundation
+import OIDCCore
+import OIDCCrypto
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("sessions whose key a credential helper keeps")
+struct CredentialHelperTests {
+    let scratch = ScratchDirectory()
+    var stem: String { SessionKey.example.fileStem }
+    var path: String { scratch["oidc/\(stem).sealed"] }
+
+    @Test("the helper keeps a key of 32 bytes, the file the session without a readable secret")
+    func roundTrip() throws {
+        let helper = FakeHelper(scratch)
+        let large = Session.example(String(repeating: "large-token", count: 2_000))
+        try helper.store().save(large, replacingDamaged: false)
+        #expect(helper.calls() == ["store"])
+        #expect(try helper.store().load(.example) == large)
+        #expect(helper.calls() == ["get"])
+        let file = try #require(scratch.text("oidc/\(stem).sealed"))
+        #expect(!file.contains("large-token") && !file.contains("rt-1"))
+        #expect(mode(path) == 0o600)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: scratch["oidc"]) == ["\(stem).sealed"])
+        let entry = try #require(scratch.text("keychain/\(helper.entries[0])"))
+        let json = try JSONValue(parsing: entry)
+        #expect(json["ServerURL"]?.string?.hasPrefix("https://oidc.invalid/\(stem)/") == true)
+        #expect(json["Username"] == "oidc")
+        #expect(json["Secret"]?.string.flatMap { Base64URL.decode($0) }?.count == 32)
+        #expect(json.object?.names == ["ServerURL", "Username", "Secret"])
+    }
+
+    @Test("a refresh asks the helper once and stores nothing in it; the key stays, the seal is new")
+    func refresh() throws {
+        let helper = FakeHelper(scratch)
+        try helper.store().save(.example(), replacingDamaged: false)
+        let before = scratch.text("oidc/\(stem).sealed")
+        _ = helper.calls()
+        let store = helper.store()
+        #expect(try store.load(.example) == .example())
+        try store.save(.example("at-2"), replacingDamaged: false)
+        #expect(try store.load(.example) == .example("at-2"))
+        #expect(helper.calls() == ["get"])
+        try helper.store().save(.example(), replacingDamaged: true)
+        #expect(helper.calls() == ["get"])
+        #expect(scratch.text("oidc/\(stem).sealed") != before)
+        #expect(helper.entries.count == 1)
+    }
+
+    @Test("no session is found without asking the helper")
+    func nothing() throws {
+        let helper = FakeHelper(scratch)
+        #expect(try helper.store().load(.example) == nil)
+        try helper.store().remove(.example)
+        #expect(helper.calls() == [])
+    }
+
+    @Test("removing forgets file and key, also when the key is gone already")
+    func removing() throws {
+        let helper = FakeHelper(scratch)
+        let store = helper.store()
+        for isGone in [false, true] {
+            try store.save(.example(), replacingDamaged: false)
+            if isGone { unlink(scratch["keychain/\(helper.entries[0])"]) }
+            try store.remove(.example)
+            #expect(try store.load(.example) == nil)
+            #expect(helper.entries == [])
+        }
+    }
+
+    @Test("a session is forgotten even when its key can't be erased, and that is said")
+    func failingErase() throws {
+        let helper = FakeHelper(scratch)
+        try helper.store().save(.example(), replacingDamaged: false)
+        helper.install("#!/bin/sh\necho 'the keychain is locked'; exit 1")
+        #expect(
+            failure { () throws(OIDCError) in try helper.store().remove(.example) }
+                == OIDCError(
+                    .failed,
+                    "the session is forgotten, but its key is still in the keychain: docker-credential-fake"
+                        + " erase exited with 1: the keychain is locked", hint: "set store to file",
+                    stage: .store))
+        #expect(try helper.store().load(.example) == nil)
+    }
+
+    struct Damage: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        let reason: String
+        let harm: @Sendable (FakeHelper, String) throws -> Void
+    }
+
+    static let damages = [
+        Damage(testDescription: "truncated", reason: "it is no JSON: the text ends too early at byte 5") {
+            truncate($0.scratch[$1], 5)
+        },
+        Damage(testDescription: "no seal", reason: "its member entry is missing or wrong") {
+            $0.scratch.put(
+                "{\"version\":1,\"key\":\"\",\"helper\":\"fake\"}", $1)
+        },
+        Damage(
+            testDescription: "key gone", reason: "docker-credential-fake does not have its key"
+        ) { helper, _ in
+            for entry in helper.entries { unlink(helper.scratch["keychain/\(entry)"]) }
+        },
+        Damage(
+            testDescription: "key no key", reason: "docker-credential-fake does not have its key"
+        ) { helper, _ in
+            for entry in helper.entries {
+                helper.scratch.put(#"{"Username":"oidc","Secret":"AAAA"}"#, "keychain/\(entry)")
+            }
+        },
+        Damage(
+            testDescription: "another key", reason: "the key in docker-credential-fake does not open it"
+        ) { helper, _ in
+            let secret = Base64URL.encode(Array(repeating: 7, count: 32))
+            for entry in helper.entries {
+                helper.scratch.put(#"{"Username":"oidc","Secret":"\#(secret)"}"#, "keychain/\(entry)")
+            }
+        },
+        Damage(testDescription: "changed seal", reason: "the key in docker-credential-fake does not open it")
+        {
+            var stored = try EncryptedSession(stored: Array(($0.scratch.text($1) ?? "").utf8))
+            stored.sealed[20] ^= 1
+            $0.scratch.put(stored.json.compact, $1)
+        },
+        Damage(
+            testDescription: "another helper",
+            reason: "its key is in docker-credential-pass, store names docker-credential-fake"
+        ) {
+            var stored = try EncryptedSession(stored: Array(($0.scratch.text($1) ?? "").utf8))
+            stored.helper = "pass"
+            $0.scratch.put(stored.json.compact, $1)
+        },
+    ]
+
+    @Test(
+        "what can't be opened is an error, replaced by a sign-in and forgotten by logout", arguments: damages)
+    func damaged(_ damage: Damage) throws {
+        let helper = FakeHelper(scratch)
+        let expected = OIDCError(
+            .failed, "the session file \(path) is damaged: \(damage.reason)", hint: "oidc login",
+            stage: .store)
+        try helper.store().save(.example(), replacingDamaged: false)
+        try damage.harm(helper, "oidc/\(stem).sealed")
+        #expect(failure { () throws(OIDCError) in try helper.store().load(.example) } == expected)
+        #expect(try helper.store().all().map { failure($0.content.get) } == [expected])
+        try helper.store().probe(.example)
+        try helper.store().save(.example("new"), replacingDamaged: true)
+        #expect(try helper.store().load(.example) == .example("new"))
+        #expect(helper.entries.count == 1)
+
+        try damage.harm(helper, "oidc/\(stem).sealed")
+        try helper.store().remove(.example)
+        #expect(try helper.store().load(.example) == nil)
+    }
+
+    @Test("a header that was changed is noticed: it is authenticated with the session")
+    func changedHeader() throws {
+        let helper = FakeHelper(scratch)
+        try helper.store().save(.example(), replacingDamaged: false)
+        var stored = try EncryptedSession(stored: Array((scratch.text("oidc/\(stem).sealed") ?? "").utf8))
+        stored.key = SessionKey.other.text
+        scratch.put(stored.json.compact, "oidc/\(SessionKey.other.fileStem).sealed")
+        #expect(
+            failure { () throws(OIDCError) in try helper.store().load(.other) }?.message.hasSuffix(
+                "is damaged: the key in docker-credential-fake does not open it") == true)
+    }
+
+    @Test("a file of another key or a newer version is left alone")
+    func notOurs() throws {
+        let helper = FakeHelper(scratch)
+        try helper.store().save(.example(key: .other), replacingDamaged: false)
+        let other = try #require(scratch.text("oidc/\(SessionKey.other.fileStem).sealed"))
+        for text in [other, #"{"version":2}"#] {
+            scratch.put(text, "oidc/\(stem).sealed")
+            let store = helper.store()
+            let found = failure { () throws(OIDCError) in try store.load(.example) }
+            #expect(found?.kind == .failed)
+            #expect(
+                failure { () throws(OIDCError) in try store.save(.example(), replacingDamaged: true) }
+                    == found)
+            #expect(failure { () throws(OIDCError) in try store.probe(.example) } == found)
+            #expect(scratch.text("oidc/\(stem).sealed") == text)
+        }
+    }
+
+    @Test("a key that a sign-in replaced meanwhile is asked for again")
+    func replacedKey() throws {
+        let helper = FakeHelper(scratch)
+        let early = helper.store()
+        try early.save(.example(), replacingDamaged: false)
+        try helper.store().remove(.example)
+        try helper.store().save(.example("new"), replacingDamaged: false)
+        #expect(try early.load(.example) == .example("new"))
+    }
+
+    @Test("all asks a helper that fails once, not once a session")
+    func listing() throws {
+        let helper = FakeHelper(scratch)
+        try helper.store().save(.example(), replacingDamaged: false)
+        try helper.store().save(.example(key: .other), replacingDamaged: false)
+        #expect(try helper.store().all().map(\.session) == [.example(), .example(key: .other)])
+        helper.install("#!/bin/sh\necho \"$1\" >> \"$KEYCHAIN/calls\"; echo locked; exit 1")
+        _ = helper.calls()
+        #expect(try helper.store().all().map(\.session) == [nil, nil])
+        #expect(helper.calls() == ["get"])
+    }
+
+    @Test("two state directories have two keys in one keychain")
+    func twoDirectories() throws {
+        let helper = FakeHelper(scratch)
+        let second = CredentialHelperStore(
+            name: FakeHelper.name, directory: scratch["two"], environment: helper.environment)
+        try helper.store().save(.example("one"), replacingDamaged: false)
+        try second.save(.example("two"), replacingDamaged: false)
+        try helper.store().remove(.example)
+        #expect(try second.load(.example) == .example("two"))
+    }
+}
