@@ -1,0 +1,228 @@
+"""One provider, one `oidc`, one browser: what the scenarios are written with."""
+
+import http.server
+import json
+import os
+import subprocess
+import threading
+import time
+import urllib.parse
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PROVIDERS = HERE.parent / "providers"
+
+
+class Failure(Exception):
+    pass
+
+
+def expect(truth, text):
+    if not truth:
+        raise Failure(text)
+
+
+class Result:
+    """What one run of the binary left behind; each expectation names the command in its complaint."""
+
+    def __init__(self, words, status, out, err, seconds):
+        self.words, self.status, self.out, self.err, self.seconds = words, status, out, err, seconds
+
+    def complain(self, text):
+        raise Failure(f"oidc {' '.join(self.words)}: {text}\n  exit {self.status}\n  stdout {self.out!r}\n  stderr {self.err!r}")
+
+    def exits(self, status):
+        if self.status != status:
+            self.complain(f"expected exit {status}")
+        return self
+
+    def says(self, *texts):
+        for text in texts:
+            if text not in self.err:
+                self.complain(f"expected {text!r} on stderr")
+        return self
+
+    def silent(self):
+        """A failure, or talk only: nothing on stdout."""
+        if self.out:
+            self.complain("expected an empty stdout")
+        return self
+
+    def one_line(self):
+        """The error is one readable line, after it at most the remedy."""
+        lines = [line for line in self.err.splitlines() if line.startswith(("error: ", "  try: "))]
+        ends = [line[:5] for line in lines] in (["error"], ["error", "  try"])
+        if not ends or self.err.splitlines()[-len(lines):] != lines or "\x1b" in self.err:
+            self.complain("expected one error line at the end of stderr, then at most one remedy")
+        return self
+
+    def refused(self, status, *texts):
+        return self.exits(status).silent().one_line().says(*texts)
+
+    def data(self):
+        self.exits(0)
+        try:
+            return json.loads(self.out)
+        except ValueError:
+            self.complain("expected JSON on stdout")
+
+    def line(self):
+        self.exits(0)
+        if self.out.count("\n") != 1 or not self.out.endswith("\n") or len(self.out) < 2:
+            self.complain("expected one line on stdout")
+        return self.out[:-1]
+
+
+class Provider:
+    def __init__(self, name, work, cache):
+        self.name = name
+        self.folder = PROVIDERS / name
+        self.facts = json.loads((self.folder / "supports.json").read_text())
+        self.state = work / "state" / name
+        self.environment = os.environ | {"INTEROP_STATE": str(self.state), "INTEROP_CACHE": str(cache)}
+
+    def run(self, verb):
+        done = subprocess.run([self.folder / verb], env=self.environment, capture_output=True, text=True, timeout=300)
+        if done.returncode != 0:
+            raise Failure(f"providers/{self.name}/{verb}: exit {done.returncode}\n{done.stdout}{done.stderr}".rstrip())
+
+    @property
+    def version(self):
+        return (self.state / "version").read_text().strip()
+
+    @property
+    def origin(self):
+        parts = urllib.parse.urlsplit(self.facts["issuer"])
+        return f"{parts.scheme}://{parts.netloc}"
+
+
+class Bench:
+    """A home of its own for one scenario: config, sessions, cache, transcript; and the browser's profile."""
+
+    def __init__(self, binary, provider, browser, directory, profile):
+        self.binary, self.provider, self.browser = binary, provider, browser
+        self.facts = provider.facts
+        self.directory, self.profile = directory, profile
+        self.home = directory / "home"
+        self.home.mkdir(parents=True, exist_ok=True)
+        self.walks = 0
+
+    def settings(self):
+        """The settings of a person at this provider, as a flat config file would hold them."""
+        values = {"issuer": self.facts["issuer"], "client_id": self.facts["public_client"]["id"],
+                  "scope": self.facts["scope"], "client_auth": "none"}
+        redirect = self.facts["public_client"]["redirect_uri"]
+        if urllib.parse.urlsplit(redirect).port:
+            values["redirect_uri"] = redirect
+        if "ca_file" in self.facts:
+            values["ca_file"] = str(self.provider.state / self.facts["ca_file"])
+        return values | self.facts.get("endpoints", {})
+
+    def service(self, **others):
+        """The settings of the confidential client, which comes with a secret in the environment."""
+        values = self.settings() | {"client_id": self.facts["confidential_client"]["id"], "grant": "client_credentials",
+                                    "scope": self.facts["service_scope"]}
+        del values["client_auth"]
+        return values | others
+
+    def environment(self, extra):
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
+        return kept | {"HOME": str(self.home), "NO_COLOR": "1"} | {k: v for k, v in extra.items() if v is not None}
+
+    def start(self, *words, settings=None, env=None):
+        """Starts the binary with these settings in its config file; `finish` waits for it."""
+        config = self.home / "config.json"
+        config.touch(mode=0o600)
+        config.write_text(json.dumps(self.settings() if settings is None else settings))
+        words = [words[0], "--config", str(config), *map(str, words[1:])]
+        process = subprocess.Popen(
+            [self.binary, *words], env=self.environment(env or {}), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, cwd=self.home)
+        process.words, process.began = words, time.monotonic()
+        return process
+
+    def finish(self, process, stdin="", seconds=90):
+        try:
+            out, err = process.communicate(stdin, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            raise Failure(f"oidc {' '.join(process.words)}: still running after {seconds} s\n  stderr {err!r}") from None
+        result = Result(process.words, process.returncode, out, err, time.monotonic() - process.began)
+        with open(self.directory / "transcript.txt", "a") as transcript:
+            transcript.write(f"$ oidc {' '.join(result.words)}\n{out}{err}[exit {result.status}, {result.seconds:.2f} s]\n\n")
+        return result
+
+    def oidc(self, *words, settings=None, env=None, stdin="", seconds=90):
+        return self.finish(self.start(*words, settings=settings, env=env), stdin, seconds)
+
+    def walk(self, answer="approve", **more):
+        """Prepares the next walk through the pages; answers the environment that makes $BROWSER take it."""
+        self.walks += 1
+        self.artefact = self.directory / f"walk-{self.walks}"
+        scenario = {"browser": self.browser, "origin": self.provider.origin, "pages": self.facts["pages"],
+                    "user": self.facts["user"], "answer": answer, "profile": str(self.profile),
+                    "artefact": str(self.artefact)} | more
+        path = self.directory / f"walk-{self.walks}.scenario"
+        path.write_text(json.dumps(scenario))
+        return {"BROWSER": str(HERE / "browser"), "INTEROP_SCENARIO": str(path)}
+
+    def report(self, seconds=60):
+        """What the browser saw; waits for it, since `oidc` does not."""
+        path = Path(f"{self.artefact}.json")
+        until = time.monotonic() + seconds
+        while not path.exists():
+            if time.monotonic() > until:
+                raise Failure(f"{self.browser} was not started through $BROWSER, or hangs: no {path.name}")
+            time.sleep(0.1)
+        report = json.loads(path.read_text())
+        expect(report["error"] is None, f"{self.browser}: {report['error']}; it did {report['steps']}; it shows "
+               f"{report['text'][:300]!r}; see {self.artefact}.png")
+        return report
+
+    def login(self, *words, settings=None, env=None, answer="approve", status=0, page="signed in", **walk):
+        """A whole sign-in in the browser; answers the result and what the browser saw."""
+        environment = self.walk(answer, **walk) | (env or {})
+        result = self.oidc("login", *words, settings=settings, env=environment, seconds=120)
+        if result.status != status:
+            try:
+                seen = self.report(10)
+                result.complain(f"expected exit {status}; the browser did {seen['steps']} and shows {seen['text'][:300]!r}")
+            except Failure as failure:
+                result.complain(f"expected exit {status}; {failure}")
+        result.silent()
+        report = self.report()
+        expect(page.lower() in report["text"].lower(), f"expected {page!r} on the last page, found {report['text'][:300]!r}")
+        return result, report
+
+
+class Callback:
+    """A listener of our own at a redirect address, for the building blocks that scripts use."""
+
+    def __init__(self, redirect):
+        self.address = None
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                if "state=" in self.path and outer.address is None:
+                    outer.address = f"http://{self.headers['Host']}{self.path}"
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write(b"<p>received</p>")
+
+            def log_message(self, *_):
+                pass
+
+        parts = urllib.parse.urlsplit(redirect)
+        self.server = http.server.ThreadingHTTPServer((parts.hostname, parts.port or 0), Handler)
+        self.redirect = f"{parts.scheme}://{parts.hostname}:{self.server.server_port}{parts.path}"
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
