@@ -1,0 +1,75 @@
+"""One scenario at one provider with one browser, and the sessions it may share with others."""
+
+import json
+import re
+import subprocess
+import os
+import time
+
+from workbench import HERE, Bench, expect
+
+
+class Case:
+    def __init__(self, scenario, provider, browser, binary, runs):
+        self.scenario, self.provider, self.browser, self.binary, self.runs = scenario, provider, browser, binary, runs
+        self.facts = provider.facts
+        self.benches = 0
+
+    def bench(self, profile=None):
+        """A fresh home, and a browser that has never been anywhere unless a profile is given."""
+        self.benches += 1
+        directory = self.runs / self.provider.name / f"{self.scenario.name}-{self.browser}-{self.benches}"
+        return Bench(self.binary, self.provider, self.browser, directory, profile or directory / "profile")
+
+    def signed_in(self):
+        """The home in which somebody has signed in once; shared, so leave the session as it is."""
+        directory = self.runs / self.provider.name / f"signed-in-{self.browser}"
+        fresh = not directory.exists()
+        bench = Bench(self.binary, self.provider, self.browser, directory, directory / "profile")
+        bench.walks = len(list(directory.glob("walk-*.scenario")))
+        if fresh:
+            bench.login()
+        return bench
+
+    def own_session(self):
+        """A session that this scenario may spend; the browser is still signed in from before."""
+        bench = self.bench(self.signed_in().profile)
+        bench.login()
+        return bench
+
+    def service_session(self):
+        """A token of the confidential client's own, by the first method that the provider is listed with."""
+        method, client = next(iter(self.facts["client_auth"].items()))
+        bench = self.bench()
+        settings = bench.service(client_auth=method, **client)
+        env = {"OIDC_CLIENT_SECRET": self.facts["confidential_client"]["secret"]}
+        bench.oidc("token", settings=settings, env=env).line()
+        return bench, settings, env
+
+    def device(self, answer, status, *says):
+        """A device login whose code a person enters in the browser elsewhere."""
+        bench = self.bench()
+        settings = bench.settings() | {"client_id": self.facts["device_client"]["id"], "scope": self.facts["scope"]}
+        process = bench.start("login", "--flow", "device", "--timeout", "60", settings=settings)
+        said, address, code = "", None, None
+        until = time.monotonic() + 20
+        while time.monotonic() < until and not (address and code):
+            line = process.stderr.readline()
+            if not line:
+                break
+            said += line
+            address = address or re.search(r"https?://\S+", line)
+            code = code or re.search(r"\b[A-Z0-9]{4}-?[A-Z0-9]{4}\b", line)
+        if not (address and code):
+            process.kill()
+        expect(address and code, f"no address and code on stderr: {said!r}")
+        environment = bench.walk(answer, user_code=code[0], done=self.facts["device_done"][answer],
+                                 pages=self.facts.get("device_pages") or self.facts["pages"])
+        subprocess.run([HERE / "browser", address[0]], env=os.environ | environment, check=True)
+        result = bench.finish(process)
+        bench.report()
+        if status == 0:
+            result.exits(0).silent().says("alice")
+            expect(json.loads(bench.oidc("userinfo", settings=settings).out)["sub"], "no sub")
+        else:
+            result.refused(status, *says)
