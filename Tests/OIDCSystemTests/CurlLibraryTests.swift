@@ -1,5 +1,6 @@
 import CLibcurl
 import Foundation
+import OIDCCore
 import Testing
 
 @testable import OIDCSystem
@@ -41,5 +42,41 @@ struct CurlLibraryTests {
     @Test("the second name serves where the first is missing")
     func second() {
         #expect(problem(["libcurl-missing.so.4", "libcurl.so.4", "libcurl-gnutls.so.4"]) == nil)
+    }
+
+    #if os(Linux)
+        private static func isLoaded() -> Bool {
+            let maps = try? FileHandle(forReadingAtPath: "/proc/self/maps")?.readToEnd()
+            return String(decoding: maps ?? Data(), as: UTF8.self).contains("libcurl")
+        }
+
+        @Test("it is loaded at the first request, and not before")
+        func firstUse() async {
+            await #expect(processExitsWith: .success) {
+                let server = try ScriptedServer.answering(answer("200 OK"))
+                let transport = CurlTransport()
+                _ = try? transport.send(.json(WebURL("http://idp.invalid/")!), stage: .discovery)
+                guard !Self.isLoaded() else { exit(3) }
+                guard try transport.send(.json(server.url()), stage: .discovery).status == 200 else {
+                    exit(4)
+                }
+                guard Self.isLoaded() else { exit(5) }
+            }
+        }
+    #endif
+
+    @Test("a broken pipe inside it does not end the process, one outside still would")
+    func brokenPipe() async {
+        await #expect(processExitsWith: .signal(SIGPIPE)) {
+            signal(SIGPIPE, SIG_DFL)
+            var ends: [Int32] = [0, 0]
+            pipe(&ends)
+            close(ends[0])
+            let writing = ends[1]
+            let written = withoutBrokenPipeSignal { write(writing, "x", 1) }
+            guard written == -1, errno == EPIPE else { exit(1) }
+            write(writing, "x", 1)
+            exit(2)
+        }
     }
 }

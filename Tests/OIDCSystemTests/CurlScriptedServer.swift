@@ -144,6 +144,30 @@ struct Peer: Sendable {
         return true
     }
 
+    /// Passes bytes on between this peer and a port of this machine, until either hangs up.
+    func relay(to port: Int) {
+        let other = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(other) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_port = UInt16(port).bigEndian
+        let isConnected = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(other, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+        var entries = [descriptor, other].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        while isConnected, poll(&entries, 2, 10_000) > 0 {
+            for (from, to) in [(0, 1), (1, 0)] where entries[from].revents != 0 {
+                var buffer = [UInt8](repeating: 0, count: 65_536)
+                let count = recv(entries[from].fd, &buffer, buffer.count, 0)
+                let target = Peer(descriptor: entries[to].fd, number: 0, note: { _ in })
+                guard count > 0, target.write(Array(buffer[..<count])) else { return }
+            }
+        }
+    }
+
     /// Until the other side hangs up.
     func waitForEnd() {
         var buffer = [UInt8](repeating: 0, count: 4_096)

@@ -93,7 +93,6 @@ struct CurlStreamTests {
         var ends: [Int32] = [0, 0]
         #expect(pipe(&ends) == 0)
         let (reading, writing) = (ends[0], ends[1])
-        defer { close(reading) }
         Thread.detachNewThread {
             for piece in ["one", "two"] {
                 usleep(700_000)

@@ -69,7 +69,7 @@ final class TLSServers: Sendable {
         def leaf(name, ca, days="2"):
             key(name)
             openssl("req", "-new", "-key", name + ".key", "-subj", "/CN=" + name, "-out", name + ".csr")
-            with open(d + "san", "w") as f: f.write("subjectAltName=IP:127.0.0.1")
+            with open(d + "san", "w") as f: f.write("subjectAltName=IP:127.0.0.1,DNS:idp.invalid")
             openssl("x509", "-req", "-in", name + ".csr", "-CA", ca + ".pem", "-CAkey", ca + ".key",
                     "-CAcreateserial", "-days", days, "-extfile", "san", "-out", name + ".pem")
         authority("ca"); authority("alien")
