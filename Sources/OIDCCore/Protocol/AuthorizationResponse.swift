@@ -56,8 +56,10 @@ extension PendingAuthorization {
                         uri: values("error_uri").first),
                     isWithCode: code != nil, isIssuerMissing: isIssuerMissing))
         }
-        if isIssuerMissing { return .end(issuerFailure(found: "none")) }
-        return judge(code: code, among: pairs)
+        let judgement = judge(code: code, among: pairs)
+        // An answer without a usable code leads nowhere anyway; one with a code must not.
+        if isIssuerMissing, case .code = judgement { return .end(issuerFailure(found: "none")) }
+        return judgement
     }
 
     /// A code is visible ASCII (RFC 6749 appendix A.11); tokens have no place in an answer to

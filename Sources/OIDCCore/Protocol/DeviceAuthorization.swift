@@ -48,7 +48,7 @@ public struct DeviceAuthorization: Sendable {
             to: endpoint, request.parameters(client), now: now, random: random)
         return EndpointCall(message, stage: .deviceAuthorization) { response throws(OIDCError) in
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
-                throw OAuthErrorResponse.failure(response, stage: .deviceAuthorization)
+                throw client.failure(response, to: message, stage: .deviceAuthorization)
             }
             return try DeviceAuthorization(
                 JSONAnswer(response, stage: .deviceAuthorization), scope: request.scope, now: now)

@@ -13,10 +13,12 @@ extension ProviderMetadata {
                 "issuer: plain http is for loopback only, found \(shown)",
                 hint: "use https, or set allow_insecure_http")
         }
-        if let end = text.range(ofASCII: "/.well-known/") {
+        for name in ["openid-configuration", "oauth-authorization-server"] {
+            let parts = text.parts(around: "/.well-known/\(name)")
+            guard let parts else { continue }
             throw .usage(
                 "issuer: expected the issuer, found the address of its metadata",
-                hint: "--issuer \(DisplayText.clean(text[..<end]))")
+                hint: "--issuer \(DisplayText.clean(parts.before + parts.after))")
         }
         return url
     }
@@ -122,9 +124,9 @@ extension ProviderMetadata {
 }
 
 extension String {
-    fileprivate func range(ofASCII part: String) -> String.Index? {
-        let whole = utf8
-        let sought = Array(part.utf8)
-        return whole.indices.first { whole[$0...].starts(with: sought) }
+    fileprivate func parts(around middle: String) -> (before: Substring, after: Substring)? {
+        let sought = Array(middle.utf8)
+        guard let start = utf8.indices.first(where: { utf8[$0...].starts(with: sought) }) else { return nil }
+        return (self[..<start], self[utf8.index(start, offsetBy: sought.count)...])
     }
 }

@@ -12,7 +12,7 @@ public struct Introspection: Hashable, Sendable {
             to: endpoint, TokenTypeHint.parameters(token, hint), now: now, random: random)
         return EndpointCall(request, stage: .introspection) { response throws(OIDCError) in
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
-                throw OAuthErrorResponse.failure(response, stage: .introspection)
+                throw client.failure(response, to: request, stage: .introspection)
             }
             let answer = try JSONAnswer(response, stage: .introspection)
             guard let isActive = try answer.bool("active") else { throw answer.missing("active") }

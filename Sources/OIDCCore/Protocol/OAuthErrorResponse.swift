@@ -5,40 +5,53 @@ public struct OAuthErrorResponse: Hashable, Sendable {
     public let uri: String?
 
     public init(code: String, description: String? = nil, uri: String? = nil) {
-        self.code = DisplayText.clean(code, limit: 100)
-        self.description = description.flatMap { $0.isEmpty ? nil : DisplayText.clean($0) }
-        self.uri = uri.flatMap { $0.isEmpty ? nil : DisplayText.clean($0) }
+        self.init(code: code, description: description, uri: uri, withholding: WithheldSecrets())
+    }
+
+    private init(code: String, description: String?, uri: String?, withholding secrets: WithheldSecrets) {
+        self.code = DisplayText.clean(secrets.removed(from: code, minimum: 16), limit: 100)
+        self.description = description.flatMap {
+            $0.isEmpty ? nil : DisplayText.clean(secrets.removed(from: $0))
+        }
+        self.uri = uri.flatMap { $0.isEmpty ? nil : DisplayText.clean(secrets.removed(from: $0)) }
     }
 
     /// Nil where the body holds no `error`. Read are JSON, form-encoded answers, and the object with `code`
     /// or `type` and `message` that some providers send in the place of the string.
     public init?(_ response: HTTPResponse) {
+        self.init(response, withholding: WithheldSecrets())
+    }
+
+    init?(_ response: HTTPResponse, withholding secrets: WithheldSecrets) {
         if let members = (try? JSONValue(parsing: response.body))?.object {
-            self.init(members)
+            self.init(members, secrets)
         } else if response.looksFormEncoded, let pairs = FormEncoding.decode(response.text) {
-            self.init(pairs)
+            self.init(pairs, secrets)
         } else {
             return nil
         }
     }
 
-    init?(_ members: JSONObject) {
+    private init?(_ members: JSONObject, _ secrets: WithheldSecrets) {
         switch members["error"] {
         case .string(let code) where !code.isEmpty:
             self.init(
                 code: code, description: members["error_description"]?.string,
-                uri: members["error_uri"]?.string)
+                uri: members["error_uri"]?.string, withholding: secrets)
         case .object(let error):
             let code = error["code"]?.string ?? error["status"]?.string ?? error["type"]?.string
-            self.init(code: code ?? "error", description: error["message"]?.string)
+            self.init(
+                code: code ?? "error", description: error["message"]?.string, uri: nil, withholding: secrets)
         default: return nil
         }
     }
 
-    init?(_ pairs: [FormEncoding.Pair]) {
+    private init?(_ pairs: [FormEncoding.Pair], _ secrets: WithheldSecrets) {
         func value(_ name: String) -> String? { pairs.first { $0.name == name }?.value }
         guard let code = value("error"), !code.isEmpty else { return nil }
-        self.init(code: code, description: value("error_description"), uri: value("error_uri"))
+        self.init(
+            code: code, description: value("error_description"), uri: value("error_uri"),
+            withholding: secrets)
     }
 
     /// `invalid_scope (“no such scope”, see https://…)`.
@@ -53,9 +66,10 @@ extension OAuthErrorResponse {
     /// else is a refusal. `hint` gives the remedy for a code.
     static func failure(
         _ response: HTTPResponse, stage: Stage, place: WebURL? = nil,
+        withholding secrets: WithheldSecrets = WithheldSecrets(),
         hint: (String?) -> String? = OAuthErrorResponse.hint
     ) -> OIDCError {
-        let answer = OAuthErrorResponse(response)
+        let answer = OAuthErrorResponse(response, withholding: secrets)
         let isTemporary = response.status == 429 || (500...599).contains(response.status)
         let what: String
         if let answer {
@@ -65,7 +79,7 @@ extension OAuthErrorResponse {
         } else {
             what = response.summary()
         }
-        let code = answer?.code ?? (response.status == 401 ? "invalid_client" : nil)
+        let code = answer?.code ?? (response.status == 401 && place == nil ? "invalid_client" : nil)
         let from = place.map { "\(DisplayText.clean($0.withoutQuery)) " } ?? "the provider "
         return OIDCError(
             isTemporary ? .unreachable : .refused, "\(stage.title): \(from)answered \(what)",

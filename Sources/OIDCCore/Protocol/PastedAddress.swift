@@ -25,9 +25,11 @@ enum PastedAddress {
 
     static let remedy = "paste the whole address that the browser was sent to at the end of the sign-in"
 
-    /// Without blanks, quotes and angle brackets around it.
+    /// Without blanks, quotes and angle brackets around it, and without the line ends at which a terminal or
+    /// a mail wrapped it.
     private static func unwrapped(_ pasted: String) -> String {
-        var text = ASCII.trimmed(pasted)
+        var text = ASCII.trimmed(
+            String(decoding: pasted.utf8.filter { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self))
         let marks: [(Character, Character)] = [("\"", "\""), ("'", "'"), ("<", ">"), ("`", "`"), ("“", "”")]
         for (open, close) in marks where text.first == open && text.last == close && text.count > 1 {
             text = ASCII.trimmed(text.dropFirst().dropLast())

@@ -46,7 +46,7 @@ public enum ProviderEndpoint: String, Hashable, Sendable, CaseIterable {
     }
 
     private static func mayBePlain(_ url: WebURL, issuer: WebURL?, allowsInsecureHTTP: Bool) -> Bool {
-        guard let issuer else { return url.isLoopback || allowsInsecureHTTP }
+        guard let issuer else { return false }
         if issuer.isLoopback { return url.isLoopback || allowsInsecureHTTP }
         return allowsInsecureHTTP && !issuer.isSecure && !url.isLoopback
     }

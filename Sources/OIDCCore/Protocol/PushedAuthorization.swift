@@ -14,7 +14,7 @@ public struct PushedAuthorization: Hashable, Sendable {
         let request = try client.request(to: endpoint, pending.parameters, now: now, random: random)
         return EndpointCall(request, stage: .pushedAuthorization) { response throws(OIDCError) in
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
-                throw OAuthErrorResponse.failure(response, stage: .pushedAuthorization)
+                throw client.failure(response, to: request, stage: .pushedAuthorization)
             }
             let answer = try JSONAnswer(response, stage: .pushedAuthorization)
             let requestURI = try answer.requiredString("request_uri")

@@ -56,7 +56,10 @@ public struct Registration: Sendable {
         }
         return EndpointCall(request, stage: .registration) { response throws(OIDCError) in
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
-                throw OAuthErrorResponse.failure(response, stage: .registration, hint: Registration.hint)
+                throw OAuthErrorResponse.failure(
+                    response, stage: .registration,
+                    withholding: WithheldSecrets(initialAccessToken.map { [$0.revealed] } ?? []),
+                    hint: Registration.hint)
             }
             return try RegisteredClient(JSONAnswer(response, stage: .registration))
         }

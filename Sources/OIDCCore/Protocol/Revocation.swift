@@ -15,7 +15,7 @@ public enum Revocation {
             to: endpoint, TokenTypeHint.parameters(token, hint), now: now, random: random)
         return EndpointCall(request, stage: .revocation) { response throws(OIDCError) in
             guard response.isSuccess else {
-                throw OAuthErrorResponse.failure(response, stage: .revocation) { code in
+                throw client.failure(response, to: request, stage: .revocation) { code in
                     code == "unsupported_token_type"
                         ? "revoke the refresh token instead: the provider does not revoke this kind"
                         : OAuthErrorResponse.hint(code)

@@ -33,17 +33,21 @@ public struct TokenEndpoint: Sendable {
         let parameters = try ExtraParameters.token.adding(
             extraParameters,
             to: [FormEncoding.Pair("grant_type", request.grantType)] + request.parameters.revealed)
-        var message = try client.request(to: url, parameters, format: format, now: now, random: random)
+        var draft = try client.request(to: url, parameters, format: format, now: now, random: random)
         if let dpop {
-            message.headers[DPoP.header] = try dpop.proof(
+            draft.headers[DPoP.header] = try dpop.proof(
                 method: .post, url: url, nonce: dpopNonce, now: now, random: random)
         }
-        let isBound = dpop != nil
+        let message = draft
+        let (isBound, client) = (dpop != nil, client)
         return EndpointCall(message, stage: .token) { response throws(OIDCError) in
             if isBound, DPoP.isNonceDemand(tokenEndpointResponse: response),
                 let nonce = DPoP.nonce(in: response)
             {
                 return .nonceDemanded(nonce)
+            }
+            guard response.isSuccess, OAuthErrorResponse(response) == nil else {
+                throw request.failure(response, withholding: client.secrets(in: message))
             }
             return .tokens(try TokenResponse.tokens(response, for: request, isBound: isBound, now: now))
         }

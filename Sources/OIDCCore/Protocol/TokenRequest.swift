@@ -85,11 +85,22 @@ public struct TokenRequest: Sendable {
         resources.map { ("resource", $0) }
     }
 
+    /// What an empty file or variable must not leave out unnoticed.
+    private static let needed = [
+        "refresh_token": ["refresh_token"], TokenExchange.grantType: ["subject_token"],
+        "urn:ietf:params:oauth:grant-type:jwt-bearer": ["assertion"],
+    ]
+
     var isRefresh: Bool { grantType == "refresh_token" }
     var isTokenExchange: Bool { grantType == TokenExchange.grantType }
 
     /// What the configuration can get wrong, before anything is sent.
     func check() throws(OIDCError) {
+        for name in TokenRequest.needed[grantType] ?? [] {
+            guard parameters.revealed.contains(where: { $0.name == name }) else {
+                throw .usage("\(name) is empty")
+            }
+        }
         try scope?.check()
         for pair in parameters.revealed where pair.name == "resource" {
             try ResourceIndicator.check(pair.value)
@@ -100,13 +111,13 @@ public struct TokenRequest: Sendable {
 extension TokenRequest {
     /// A refusal by the meaning that it has for this grant. `invalid_grant` on a refresh, and nothing else,
     /// means that the session has ended.
-    func failure(_ response: HTTPResponse) -> OIDCError {
-        var error = OAuthErrorResponse.failure(response, stage: .token) { hint($0) }
+    func failure(_ response: HTTPResponse, withholding secrets: WithheldSecrets) -> OIDCError {
+        var error = OAuthErrorResponse.failure(response, stage: .token, withholding: secrets) { hint($0) }
         if isRefresh, error.kind == .refused, error.oauthError == "invalid_grant" {
             error.kind = .loginRequired
             error.message =
                 "token: the session has ended: the provider answered "
-                + (OAuthErrorResponse(response)?.text ?? "invalid_grant")
+                + (OAuthErrorResponse(response, withholding: secrets)?.text ?? "invalid_grant")
         }
         return error
     }

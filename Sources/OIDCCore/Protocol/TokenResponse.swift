@@ -5,9 +5,6 @@ enum TokenResponse {
     static func tokens(
         _ response: HTTPResponse, for request: TokenRequest, isBound: Bool, now: Instant
     ) throws(OIDCError) -> TokenSet {
-        guard response.isSuccess, OAuthErrorResponse(response) == nil else {
-            throw request.failure(response)
-        }
         let answer = try members(response)
         let token = try answer.requiredString("access_token")
         try check("access_token", token)

@@ -107,6 +107,7 @@ struct AuthorizationResponseTests {
         "the right state with neither error nor a usable code ends the sign-in",
         arguments: [
             ("state=STATE&\(iss)", "authorize: the answer holds neither code nor error"),
+            ("state=STATE", "authorize: the answer holds neither code nor error"),
             (
                 "state=STATE&code=&\(iss)",
                 "authorize: code: expected up to 8192 ASCII characters, found an empty one"
@@ -174,7 +175,8 @@ struct AuthorizationResponseTests {
         "an address is taken as people paste it",
         arguments: [
             "http://127.0.0.1:8400/callback?QUERY", "?QUERY", "QUERY", "  \"http://127.0.0.1/?QUERY\" \n",
-            "'com.example.app:/back?QUERY'", "<https://example.com/cb?QUERY#_=_>", "QUERY#",
+            "'com.example.app:/back?QUERY'", "http://127.0.0.1:\r\n8400/callback?\nQUERY",
+            "<https://example.com/cb?QUERY#_=_>", "QUERY#",
         ])
     func pasted(_ shape: String) throws {
         let pending = try Fixture.pending()

@@ -126,3 +126,10 @@ final class ScriptedTransport: HTTPTransport, @unchecked Sendable {
         return try answers.removeFirst().get()
     }
 }
+
+extension JSONObject {
+    init(_ members: [(String, JSONValue)]) {
+        self.init()
+        for (name, value) in members { self[name] = value }
+    }
+}

@@ -147,6 +147,42 @@ struct TokenErrorTests {
         #expect(found?.message == "token: the provider answered INVALID_ARGUMENT (“bad thing”)")
     }
 
+    @Test("an error text that repeats what is secret comes without it")
+    func withheld() throws {
+        let code = try Fixture.code()
+        let secret = "s3cret/client"
+        let text = "no “\(code.pending.pkce.verifier.revealed)”, no the code, no \(secret), no cli"
+        for authentication in [
+            ClientAuthentication.clientSecretPost(Redacted(secret)), .clientSecretBasic(Redacted(secret)),
+        ] {
+            for format in RequestFormat.allCases {
+                let endpoint = TokenEndpoint(
+                    url: try Fixture.url("https://op.example/token"),
+                    client: Client(id: "cli", authentication: authentication), format: format)
+                let call = try endpoint.call(
+                    .authorizationCode(code), now: Fixture.now, random: Fixture.random())
+                let body = JSONValue.object(
+                    JSONObject([("error", "invalid_grant"), ("error_description", .string(text))]))
+                let found = Fixture.error { try call.read(Fixture.json(body.compact, status: 400)) }
+                #expect(
+                    found?.message
+                        == "token: the provider answered invalid_grant "
+                        + "(“no “(secret)”, no (secret), no (secret), no cli”)")
+                #expect(found?.oauthError == "invalid_grant")
+            }
+        }
+    }
+
+    @Test("a secret that is a piece of an error code does not change the code")
+    func shortSecret() throws {
+        let endpoint = TokenEndpoint(
+            url: try Fixture.url("https://op.example/token"),
+            client: Client(id: "cli", authentication: .clientSecretPost(Redacted("invalid"))))
+        let call = try endpoint.call(Self.refresh, now: Fixture.now, random: Fixture.random())
+        let found = Fixture.error { try call.read(Fixture.json(#"{"error":"invalid_grant"}"#, status: 400)) }
+        #expect(found?.endsSession == true)
+    }
+
     @Test("text of a provider is cut and clean")
     func clean() throws {
         let long = String(repeating: "x", count: 10_000)

@@ -133,6 +133,18 @@ struct TokenRequestTests {
                 == "client_id is not set")
     }
 
+    @Test("an empty token, as from an empty file, is not left out unnoticed")
+    func emptyToken() {
+        let rows: [(TokenRequest, String)] = [
+            (.refresh(Redacted("")), "refresh_token is empty"),
+            (.tokenExchange(TokenExchange(subjectToken: Redacted(""))), "subject_token is empty"),
+            (.jwtBearer(assertion: Redacted("")), "assertion is empty"),
+        ]
+        for (request, message) in rows {
+            #expect(Fixture.error { try sent(request, endpoint()) } == .usage(message))
+        }
+    }
+
     @Test("no description shows what is secret")
     func redaction() throws {
         var dumped = ""
