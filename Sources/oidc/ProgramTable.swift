@@ -7,7 +7,7 @@ extension Program {
         common: CommonOptions.self,
         sections: [
             CommandSection(
-                "Sign in", [LoginCommand.self, LogoutCommand.self, StatusCommand.self]),
+                "Sign in", [LoginCommand.self, LogoutCommand.self, StatusCommand.self, DemoCommand.self]),
             CommandSection("Get a token", [TokenCommand.self, UserinfoCommand.self]),
             CommandSection(
                 "Look inside", [InspectCommand.self, DiscoverCommand.self, IntrospectCommand.self]),

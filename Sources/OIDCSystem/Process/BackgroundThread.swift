@@ -1,0 +1,54 @@
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// A thread for work that blocks, joined by whoever started it.
+public struct BackgroundThread: Sendable {
+    private let handle: pthread_t
+
+    private final class Work: Sendable {
+        let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+
+    public init(_ body: @escaping @Sendable () -> Void) throws(Errno) {
+        let work = Unmanaged.passRetained(Work(body))
+        #if canImport(Darwin)
+            var thread: pthread_t?
+        #else
+            var thread = pthread_t()
+        #endif
+        let code = pthread_create(&thread, nil, BackgroundThread.start, work.toOpaque())
+        #if canImport(Darwin)
+            guard code == 0, let thread else {
+                work.release()
+                throw Errno(code)
+            }
+        #else
+            guard code == 0 else {
+                work.release()
+                throw Errno(code)
+            }
+        #endif
+        handle = thread
+    }
+
+    public func join() {
+        pthread_join(handle, nil)
+    }
+
+    #if canImport(Darwin)
+        private static let start: @convention(c) (UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? = {
+            Unmanaged<Work>.fromOpaque($0).takeRetainedValue().body()
+            return nil
+        }
+    #else
+        private static let start: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = {
+            guard let argument = $0 else { return nil }
+            Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().body()
+            return nil
+        }
+    #endif
+}

@@ -1,0 +1,75 @@
+import CommandLineKit
+import DemoProvider
+import OIDCCore
+import OIDCSystem
+
+struct DemoCommand: RunnableCommand {
+    static let name = "demo"
+    static let summary = "See a whole sign-in, without an account"
+    static let declaration = Declaration<DemoCommand>(
+        discussion: """
+            Starts a provider on this machine and runs a sign-in, userinfo, refresh and sign-out against it, \
+            telling each step. The browser opens if there is one; else it is played. Nothing is left behind.
+            """,
+        examples: [
+            Example("oidc demo", "a guided tour"),
+            Example("oidc demo --serve", "keep the provider running, for config.example.json"),
+        ],
+        options: [
+            .flag(\.isServing, "--serve", "keep the provider running until Ctrl-C"),
+            .number(
+                \.port, "--port", "N", in: 1...65_535, "the provider's port with --serve", defaultText: "9480"
+            ),
+            .flag(\.isWithoutBrowser, "--no-browser", "play the browser, even if there is one"),
+            .group(\.common),
+        ])
+
+    var isServing = false
+    var port: Int?
+    var isWithoutBrowser = false
+    var common = CommonOptions()
+
+    func validate() throws(UsageError) {
+        if port != nil, !isServing { throw UsageError("--port goes with --serve") }
+    }
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        guard isServing else {
+            let choice = BrowserChoice.resolve(.current(environment: context.environment))
+            let browser = isWithoutBrowser || !choice.isAvailable ? nil : choice
+            try DemoTour(context: context, browser: browser).run()
+            return 0
+        }
+        try serve(UInt16(clamping: port ?? 9_480), context)
+        return 0
+    }
+
+    private func serve(_ port: UInt16, _ context: CommandContext) throws(OIDCError) {
+        let server = try LoopbackServer(LoopbackAddress(ports: .fixed(port)))
+        var provider = try DemoSetup.provider(at: server.origin)
+        context.console.note(
+            """
+            The demo provider runs at \(server.origin) until Ctrl-C.
+            In another terminal:
+
+              oidc login --issuer \(server.origin) --client-id demo
+
+            or, with the profiles of config.example.json: oidc login --config config.example.json
+            """)
+        let console = context.console
+        let event = server.serve { request in
+            guard let request = request.request(to: server.origin) else { return HTTPResponse(status: 400) }
+            let response = provider.handle(request, at: Clock.now())
+            console.trace("\(request.method) \(request.url.path) → \(response.status)")
+            return response
+        }
+        if case .interrupted(let signal) = event { throw Interruption.error(signal: signal) }
+    }
+}
+
+enum DemoSetup {
+    static func provider(at origin: String) throws(OIDCError) -> DemoProvider {
+        guard let issuer = WebURL(origin) else { throw OIDCError(.failed, "the demo has no address") }
+        do { return try DemoProvider(issuer: issuer) } catch { throw OIDCError(error) }
+    }
+}

@@ -1,0 +1,56 @@
+import DemoProvider
+import OIDCCore
+import OIDCSystem
+import Synchronization
+
+/// The provider of the tour, behind a real socket, and a browser that can be played against it.
+final class DemoStage: Sendable {
+    let origin: String
+    private let provider: Provider
+    private let server: BackgroundServer
+
+    /// One provider for the server's thread and the played browser.
+    private final class Provider: Sendable {
+        let state: Mutex<DemoProvider?>
+        init() { state = Mutex(nil) }
+
+        func handle(_ request: HTTPRequest) -> HTTPResponse {
+            state.withLock { $0?.handle(request, at: Clock.now()) } ?? HTTPResponse(status: 503)
+        }
+    }
+
+    init() throws(OIDCError) {
+        let provider = Provider()
+        self.provider = provider
+        server = try BackgroundServer { provider.handle($0) }
+        origin = server.origin
+        let demo = try DemoSetup.provider(at: origin)
+        provider.state.withLock { $0 = demo }
+    }
+
+    func end() {
+        server.end()
+    }
+
+    /// Plays alice at a browser: her pages come from the provider, and the last redirect is followed to where
+    /// `oidc` listens.
+    func playBrowser(_ url: WebURL, _ transport: CurlTransport) throws(OIDCError) -> BackgroundThread {
+        let provider = provider
+        let origin = origin
+        do throws(Errno) {
+            return try BackgroundThread {
+                var browser = BrowserStandIn()
+                var request: HTTPRequest? = browser.open(url)
+                while let current = request {
+                    guard current.url.origin == origin else {
+                        _ = try? transport.send(current, stage: .authorization)
+                        return
+                    }
+                    request = browser.next(after: provider.handle(current), to: current)
+                }
+            }
+        } catch {
+            throw OIDCError(.failed, "the browser could not be played: \(error)")
+        }
+    }
+}
