@@ -1,0 +1,192 @@
+import OIDCCore
+import OIDCCrypto
+import Testing
+
+@Suite("Signatures")
+struct SignatureCheckTests {
+    static func invalid(_ reason: String) -> SignatureCheck { .invalid(reason: reason) }
+
+    @Test("a token of an RFC verifies with its key, alone and among others", arguments: RFCVector.all)
+    func vectors(_ vector: RFCVector) throws {
+        let token = try JWS(compact: vector.compact)
+        #expect(try token.verify(keys: try vector.keys(), allowsSymmetric: true) == .valid)
+        let all = "{\"keys\":[\(RFCVector.all.map(\.key).joined(separator: ","))]}"
+        let set = try JWKSet(parsing: Array(all.utf8))
+        #expect(set.keys.count == RFCVector.all.count)
+        #expect(try token.verify(keys: set, allowsSymmetric: true) == .valid)
+    }
+
+    @Test("a token of an RFC verifies with no other RFC's key", arguments: RFCVector.all)
+    func otherKeys(_ vector: RFCVector) throws {
+        let token = try JWS(compact: vector.compact)
+        for other in RFCVector.all where other.algorithm != vector.algorithm {
+            #expect(try token.verify(keys: try other.keys(), allowsSymmetric: true) != .valid)
+        }
+    }
+
+    @Test("a symmetric key of a set verifies only where that is allowed")
+    func symmetric() throws {
+        let token = try JWS(compact: RFCVector.hs256.compact)
+        #expect(
+            try token.verify(keys: try RFCVector.hs256.keys())
+                == Self.invalid(
+                    "no key for HS256 (a key is not used: a symmetric key is not taken from a provider's keys)"
+                ))
+    }
+
+    @Test("a secret shorter than the hash is not used (RFC 7518 §3.2)")
+    func shortSecret() throws {
+        let secret = Redacted("thirty-one characters, too few.")
+        let token = try JWS(compact: try JWTSigner(secret: secret).sign(claims: JSONObject()))
+        let keys = JWKSet(keys: [JSONWebKey(secret: Redacted(Array(secret.revealed.utf8)))])
+        #expect(
+            try token.verify(keys: keys, allowsSymmetric: true)
+                == Self.invalid(
+                    "no key for HS256 (a key is not used: HS256 needs a secret of 32 bytes or more (RFC 7518 §3.2))"
+                ))
+    }
+
+    static let headers: [(String, String)] = [
+        (#"{}"#, "alg: expected a string, found none"),
+        (#"{"alg":null}"#, "alg: expected a string, found null"),
+        (#"{"alg":["RS256"]}"#, "alg: expected a string, found an array"),
+        (#"{"alg":"none"}"#, "alg: expected a signature algorithm, found “none”"),
+        (#"{"alg":"nOnE"}"#, "alg: expected a signature algorithm, found “none”"),
+        (#"{"alg":""}"#, "alg: expected an algorithm that is supported here, found “”"),
+        (#"{"alg":"rs256"}"#, "alg: expected an algorithm that is supported here, found “rs256”"),
+        (#"{"alg":"RS256 "}"#, "alg: expected an algorithm that is supported here, found “RS256 ”"),
+        (#"{"alg":"RS1"}"#, "alg: expected an algorithm that is supported here, found “RS1”"),
+        (#"{"alg":"ES256K"}"#, "alg: expected an algorithm that is supported here, found “ES256K”"),
+        (#"{"alg":"A128KW"}"#, "alg: expected an algorithm that is supported here, found “A128KW”"),
+        (#"{"alg":"\u001b[31m"}"#, "alg: expected an algorithm that is supported here, found “[31m”"),
+        (#"{"alg":"ES256","crit":["exp"],"exp":1}"#, "crit: expected no critical extension, found “exp”"),
+        (#"{"alg":"ES256","crit":[]}"#, "crit: expected no critical extension, found “”"),
+        (#"{"alg":"ES256","crit":["b64"],"b64":false}"#, "crit: expected no critical extension, found “b64”"),
+        (#"{"alg":"ES256","crit":null}"#, "crit: expected no critical extension, found “null”"),
+        (#"{"alg":"ES256","kid":1}"#, "kid: expected a string, found a number"),
+    ]
+
+    @Test("a header that cannot be accepted is refused whatever the keys", arguments: headers)
+    func header(_ header: String, _ reason: String) throws {
+        let token = try JWS(compact: SampleProvider.unsigned(header: header, payload: "{}"))
+        #expect(try token.verify(keys: try SampleProvider.publicKeys(.p256)) == Self.invalid(reason))
+    }
+
+    @Test("a token that nobody signed is never valid (RFC 7515 A.5)")
+    func unsecured() throws {
+        let token = try JWS(compact: RFCVector.unsecured)
+        #expect(
+            try token.verify(
+                keys: try RFCVector.hs256.keys(), allowsSymmetric: true, allowedAlgorithms: ["none"])
+                == Self.invalid("alg: expected a signature algorithm, found “none”"))
+    }
+
+    @Test("only an algorithm of the allow-list verifies")
+    func allowList() throws {
+        let token = try JWS(compact: try SampleProvider.token(.rsa2048, .rs256))
+        let keys = try SampleProvider.publicKeys(.rsa2048)
+        #expect(try token.verify(keys: keys, allowedAlgorithms: ["ES256", "RS256"]) == .valid)
+        #expect(
+            try token.verify(keys: keys, allowedAlgorithms: ["ES256", "PS256"])
+                == Self.invalid("alg: expected ES256, PS256, found “RS256”"))
+        #expect(
+            try token.verify(keys: keys, allowedAlgorithms: [])
+                == Self.invalid("alg: expected one, found “RS256”"))
+    }
+
+    static let algorithms: [(PrivateKey.Kind, SignatureAlgorithm)] = [
+        (.rsa2048, .rs256), (.rsa2048, .rs384), (.rsa2048, .rs512), (.rsa2048, .ps256), (.rsa2048, .ps384),
+        (.rsa2048, .ps512), (.p256, .es256), (.p384, .es384), (.p521, .es512), (.ed25519, .edDSA),
+    ]
+
+    @Test(
+        "what is signed verifies with the key, and with no other header, payload or key",
+        arguments: algorithms)
+    func roundTrip(_ kind: PrivateKey.Kind, _ algorithm: SignatureAlgorithm) throws {
+        let compact = try SampleProvider.token(kind, algorithm)
+        let keys = try SampleProvider.publicKeys(kind)
+        #expect(try JWS(compact: compact).verify(keys: keys) == .valid)
+        let parts = compact.split(separator: ".").map(String.init)
+        let otherPayload = "\(parts[0]).\(Base64URL.encode(Array("{}".utf8))).\(parts[2])"
+        let header = Base64URL.encode(Array("{\"typ\":\"JWT\",\"alg\":\"\(algorithm.rawValue)\"}".utf8))
+        let otherHeader = "\(header).\(parts[1]).\(parts[2])"
+        let otherKey = JWKSet(keys: [JSONWebKey(publicKey: try PrivateKey.generate(kind).publicKey)])
+        let reason = "signature: no key verifies it with \(algorithm.rawValue)"
+        #expect(try JWS(compact: otherPayload).verify(keys: keys) == Self.invalid(reason))
+        #expect(try JWS(compact: otherHeader).verify(keys: keys) == Self.invalid(reason))
+        #expect(try JWS(compact: compact).verify(keys: otherKey) == Self.invalid(reason))
+        #expect(try JWS(compact: "\(parts[0]).\(parts[1]).").verify(keys: keys) == Self.invalid(reason))
+    }
+
+    @Test("the name Ed25519 of RFC 9864 means the same algorithm")
+    func ed25519() throws {
+        let key = try SampleProvider.key(.ed25519)
+        let input = "\(Base64URL.encode(Array(#"{"alg":"Ed25519"}"#.utf8))).e30"
+        let signature = try key.sign(Array(input.utf8), .edDSA)
+        let token = try JWS(compact: "\(input).\(Base64URL.encode(signature))")
+        let keys = try SampleProvider.publicKeys(.ed25519)
+        #expect(try token.verify(keys: keys) == .valid)
+        #expect(try token.verify(keys: keys, allowedAlgorithms: ["EdDSA"]) == .valid)
+    }
+
+    @Test("a public key is no HMAC secret (CVE-2016-10555)")
+    func algorithmConfusion() throws {
+        let json = try SampleProvider.publicKeys(.rsa2048).json
+        let modulus = try #require(json["keys"]?.array?.first?["n"]?.string)
+        for secret in [
+            modulus, json.compact, String(decoding: try SampleProvider.key(.rsa2048).pem, as: UTF8.self),
+        ] {
+            let token = try JWS(compact: try JWTSigner(secret: Redacted(secret)).sign(claims: JSONObject()))
+            for allowsSymmetric in [false, true] {
+                let check = try token.verify(
+                    keys: try SampleProvider.publicKeys(.rsa2048), allowsSymmetric: allowsSymmetric)
+                #expect(
+                    check == Self.invalid("no key for HS256 (a key is not used: kty or crv does not fit)"))
+            }
+        }
+    }
+
+    @Test("keys and addresses that the token carries are not looked at (CVE-2018-0114)")
+    func embeddedKeys() throws {
+        let attacker = try PrivateKey.generate(.p256)
+        let jwk = JSONWebKey(publicKey: attacker.publicKey, keyID: "k").json
+        let header = SampleProvider.header([
+            "jwk": jwk, "jku": "https://evil.example/keys", "x5u": "https://evil.example/x", "x5c": ["AAAA"],
+        ])
+        let compact = try JWTSigner(attacker, keyID: "k").sign(
+            header: header, claims: SampleProvider.claims())
+        let keys = try SampleProvider.publicKeys(.p256, keyID: "k")
+        #expect(
+            try JWS(compact: compact).verify(keys: keys)
+                == Self.invalid("signature: no key with kid “k” verifies it with ES256"))
+    }
+
+    @Test("a weak or broken key of the set is not used, and the message says why")
+    func unusableKeys() throws {
+        let token = try JWS(compact: try SampleProvider.token(.rsa2048, .rs256, keyID: "k"))
+        let weak = Base64URL.encode([UInt8](repeating: 0xFF, count: 128))
+        let set = try JWKSet(
+            parsing: Array(
+                """
+                {"keys":[{"kty":"RSA","kid":"k","n":"\(weak)","e":"AQAB"},{"kty":"RSA","kid":"k","n":"!","e":"AQAB"},\
+                {"kty":"RSA","kid":"other","n":"?","e":"AQAB"}]}
+                """.utf8))
+        #expect(
+            try token.verify(keys: set)
+                == Self.invalid(
+                    "no key with kid “k” for RS256 (a key is not used: "
+                        + "an RSA key has 2048 to 16384 bits, this one 1024; n is no base64url)"))
+        let offCurve = Base64URL.encode([UInt8](repeating: 1, count: 32))
+        let curveSet = try JWKSet(
+            parsing: Array(#"{"kty":"EC","crv":"P-256","x":"\#(offCurve)","y":"\#(offCurve)"}"#.utf8))
+        #expect(
+            try JWS(compact: try SampleProvider.token()).verify(keys: curveSet)
+                == Self.invalid("no key for ES256 (a key is not used: the point is not on P-256)"))
+    }
+
+    @Test("no keys at all are no reason to believe a token")
+    func noKeys() throws {
+        let token = try JWS(compact: try SampleProvider.token())
+        #expect(try token.verify(keys: JWKSet(keys: [])) == Self.invalid("the key set is empty"))
+    }
+}
