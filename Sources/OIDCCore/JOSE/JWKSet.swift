@@ -76,7 +76,9 @@ public struct JWKSet: Hashable, Sendable {
     /// Fetches a provider's keys (OIDC Discovery §3, `jwks_uri`).
     public static func call(_ url: WebURL) -> EndpointCall<JWKSet> {
         EndpointCall(.json(url), stage: .keys) { response throws(OIDCError) in
-            guard response.isSuccess else { throw .unexpectedStatus(response, .keys) }
+            guard response.isSuccess else {
+                throw OAuthErrorResponse.failure(response, stage: .keys, place: url)
+            }
             do throws(Malformed) {
                 return try JWKSet(parsing: response.body)
             } catch {

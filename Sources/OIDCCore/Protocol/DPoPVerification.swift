@@ -14,6 +14,11 @@ extension DPoP {
         public let reason: String
         /// The proof is sound but lacks the nonce: `use_dpop_nonce` is the answer (§8).
         public let wantsNonce: Bool
+
+        public init(reason: String, wantsNonce: Bool) {
+            self.reason = reason
+            self.wantsNonce = wantsNonce
+        }
     }
 
     /// What a server checks of a proof (§4.3), for a provider of tests and demonstrations.

@@ -51,20 +51,21 @@ public enum UserInfo {
         request.headers["Authorization"] = "\(accessToken.type) \(token)"
         if let proof { request.headers[DPoP.header] = proof }
         return EndpointCall(request, stage: .userInfo) { response throws(OIDCError) in
-            try read(response, rules, keys, now: now)
+            try read(response, from: endpoint, rules, keys, now: now)
         }
     }
 
     private static func read(
-        _ response: HTTPResponse, _ rules: Rules, _ keys: (any KeySource)?, now: Instant
+        _ response: HTTPResponse, from endpoint: WebURL, _ rules: Rules, _ keys: (any KeySource)?,
+        now: Instant
     ) throws(OIDCError) -> UserInfoAnswer {
         if DPoP.isNonceDemand(resourceResponse: response), let nonce = DPoP.nonce(in: response) {
             return .nonceDemanded(nonce)
         }
         if response.status == 401 {
-            return .unauthorized(response.challenges, refusal(response))
+            return .unauthorized(response.challenges, refusal(response, from: endpoint))
         }
-        guard response.isSuccess else { throw refusal(response) }
+        guard response.isSuccess else { throw refusal(response, from: endpoint) }
         let claims: JSONObject
         if response.mediaType == "application/jwt" {
             claims = try signedClaims(response.body, rules, keys, now: now)
@@ -129,13 +130,15 @@ public enum UserInfo {
         }
     }
 
-    private static func refusal(_ response: HTTPResponse) -> OIDCError {
-        var error = OIDCError.unexpectedStatus(response, .userInfo)
-        guard let challenge = response.challenges.first(where: { $0.error != nil }) else { return error }
-        let code = DisplayText.clean(challenge.error ?? "", limit: 100)
-        error.oauthError = code
-        let description = challenge.errorDescription.map { " (\(DisplayText.quoted($0)))" } ?? ""
-        error.message = "\(Stage.userInfo.title): the provider answered \(code)\(description)"
+    /// The reason stands in the challenge (RFC 6750 §3), or else in the body.
+    private static func refusal(_ response: HTTPResponse, from endpoint: WebURL) -> OIDCError {
+        var error = OAuthErrorResponse.failure(response, stage: .userInfo, place: endpoint)
+        let challenge = response.challenges.first { $0.error != nil }
+        guard error.kind == .refused, let challenge, let code = challenge.error else { return error }
+        let answer = OAuthErrorResponse(code: code, description: challenge.errorDescription)
+        error.oauthError = answer.code
+        error.message =
+            "\(Stage.userInfo.title): \(DisplayText.clean(endpoint.withoutQuery)) answered \(answer.text)"
         return error
     }
 }

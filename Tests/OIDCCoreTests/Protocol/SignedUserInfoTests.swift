@@ -1,0 +1,123 @@
+import OIDCCore
+import OIDCCrypto
+import Testing
+
+@Suite("Signed UserInfo")
+struct SignedUserInfoTests {
+    typealias Sample = SampleProvider
+
+    static func read(
+        _ body: String, rules: UserInfo.Rules = UserInfoTests.rules, keys: (any KeySource)?
+    ) throws -> UserInfoAnswer {
+        let call = try UserInfo.call(
+            endpoint: try #require(WebURL("https://op.example/userinfo")), accessToken: UserInfoTests.token,
+            rules: rules, keys: keys, now: Sample.now)
+        return try call.read(UserInfoTests.response(body, type: "application/jwt"))
+    }
+
+    static func keys() throws -> RotatingKeys { RotatingKeys(try Sample.publicKeys(.p256)) }
+
+    static func body(_ changes: [String: JSONValue?] = [:]) throws -> String {
+        var claims: [String: JSONValue?] = ["nonce": nil, "exp": nil, "iat": nil]
+        claims.merge(changes) { $1 }
+        return try Sample.token(claims: claims)
+    }
+
+    @Test("oidcc-client-test-userinfo-signed: verified and shown")
+    func signed() throws {
+        let answer = try Self.read(try Self.body(["email": "a@op"]) + "\n", keys: try Self.keys())
+        guard case .claims(let claims) = answer else {
+            Issue.record("expected claims")
+            return
+        }
+        #expect(claims["email"] == "a@op")
+        #expect(claims["sub"] == "alice")
+    }
+
+    static let refusals: [([String: JSONValue?], String)] = [
+        (["iss": "https://evil.example"], "iss: expected “https://op.example”, found “https://evil.example”"),
+        (["iss": nil], "iss: expected “https://op.example”, found none"),
+        (["aud": "other"], "aud: expected “client”, found “other”"),
+        (["aud": nil], "aud: expected “client”, found none"),
+        (["sub": "bob"], "sub: expected “alice” as in the ID token, found “bob”"),
+        (["sub": nil], "sub: expected “alice” as in the ID token, found none"),
+        (
+            ["exp": JSONValue(Sample.seconds - 60)],
+            "exp: expected a time after \(Sample.now), found \(Sample.now.adding(-60))"
+        ), (["exp": "x"], "exp: expected seconds since 1970, found “x”"),
+    ]
+
+    @Test("issuer, audience, subject and times are held against their rules", arguments: refusals)
+    func claims(_ changes: [String: JSONValue?], _ message: String) throws {
+        #expect(throws: UserInfoTests.untrusted(message)) {
+            try Self.read(try Self.body(changes), keys: try Self.keys())
+        }
+    }
+
+    @Test("a signature that does not hold is refused, after one refetch")
+    func signature() throws {
+        let other = JWKSet(keys: [JSONWebKey(publicKey: try PrivateKey.generate(.p256).publicKey)])
+        let keys = RotatingKeys(other)
+        #expect(throws: UserInfoTests.untrusted("signature: no key verifies it with ES256")) {
+            try Self.read(try Self.body(), keys: keys)
+        }
+        #expect(keys.requests == [false, true])
+        let rotated = RotatingKeys(other, then: try Sample.publicKeys(.p256))
+        #expect(throws: Never.self) { try Self.read(try Self.body(), keys: rotated) }
+    }
+
+    static let forms: [(String, String)] = [
+        ("a.b.c.d.e", "an encrypted token (JWE) is not supported"),
+        ("{}", "expected three parts between dots, found 1"),
+        (
+            Sample.unsigned(header: #"{"alg":"none"}"#, payload: "{}"),
+            "alg: expected a signature algorithm, found “none”"
+        ),
+        (
+            Sample.unsigned(header: #"{"alg":"HS256"}"#, payload: "{}"),
+            "alg: expected a signature with the provider's key, found HS256"
+        ),
+        (
+            Sample.unsigned(header: #"{"alg":"ES256"}"#, payload: "[]"),
+            "the payload is no JSON object but an array"
+        ),
+        (
+            Sample.unsigned(header: #"{"alg":"ES256","crit":["a"]}"#, payload: "{}"),
+            "crit: expected no critical extension, found “a”"
+        ),
+    ]
+
+    @Test("what is no signed token is refused", arguments: forms)
+    func form(_ body: String, _ message: String) throws {
+        #expect(throws: UserInfoTests.untrusted(message)) { try Self.read(body, keys: try Self.keys()) }
+    }
+
+    @Test("alg must be one that the metadata lists")
+    func allowList() throws {
+        var rules = UserInfoTests.rules
+        rules.allowedAlgorithms = ["RS256"]
+        #expect(throws: UserInfoTests.untrusted("alg: expected RS256, found “ES256”")) {
+            try Self.read(try Self.body(), rules: rules, keys: try Self.keys())
+        }
+    }
+
+    @Test("HMAC is verified with the client's secret where the client is registered so")
+    func clientSecret() throws {
+        var rules = UserInfoTests.rules
+        rules.clientSecret = Redacted("a client secret of thirty-two by")
+        let signer = try JWTSigner(secret: Redacted("a client secret of thirty-two by"))
+        let body = try signer.sign(claims: Sample.claims())
+        #expect(throws: Never.self) { try Self.read(body, rules: rules, keys: try Self.keys()) }
+    }
+
+    @Test("without an issuer or its keys a signed answer is not believed")
+    func unknownIssuer() throws {
+        var rules = UserInfoTests.rules
+        rules.issuer = nil
+        let error = Sample.untrusted(
+            "a signed answer can't be checked without issuer and jwks_uri", stage: .userInfo,
+            hint: "set issuer, or jwks_uri beside it")
+        #expect(throws: error) { try Self.read(try Self.body(), rules: rules, keys: try Self.keys()) }
+        #expect(throws: error) { try Self.read(try Self.body(), keys: nil) }
+    }
+}

@@ -1,0 +1,169 @@
+import OIDCCore
+import OIDCCrypto
+import Testing
+
+@Suite("UserInfo")
+struct UserInfoTests {
+    typealias Sample = SampleProvider
+
+    static let token = AccessToken(
+        token: Redacted("at"), type: .bearer, obtainedAt: Sample.now, expiresAt: nil, scope: nil)
+    static var rules: UserInfo.Rules {
+        .init(subject: "alice", issuer: Sample.issuer, clientID: Sample.clientID)
+    }
+
+    static func call(
+        _ token: AccessToken = token, proof: String? = nil, rules: UserInfo.Rules = rules,
+        keys: (any KeySource)? = nil
+    ) throws -> EndpointCall<UserInfoAnswer> {
+        try UserInfo.call(
+            endpoint: try #require(WebURL("https://op.example/userinfo")), accessToken: token, proof: proof,
+            rules: rules, keys: keys ?? FixedKeys(try Sample.publicKeys(.p256)), now: Sample.now)
+    }
+
+    static func response(_ body: String, type: String? = "application/json", status: Int = 200)
+        -> HTTPResponse
+    {
+        var response = HTTPResponse(status: status, body: Array(body.utf8))
+        response.headers["Content-Type"] = type
+        return response
+    }
+
+    static func read(_ response: HTTPResponse, rules: UserInfo.Rules = rules) throws -> UserInfoAnswer {
+        try call(rules: rules).read(response)
+    }
+
+    static func untrusted(_ message: String) -> OIDCError { Sample.untrusted(message, stage: .userInfo) }
+
+    @Test("oidcc-client-test-userinfo-bearer-header: the token stands in the header and nowhere else")
+    func bearerHeader() throws {
+        let request = try Self.call().request
+        #expect(request.method == .get)
+        #expect(request.url.text == "https://op.example/userinfo")
+        #expect(request.headers["Authorization"] == "Bearer at")
+        #expect(request.headers["Accept"] == "application/json, application/jwt")
+        #expect(request.headers["DPoP"] == nil)
+        #expect(request.body.isEmpty)
+    }
+
+    @Test("a bound token goes with its scheme and a proof (RFC 9449 §7.1)")
+    func boundToken() throws {
+        var token = Self.token
+        token.type = .dpop
+        let request = try Self.call(token, proof: "p.r.f").request
+        #expect(request.headers["Authorization"] == "DPoP at")
+        #expect(request.headers.values("DPoP") == ["p.r.f"])
+    }
+
+    @Test(
+        "a token that could not stand in a header is never sent",
+        arguments: ["", "a\r\nX: y", "a b", "a\u{7F}", "é"])
+    func tokenCharacters(_ text: String) throws {
+        var token = Self.token
+        token.token = Redacted(text)
+        let error = OIDCError(
+            .refused, "userinfo: access_token: expected printable ASCII characters", stage: .userInfo)
+        #expect(throws: error) { try Self.call(token) }
+    }
+
+    @Test("oidcc-client-test-scope-userinfo-claims: the claims come as they were sent")
+    func claims() throws {
+        let body = #"{"sub":"alice","email":"alice@op.example","address":{"locality":"Ålesund"},"n":1e999}"#
+        for type in ["application/json", "application/json; charset=UTF-8", "text/json", nil] {
+            let expected = try #require(try JSONValue(parsing: body).object)
+            #expect(try Self.read(Self.response(body, type: type)) == .claims(expected))
+        }
+    }
+
+    @Test("oidcc-client-test-userinfo-invalid-sub: an answer about somebody else is refused")
+    func invalidSubject() throws {
+        for (body, found) in [
+            (#"{"sub":"bob"}"#, "“bob”"), (#"{"sub":"Alice"}"#, "“Alice”"), ("{}", "none"),
+            (#"{"sub":""}"#, "“”"),
+        ] {
+            let error = Self.untrusted("sub: expected “alice” as in the ID token, found \(found)")
+            #expect(throws: error) { try Self.read(Self.response(body)) }
+        }
+        #expect(throws: Self.untrusted("sub: expected a string, found 1")) {
+            try Self.read(Self.response(#"{"sub":1}"#))
+        }
+    }
+
+    @Test("where there was no ID token, sub may be missing")
+    func plainOAuth() throws {
+        var rules = Self.rules
+        rules.subject = nil
+        #expect(
+            try Self.read(Self.response(#"{"login":"octocat"}"#), rules: rules)
+                == .claims(SampleProvider.header(["login": "octocat"])))
+    }
+
+    static let nonsense: [(String, String?, String)] = [
+        ("<html>", "text/html", "“text/html” (no JSON value at byte 0)"),
+        ("", nil, "no content type (the text ends too early at byte 0)"),
+        ("[]", "application/json", "“application/json” (an array)"),
+        (
+            #"{"sub":"alice","sub":"bob"}"#, "application/json",
+            "“application/json” (duplicate member “sub” at byte 15)"
+        ),
+        ("a.b.c", "text/plain\u{1B}", "“text/plain” (no JSON value at byte 0)"),
+    ]
+
+    @Test("what is no JSON object is refused, naming the content type", arguments: nonsense)
+    func noJSON(_ body: String, _ type: String?, _ found: String) {
+        let error = OIDCError(.refused, "userinfo: expected a JSON object, found \(found)", stage: .userInfo)
+        #expect(throws: error) { try Self.read(Self.response(body, type: type)) }
+    }
+
+    @Test("a 401 is told apart, with its challenge")
+    func unauthorized() throws {
+        var response = Self.response("", type: nil, status: 401)
+        response.headers["WWW-Authenticate"] =
+            #"Bearer error="invalid_token", error_description="expired\#u{1B}""#
+        guard case .unauthorized(let challenges, let error) = try Self.read(response) else {
+            Issue.record("expected a 401")
+            return
+        }
+        #expect(challenges.map(\.error) == ["invalid_token"])
+        #expect(
+            error
+                == OIDCError(
+                    .refused, "userinfo: https://op.example/userinfo answered invalid_token (“expired”)",
+                    stage: .userInfo,
+                    oauthError: "invalid_token"))
+        guard case .unauthorized([], let bare) = try Self.read(HTTPResponse(status: 401)) else {
+            Issue.record("expected a 401")
+            return
+        }
+        #expect(bare.kind == .refused && bare.oauthError == nil)
+    }
+
+    @Test("FAPI 2.0 client: a DPoP nonce demanded by the resource is told apart, in any case")
+    func nonce() throws {
+        for scheme in ["DPoP", "dpop", "DPOP"] {
+            var response = HTTPResponse(status: 401)
+            response.headers["WWW-Authenticate"] = "\(scheme) error=\"use_dpop_nonce\""
+            response.headers["DPoP-Nonce"] = "eyJ7S_zG.eyJH0-Z.HX4w-7v"
+            #expect(try Self.read(response) == .nonceDemanded("eyJ7S_zG.eyJH0-Z.HX4w-7v"))
+        }
+    }
+
+    @Test("other refusals are errors: 403 with its code, 429 and 5xx for later")
+    func refusals() throws {
+        var forbidden = HTTPResponse(status: 403)
+        forbidden.headers["WWW-Authenticate"] = #"Bearer error="insufficient_scope", scope="openid""#
+        let refusal = OIDCError(
+            .refused, "userinfo: https://op.example/userinfo answered insufficient_scope", stage: .userInfo,
+            oauthError: "insufficient_scope")
+        #expect(throws: refusal) { try Self.read(forbidden) }
+        var busy = HTTPResponse(status: 503)
+        busy.headers["Retry-After"] = "7"
+        let error = #expect(throws: OIDCError.self) { try Self.read(busy) }
+        #expect(error?.kind == .unreachable)
+        #expect(error?.retryAfter == 7)
+        for status in [302, 404, 400] {
+            let error = #expect(throws: OIDCError.self) { try Self.read(HTTPResponse(status: status)) }
+            #expect(error?.kind == .refused)
+        }
+    }
+}
