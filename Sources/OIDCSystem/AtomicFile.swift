@@ -52,11 +52,13 @@ enum AtomicFile {
     }
 
     /// Fails where `write` would for want of space or permission, and leaves nothing behind.
-    static func probe(temporary: String, in directory: PrivateDirectory) throws(OIDCError) {
+    static func probe(
+        temporary: String, in directory: PrivateDirectory, survivesPowerFailure: Bool = true
+    ) throws(OIDCError) {
         try withTemporary(temporary, in: directory) { file throws(Errno) in
             try file.makeEmpty()
             try file.write(Array(repeating: 0x20, count: 16_384))
-            try file.synchronize()
+            if survivesPowerFailure { try file.synchronize() }
             try directory.file.remove(temporary)
         }
     }

@@ -109,6 +109,13 @@ public final class CredentialHelperStore: SessionStoring {
                 "\(helper.program) does not give back what it was given to keep", hint: "set store to file")
         }
     }
+
+    /// Without the helper: a key that is in use is not changed by a refresh.
+    public func checkReplaceable(_ key: SessionKey) throws(OIDCError) {
+        try directory.probe(key.fileStem, survivesPowerFailure: false) { bytes throws(OIDCError) in
+            _ = try replaceable(bytes, key, orDamaged: false)
+        }
+    }
 }
 
 extension CredentialHelperStore {

@@ -33,9 +33,15 @@ public protocol SessionStoring: Sendable {
 
     /// Fails when a session of that key could not be saved after a sign-in; asked before a person is.
     func probe(_ key: SessionKey) throws(OIDCError)
+
+    /// Fails when a session that is there could not be replaced: asked before a refresh token that can be used
+    /// once is used, as what comes in its place would be lost.
+    func checkReplaceable(_ key: SessionKey) throws(OIDCError)
 }
 
 extension SessionStoring {
+    public func checkReplaceable(_ key: SessionKey) throws(OIDCError) {}
+
     public func withLock<Value>(
         _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {

@@ -38,10 +38,14 @@ struct SessionDirectory: Sendable {
     }
 
     /// Fails where `replace` would, and leaves nothing but the directory behind.
-    func probe(_ name: String, checking check: ([UInt8]) throws(OIDCError) -> Void) throws(OIDCError) {
+    func probe(
+        _ name: String, survivesPowerFailure: Bool = true,
+        checking check: ([UInt8]) throws(OIDCError) -> Void
+    ) throws(OIDCError) {
         let directory = try PrivateDirectory.create(path)
         if let bytes = try existing(name, in: directory) { try check(bytes) }
-        try AtomicFile.probe(temporary: name + ".tmp", in: directory)
+        try AtomicFile.probe(
+            temporary: name + ".tmp", in: directory, survivesPowerFailure: survivesPowerFailure)
     }
 
     /// Removes the file, unless it can be read and `check` objects to what it holds. False when there is none.

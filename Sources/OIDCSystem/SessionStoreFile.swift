@@ -19,7 +19,7 @@ public struct FileSessionStore: SessionStoring {
 
     public func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
         try directory.replace(session.key.fileStem) { existing throws(OIDCError) in
-            if let existing { try checkReplaceable(existing, session.key, orDamaged: replacingDamaged) }
+            if let existing { try check(existing, session.key, orDamaged: replacingDamaged) }
             return session.json.bytes
         }
     }
@@ -54,7 +54,13 @@ public struct FileSessionStore: SessionStoring {
 
     public func probe(_ key: SessionKey) throws(OIDCError) {
         try directory.probe(key.fileStem) { bytes throws(OIDCError) in
-            try checkReplaceable(bytes, key, orDamaged: true)
+            try check(bytes, key, orDamaged: true)
+        }
+    }
+
+    public func checkReplaceable(_ key: SessionKey) throws(OIDCError) {
+        try directory.probe(key.fileStem, survivesPowerFailure: false) { bytes throws(OIDCError) in
+            try check(bytes, key, orDamaged: false)
         }
     }
 
@@ -75,9 +81,7 @@ public struct FileSessionStore: SessionStoring {
         }
     }
 
-    private func checkReplaceable(
-        _ bytes: [UInt8], _ key: SessionKey, orDamaged: Bool
-    ) throws(OIDCError) {
+    private func check(_ bytes: [UInt8], _ key: SessionKey, orDamaged: Bool) throws(OIDCError) {
         guard let fault = fault(bytes, key) else { return }
         if case .damaged = fault, orDamaged { return }
         throw complaint(fault, key.fileStem)

@@ -84,8 +84,11 @@ struct StoreFileTests {
             failure { () throws(OIDCError) in try store.save(.example(), replacingDamaged: false) }
                 == expected)
         #expect(scratch.text("oidc/\(fileName)") == damage.text)
+        #expect(failure { () throws(OIDCError) in try store.checkReplaceable(.example) } == expected)
         try store.probe(.example)
         try store.save(.example(), replacingDamaged: true)
+        #expect(try store.load(.example) == .example())
+        try store.checkReplaceable(.example)
         #expect(try store.load(.example) == .example())
 
         scratch.put(damage.text, "oidc/\(fileName)")
