@@ -73,8 +73,11 @@ struct CurlTLSTests {
     func expired() throws {
         let error = failure("expired", trusting())
         #expect(error?.kind == .untrusted)
-        #expect(error?.message.contains("expired") == true)
-        #expect(error?.hint == "check this machine's clock, or tell the provider")
+        guard error?.message.contains("expired") != true else {
+            #expect(error?.hint == "check this machine's clock, or tell the provider")
+            return
+        }
+        #expect(error?.message.hasSuffix("its authority is not trusted, or its time is over") == true)
     }
 
     @Test("a server that knows no TLS 1.2 is not trusted")
@@ -114,12 +117,13 @@ struct CurlTLSTests {
         let missing = failure(name, trusting())
         #expect(missing?.kind == .unreachable)
         #expect(missing?.hint?.contains("set tls_client_certificate and tls_client_key") == true)
+        let refused = failure(name, asClient: true, presenting("stranger.pem", "stranger.key"))
+        #expect(refused?.kind == .unreachable)
+        #expect(refused?.hint == hint)
+        // GnuTLS has no words for the alert.
+        guard refused?.message != "token: \(host) ended the TLS connection with an alert" else { return }
+        #expect(refused?.message == "token: \(host) does not accept the client certificate")
         if name == "demanding" { #expect(missing?.message == "token: \(host) asks for a client certificate") }
-        #expect(
-            failure(name, asClient: true, presenting("stranger.pem", "stranger.key"))
-                == OIDCError(
-                    .unreachable, "token: \(host) does not accept the client certificate", hint: hint,
-                    stage: .token))
     }
 
     @Test("through a proxy's tunnel, the answer is the provider's alone")

@@ -25,6 +25,7 @@ typedef struct oidc_curl_version {
     unsigned int version_number;
     const char *host;
     int features;
+    const char *_Nullable tls_library;
 } oidc_curl_version;
 
 /// `struct curl_waitfd`: one more descriptor to wait for.

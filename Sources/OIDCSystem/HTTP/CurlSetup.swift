@@ -116,8 +116,13 @@ struct CurlSetup {
         guard let certificate = configuration.clientCertificate else { return }
         options.set(OIDC_CURLOPT_SSLCERT, certificate.certificatePath)
         options.set(OIDC_CURLOPT_SSLKEY, certificate.keyPath)
-        // Never nil, or the TLS library would ask for it on the terminal.
-        options.set(OIDC_CURLOPT_KEYPASSWD, certificate.passphrase ?? "")
+        // Without one OpenSSL would ask on the terminal; GnuTLS would take an empty one for a real one.
+        options.set(OIDC_CURLOPT_KEYPASSWD, certificate.passphrase ?? (usesGnuTLS ? nil : ""))
+    }
+
+    private var usesGnuTLS: Bool {
+        library.pointee.version_info(0).pointee.tls_library.map { String(cString: $0).contains("GnuTLS") }
+            ?? false
     }
 
     private func setCallbacks(_ exchange: CurlExchange, _ options: inout CurlOptions) {

@@ -32,10 +32,11 @@ struct CurlTLSFailure {
 
     private var untrustedCertificate: OIDCError {
         var reason = text
-        for prefix in ["SSL certificate problem: ", "SSL: ", "server certificate verification failed. "]
-        where reason.hasPrefix(prefix) {
+        for prefix in ["SSL certificate problem: ", "SSL: "] where reason.hasPrefix(prefix) {
             reason = String(reason.dropFirst(prefix.count))
         }
+        // libcurl with GnuTLS tells its files in place of a reason.
+        if reason.contains("CAfile: ") { reason = "its authority is not trusted, or its time is over" }
         return failure.error(
             .untrusted,
             "the certificate of \(host) does not hold: \(reason.isEmpty ? "not trusted" : reason)",
@@ -64,6 +65,7 @@ struct CurlTLSFailure {
                 .unreachable, "\(host) does not answer with TLS", hint: "check the address and its port")
         }
         if let refusal = alertAfterHandshake { return refusal }
+        if failure.request.usesClientCertificate, says("error reading x.509") { return ownCertificateProblem }
         return failure.error(
             .unreachable, "the TLS handshake with \(host) failed: \(handshakeReason)",
             hint: says("alert handshake failure", "handshake failed")
@@ -80,16 +82,22 @@ struct CurlTLSFailure {
 
     /// With TLS 1.3 a certificate of ours is judged only after the handshake, as an alert.
     var alertAfterHandshake: OIDCError? {
-        guard
-            says(
-                "certificate required", "bad certificate", "alert unknown ca", "alert certificate",
-                "certificate is required", "certificate is bad", "ca is unknown")
-        else { return nil }
         let isGiven = failure.request.usesClientCertificate && failure.configuration.clientCertificate != nil
+        let message: String
+        if says(
+            "certificate required", "bad certificate", "alert unknown ca", "alert certificate",
+            "certificate is required", "certificate is bad", "ca is unknown")
+        {
+            message =
+                isGiven
+                ? "\(host) does not accept the client certificate" : "\(host) asks for a client certificate"
+        } else if says("fatal alert") {
+            message = "\(host) ended the TLS connection with an alert"
+        } else {
+            return nil
+        }
         return failure.error(
-            .unreachable,
-            isGiven
-                ? "\(host) does not accept the client certificate" : "\(host) asks for a client certificate",
+            .unreachable, message,
             hint: "set tls_client_certificate and tls_client_key to a pair that the provider knows")
     }
 
