@@ -132,7 +132,8 @@ public enum UserInfo {
 
     /// The reason stands in the challenge (RFC 6750 §3), or else in the body.
     private static func refusal(_ response: HTTPResponse, from endpoint: WebURL) -> OIDCError {
-        var error = OAuthErrorResponse.failure(response, stage: .userInfo, place: endpoint)
+        var error = OAuthErrorResponse.failure(
+            response, stage: .userInfo, place: endpoint, hint: { _ in nil })
         let challenge = response.challenges.first { $0.error != nil }
         guard error.kind == .refused, let challenge, let code = challenge.error else { return error }
         let answer = OAuthErrorResponse(code: code, description: challenge.errorDescription)
