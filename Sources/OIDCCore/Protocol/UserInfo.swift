@@ -51,29 +51,32 @@ public enum UserInfo {
         request.headers["Authorization"] = "\(accessToken.type) \(token)"
         if let proof { request.headers[DPoP.header] = proof }
         return EndpointCall(request, stage: .userInfo) { response throws(OIDCError) in
-            try read(response, from: endpoint, rules, keys, now: now)
+            guard response.isSuccess else {
+                return try unsuccessful(response, from: endpoint, WithheldSecrets([token]))
+            }
+            return .claims(try claims(response, rules, keys, now: now))
         }
     }
 
-    private static func read(
-        _ response: HTTPResponse, from endpoint: WebURL, _ rules: Rules, _ keys: (any KeySource)?,
-        now: Instant
+    private static func claims(
+        _ response: HTTPResponse, _ rules: Rules, _ keys: (any KeySource)?, now: Instant
+    ) throws(OIDCError) -> JSONObject {
+        let claims =
+            response.mediaType == "application/jwt"
+            ? try signedClaims(response.body, rules, keys, now: now) : try plainClaims(response)
+        try checkSubject(TokenClaims(members: claims, stage: .userInfo), rules)
+        return claims
+    }
+
+    private static func unsuccessful(
+        _ response: HTTPResponse, from endpoint: WebURL, _ secrets: WithheldSecrets
     ) throws(OIDCError) -> UserInfoAnswer {
         if DPoP.isNonceDemand(resourceResponse: response), let nonce = DPoP.nonce(in: response) {
             return .nonceDemanded(nonce)
         }
-        if response.status == 401 {
-            return .unauthorized(response.challenges, refusal(response, from: endpoint))
-        }
-        guard response.isSuccess else { throw refusal(response, from: endpoint) }
-        let claims: JSONObject
-        if response.mediaType == "application/jwt" {
-            claims = try signedClaims(response.body, rules, keys, now: now)
-        } else {
-            claims = try plainClaims(response)
-        }
-        try checkSubject(TokenClaims(members: claims, stage: .userInfo), rules)
-        return .claims(claims)
+        let error = refusal(response, from: endpoint, secrets)
+        guard response.status == 401 else { throw error }
+        return .unauthorized(response.challenges, error)
     }
 
     private static func plainClaims(_ response: HTTPResponse) throws(OIDCError) -> JSONObject {
@@ -131,12 +134,16 @@ public enum UserInfo {
     }
 
     /// The reason stands in the challenge (RFC 6750 §3), or else in the body.
-    private static func refusal(_ response: HTTPResponse, from endpoint: WebURL) -> OIDCError {
+    private static func refusal(
+        _ response: HTTPResponse, from endpoint: WebURL, _ secrets: WithheldSecrets
+    ) -> OIDCError {
         var error = OAuthErrorResponse.failure(
-            response, stage: .userInfo, place: endpoint, hint: { _ in nil })
+            response, stage: .userInfo, place: endpoint, withholding: secrets, hint: { _ in nil })
         let challenge = response.challenges.first { $0.error != nil }
         guard error.kind == .refused, let challenge, let code = challenge.error else { return error }
-        let answer = OAuthErrorResponse(code: code, description: challenge.errorDescription)
+        let answer = OAuthErrorResponse(
+            code: secrets.removed(from: code),
+            description: challenge.errorDescription.map { secrets.removed(from: $0) })
         error.oauthError = answer.code
         error.message =
             "\(Stage.userInfo.title): \(DisplayText.clean(endpoint.withoutQuery)) answered \(answer.text)"

@@ -138,6 +138,26 @@ struct UserInfoTests {
         #expect(bare.kind == .refused && bare.oauthError == nil)
     }
 
+    @Test("an answer that repeats the token does not carry it into the message", arguments: [401, 403])
+    func echoedToken(_ status: Int) throws {
+        var token = Self.token
+        token.token = Redacted("a-long-access-token")
+        let call = try Self.call(token)
+        var response = Self.response(
+            #"{"error":"invalid_token","error_description":"a-long-access-token is bad"}"#, status: status)
+        for challenge in [nil, #"Bearer error="invalid_token", error_description="no a-long-access-token""#] {
+            response.headers["WWW-Authenticate"] = challenge
+            let message: String
+            do throws(OIDCError) {
+                guard case .unauthorized(_, let error) = try call.read(response) else { continue }
+                message = error.message
+            } catch {
+                message = error.message
+            }
+            #expect(message.contains("(secret)") && !message.contains("a-long-access-token"))
+        }
+    }
+
     @Test("FAPI 2.0 client: a DPoP nonce demanded by the resource is told apart, in any case")
     func nonce() throws {
         for scheme in ["DPoP", "dpop", "DPOP"] {
