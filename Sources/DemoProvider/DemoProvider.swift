@@ -20,7 +20,8 @@ public struct DemoProvider: Sendable {
     private var grantCounts: [String: Int] = [:]
     private var limits: [Fault: Int] = [:]
     private var requestsUntilSweep = 500
-    static let logLimit = 500
+    private static let logLimit = 500
+    private static let loggedBodyLimit = 65_536
 
     public init(
         issuer: WebURL, configuration: DemoConfiguration = DemoConfiguration(), faults: Set<Fault> = [],
@@ -94,7 +95,9 @@ public struct DemoProvider: Sendable {
 
     private mutating func record(_ call: Call) {
         counts[call.endpoint, default: 0] += 1
-        log.append((call.endpoint, call.request))
+        var request = call.request
+        request.body = Array(request.body.prefix(DemoProvider.loggedBodyLimit))
+        log.append((call.endpoint, request))
         if log.count > DemoProvider.logLimit { log.removeFirst(log.count - DemoProvider.logLimit) }
         requestsUntilSweep -= 1
         guard requestsUntilSweep == 0 else { return }

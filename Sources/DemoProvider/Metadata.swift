@@ -13,8 +13,7 @@ extension DemoProvider {
         metadata["response_modes_supported"] = ["query", "form_post"]
         metadata["grant_types_supported"] = strings(DemoProvider.grantTypes)
         metadata["subject_types_supported"] = ["public"]
-        metadata["id_token_signing_alg_values_supported"] = strings(
-            configuration.signingAlgorithms.map(\.rawValue))
+        metadata["id_token_signing_alg_values_supported"] = strings(idTokenAlgorithms)
         metadata["token_endpoint_auth_methods_supported"] = strings(authenticationMethods)
         metadata["token_endpoint_auth_signing_alg_values_supported"] = strings(
             DemoProvider.assertionAlgorithms)
@@ -49,6 +48,12 @@ extension DemoProvider {
             aliases[name] = .string("\(base)\(endpoint.path)")
         }
         return .object(aliases)
+    }
+
+    private var idTokenAlgorithms: [String] {
+        let byClients = configuration.clients.compactMap(\.idTokenAlgorithm)
+        let extra = byClients.filter { !configuration.signingAlgorithms.contains($0) }
+        return (configuration.signingAlgorithms + extra).map(\.rawValue)
     }
 
     private var authenticationMethods: [String] {

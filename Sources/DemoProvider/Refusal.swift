@@ -9,11 +9,29 @@ struct Refusal: Error {
     /// Challenges and nonces that go with it.
     var headers: [(String, String)] = []
 
+    /// The description keeps to the alphabet of RFC 6749 §5.2.
     init(_ code: String, _ description: String, status: Int = 400, headers: [(String, String)] = []) {
+        self.init(code, raw: Refusal.plain(description), status: status, headers: headers)
+    }
+
+    /// As it is, also where it breaks the alphabet.
+    init(_ code: String, raw description: String, status: Int = 400, headers: [(String, String)] = []) {
         self.code = code
         self.description = description
         self.status = status
         self.headers = headers
+    }
+
+    private static func plain(_ text: String) -> String {
+        let characters = text.unicodeScalars.map { character -> Unicode.Scalar in
+            switch character {
+            case "\"", "“", "”", "’": "'"
+            case "\\": "/"
+            case " "..."~": character
+            default: "?"
+            }
+        }
+        return String(String.UnicodeScalarView(characters))
     }
 
     static func invalidRequest(_ description: String) -> Refusal { Refusal("invalid_request", description) }

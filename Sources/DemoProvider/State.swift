@@ -56,6 +56,8 @@ struct Grant: Sendable {
     var account: Account?
     var scope: Scope
     var audience: [String] = []
+    /// What was granted beyond the scope (RFC 9396).
+    var details: JSONValue?
     var nonce: String?
     var authenticatedAt: Instant?
     var acr: String?

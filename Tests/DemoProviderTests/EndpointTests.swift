@@ -280,4 +280,34 @@ import Testing
         var world = try DemoWorld { $0.clockOffset = 86_400 }
         #expect(try world.get("/").headers["Date"] == "Sat, 16 Jan 2027 08:00:00 GMT")
     }
+
+    @Test("authorization_details are granted as they were asked for, or refused")
+    func authorizationDetails() throws {
+        var world = try DemoWorld()
+        let details = "[{\"type\":\"payment\",\"amount\":5}]"
+        let tokens = try world.signIn(["authorization_details": details])
+        #expect(tokens["authorization_details"]?.compact == details)
+        for bad in ["{}", "[{}]", "[1]", "nonsense"] {
+            let answer = try world.callback(["authorization_details": bad])
+            #expect(answer["error"] == "invalid_authorization_details", "\(bad)")
+        }
+    }
+
+    @Test("error descriptions keep to printable ASCII without quotes and backslashes")
+    func errorAlphabet() throws {
+        var world = try DemoWorld()
+        let answer = try world.callback(["scope": "openid b\u{FC}\"\\\u{1B}d"])
+        let description = try #require(answer["error_description"])
+        #expect(description.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C })
+    }
+
+    @Test("what has expired is forgotten, what is valid is kept")
+    func sweep() throws {
+        var world = try DemoWorld()
+        let tokens = try world.signIn()
+        world.now = world.now.adding(10 * 86_400)
+        for _ in 0..<600 { _ = try world.get("/favicon.ico") }
+        #expect(try world.refresh(try tokens.text("refresh_token")).status == 200)
+        #expect(world.provider.log.count == 500)
+    }
 }

@@ -13,7 +13,8 @@ extension DemoProvider {
         let grant = state.add(
             Grant(
                 client: request.client, subject: account.subject, account: account, scope: scope,
-                audience: request.audience, nonce: request.nonce, authenticatedAt: browser.authenticatedAt,
+                audience: request.audience, details: request.details, nonce: request.nonce,
+                authenticatedAt: browser.authenticatedAt,
                 acr: browser.acr, session: browser.id))
         let code = secret()
         state.codes[code] = CodeRecord(

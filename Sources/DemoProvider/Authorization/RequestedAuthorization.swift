@@ -12,6 +12,8 @@ struct RequestedAuthorization: Sendable {
     let loginHint: String?
     let acr: [String]
     let audience: [String]
+    /// RFC 9396 §2.
+    let details: JSONValue?
     /// RFC 9449 §10: the key that alone may redeem the code.
     let keyThumbprint: String?
 
@@ -75,7 +77,9 @@ extension DemoProvider {
             codeChallenge: try codeChallenge(parameters), nonce: parameters["nonce"], prompt: prompt,
             maxAge: try wholeNumber(parameters["max_age"], "max_age"), loginHint: parameters["login_hint"],
             acr: (parameters["acr_values"] ?? "").split(separator: " ").map(String.init),
-            audience: try audience(parameters), keyThumbprint: parameters["dpop_jkt"])
+            audience: try audience(parameters),
+            details: try authorizationDetails(parameters["authorization_details"]),
+            keyThumbprint: parameters["dpop_jkt"])
     }
 
     /// RFC 7636 §4.3: demanded of every client, by S256 alone (RFC 9700 §2.1.1).
@@ -111,6 +115,18 @@ extension DemoProvider {
             }
         }
         return resources + parameters.values("audience")
+    }
+
+    /// RFC 9396 §2, §5: an array of objects, each with a type.
+    private func authorizationDetails(_ text: String?) throws(Refusal) -> JSONValue? {
+        guard let text else { return nil }
+        guard let details = try? JSONValue(parsing: text), let items = details.array,
+            items.allSatisfy({ $0["type"]?.string?.isEmpty == false })
+        else {
+            throw Refusal(
+                "invalid_authorization_details", "authorization_details is no array of typed objects")
+        }
+        return details
     }
 
     private func wholeNumber(_ text: String?, _ name: String) throws(Refusal) -> Int64? {

@@ -98,7 +98,8 @@ extension DemoProvider {
             guard claims["aud"]?.string == expected else { throw .invalidGrant("aud must be \(expected)") }
             return
         }
-        let ours = [issuer.text, address(.token), address(call.endpoint)]
+        var ours = [issuer.text, address(.token), address(call.endpoint)]
+        if let base = configuration.mutualTLSBase { ours.append("\(base)\(call.path)") }
         guard !Set(audience(of: claims)).isDisjoint(with: ours) else {
             throw .invalidGrant("aud is another server")
         }

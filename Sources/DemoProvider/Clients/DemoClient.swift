@@ -19,7 +19,8 @@ public struct DemoClient: Sendable {
     public var keys: JWKSet
     /// The outside identity whose tokens serve as this client's assertions (RFC 7523 §3).
     public var federatedIdentity: FederatedIdentity?
-    /// SHA-256 of the client's certificate, base64url (RFC 8705 §2.2).
+    /// SHA-256 of the client's certificate, base64url (RFC 8705 §2.2); its tokens are bound to it, however
+    /// it authenticates.
     public var certificateThumbprint: String?
     /// The subject of a certificate that the terminator has verified (RFC 8705 §2.1).
     public var certificateSubject: String?

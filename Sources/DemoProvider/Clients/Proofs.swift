@@ -17,6 +17,7 @@ extension DemoProvider {
             throw Refusal("invalid_dpop_proof", "this provider demands DPoP")
         }
         if client.certificateThumbprint != nil || client.certificateSubject != nil {
+            _ = try clientByCertificate(client, call)
             binding.certificateThumbprint = certificate(call)?.thumbprint
         }
         return binding

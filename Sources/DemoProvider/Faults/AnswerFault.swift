@@ -43,7 +43,7 @@ extension DemoProvider {
             return Refusal("temporarily_unavailable", "slow down", status: 429, headers: wait).response
         case .errorWithSuccess: return Refusal("invalid_request", "with status 200", status: 200).response
         case .errorWithEscapes:
-            return Refusal("bad\u{1B}[2Jcode", "no\u{1B}]0;owned\u{07}\u{202E}\r\nerror: fake").response
+            return Refusal("bad\u{1B}[2Jcode", raw: "no\u{1B}]0;owned\u{07}\u{202E}\r\nerror: fake").response
         case .errorHuge:
             return Refusal("invalid_request", String(repeating: "x", count: 100_000)).response
         default: return nil

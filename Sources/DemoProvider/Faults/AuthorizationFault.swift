@@ -23,8 +23,8 @@ extension DemoProvider {
             case .serverError: return Refusal("server_error", "something broke")
             case .temporarilyUnavailable: return Refusal("temporarily_unavailable", "come back later")
             case .descriptionEscapes:
-                return Refusal("access_denied", "no\u{1B}[2J\u{1B}]0;owned\u{07}\u{202E}\r\nerror: fake")
-            case .descriptionMarkup: return Refusal("access_denied", "<script>alert(1)</script>&\"'")
+                return Refusal("access_denied", raw: "no\u{1B}[2J\u{1B}]0;owned\u{07}\u{202E}\r\nerror: fake")
+            case .descriptionMarkup: return Refusal("access_denied", raw: "<script>alert(1)</script>&\"'")
             default: break
             }
         }

@@ -18,6 +18,8 @@ extension Page {
         .brand svg { width: 26px; height: 26px; }
         .brand rect { fill: var(--accent); } .brand circle, .brand path { fill: var(--accent-ink); }
         h1 { margin: 0 0 8px; font-size: 25px; line-height: 1.25; letter-spacing: -0.015em; }
+        main > :last-child { margin-bottom: 0; }
+        h1 + .who { margin-top: 14px; }
         p { margin: 0 0 20px; color: var(--soft); overflow-wrap: anywhere; } p b { color: var(--ink); }
         form { margin: 0; }
         button { width: 100%; padding: 12px 16px; border: 1px solid transparent; border-radius: 11px;

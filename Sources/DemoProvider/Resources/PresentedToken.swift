@@ -46,15 +46,16 @@ extension DemoProvider {
         _ call: Call, _ code: String? = nil, _ description: String = "a token is needed",
         _ more: [(String, String)] = [], status: Int = 401
     ) -> Refusal {
+        let refusal = Refusal(code ?? "invalid_token", description, status: status)
         let isProven = call.credentials("DPoP") != nil || configuration.requiresDPoP
         var parts = isProven ? [] : ["realm=\"demo provider\""]
-        if let code { parts += ["error=\"\(code)\"", "error_description=\"\(description)\""] }
+        if let code { parts += ["error=\"\(code)\"", "error_description=\"\(refusal.description)\""] }
         parts += more.map { "\($0.0)=\"\($0.1)\"" }
         if isProven { parts.append("algs=\"\(DemoProvider.proofAlgorithms.joined(separator: " "))\"") }
         let proofScheme = has(.proof(.schemeLowerCase)) ? "dpop" : "DPoP"
         let value = "\(isProven ? proofScheme : "Bearer") \(parts.joined(separator: ", "))"
         return Refusal(
-            code ?? "invalid_token", description, status: status, headers: [("WWW-Authenticate", value)])
+            refusal.code, description, status: status, headers: [("WWW-Authenticate", value)])
     }
 
     func insufficientScope(_ scope: String, _ call: Call) -> Refusal {

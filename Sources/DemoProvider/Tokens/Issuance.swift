@@ -12,7 +12,6 @@ struct Issue {
     /// The refresh token that was presented; it stays the one to use where tokens are not rotated.
     var presented: String?
     var actor: JSONValue?
-    var lifetime: Int64?
     var asJWT = false
 }
 
@@ -21,11 +20,11 @@ extension DemoProvider {
     mutating func issue(_ issue: Issue, _ request: TokenCall) throws(Refusal) -> JSONObject {
         guard let grant = state.grants[issue.grant] else { throw .invalidGrant("the grant is gone") }
         let access = try accessToken(issue, grant, request)
-        let lifetime = issue.lifetime ?? configuration.accessTokenLifetime
         var answer = JSONObject()
         answer["access_token"] = .string(access)
         answer["token_type"] = issue.binding.keyThumbprint == nil ? "Bearer" : "DPoP"
-        answer["expires_in"] = JSONValue(lifetime)
+        answer["expires_in"] = JSONValue(configuration.accessTokenLifetime)
+        answer["authorization_details"] = grant.details
         answer["scope"] = .string(issue.scope.text)
         if let refresh = refreshToken(issue, grant, request) { answer["refresh_token"] = .string(refresh) }
         if issue.withIDToken {
@@ -40,11 +39,11 @@ extension DemoProvider {
     private mutating func accessToken(
         _ issue: Issue, _ grant: Grant, _ request: TokenCall
     ) throws(Refusal) -> String {
-        let lifetime = issue.lifetime ?? configuration.accessTokenLifetime
         let record = AccessRecord(
             grant: issue.grant, scope: issue.scope,
             audience: issue.audience.isEmpty ? [address("/api")] : issue.audience, issuedAt: request.now,
-            expiresAt: request.now.adding(lifetime), binding: issue.binding, actor: issue.actor)
+            expiresAt: request.now.adding(configuration.accessTokenLifetime), binding: issue.binding,
+            actor: issue.actor)
         let isJWT = configuration.issuesJWTAccessTokens || issue.asJWT
         let token = isJWT ? try accessJWT(record, grant) : secret()
         state.access[token] = record
@@ -78,6 +77,7 @@ extension DemoProvider {
         claims["acr"] = grant.acr.map { .string($0) }
         claims["cnf"] = record.binding.confirmation
         claims["act"] = record.actor
+        claims["authorization_details"] = grant.details
         return claims
     }
 
