@@ -6,6 +6,7 @@ import OIDCSystem
 struct Main {
     static func main() {
         Platform.secureStandardDescriptors()
+        Platform.forbidDumps()
         let arguments = CommandLine.arguments
         Platform.exit(run(Array(arguments.dropFirst()), calledAs: arguments.first ?? "oidc"))
     }

@@ -38,6 +38,11 @@ public enum Platform {
             || marks.contains { (try? FilePath.status($0)) != nil }
     }
 
+    /// No core dump of this process, and no tracing of it: it holds secrets.
+    public static func forbidDumps() {
+        _ = oidc_forbid_dumps()
+    }
+
     /// Ends this process.
     public static func exit(_ code: Int32) -> Never {
         #if canImport(Darwin)
