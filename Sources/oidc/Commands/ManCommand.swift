@@ -10,11 +10,25 @@ struct ManCommand: RunnableCommand {
             Example("man -l <(oidc man)", "read it"),
             Example("oidc man > ~/.local/share/man/man1/oidc.1", "install it"),
         ],
-        options: [.group(\.common)])
+        options: [
+            .flag(\.isReference, "--reference", "the commands as Markdown", isHidden: true),
+            .flag(\.isSettings, "--settings", "the settings as Markdown", isHidden: true),
+            .group(\.common),
+        ])
 
+    var isReference = false
+    var isSettings = false
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        if isReference {
+            try StandardOutput.write(Reference.markdown(Program.oidc))
+            return 0
+        }
+        if isSettings {
+            try StandardOutput.write(Manual.settingsTable)
+            return 0
+        }
         try StandardOutput.write(
             ManPage.text(
                 Program.oidc, version: Version.text, description: Manual.description,
@@ -38,6 +52,12 @@ enum Manual {
         ("7", "an issuer, token, signature or certificate does not hold"),
         ("129, 130, 143", "ended by SIGHUP, SIGINT, SIGTERM"),
     ]
+
+    static var settingsTable: String {
+        let rows = Setting.all.map { "| `\($0.name)` | \($0.summary) | \($0.kind.expectation) |" }
+        return (["| setting | what it is | value |", "| --- | --- | --- |"] + rows)
+            .joined(separator: "\n") + "\n"
+    }
 
     static var sections: [ManSection] {
         [

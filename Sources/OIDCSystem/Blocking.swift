@@ -1,0 +1,32 @@
+import OIDCCore
+import Synchronization
+
+/// Runs work that blocks on a thread of its own, off the cooperative pool. Cancelling the task is seen by the
+/// work through the flag that it is given.
+func blocking<Value: Sendable>(
+    _ work: @escaping @Sendable (_ isCancelled: @escaping @Sendable () -> Bool) throws(OIDCError) -> Value
+) async throws(OIDCError) -> Value {
+    let flag = CancellationFlag()
+    let result: Result<Value, OIDCError> = await withTaskCancellationHandler {
+        await withCheckedContinuation { continuation in
+            do throws(Errno) {
+                _ = try BackgroundThread {
+                    continuation.resume(
+                        returning: Result { () throws(OIDCError) in try work { flag.isRaised } })
+                }
+            } catch {
+                continuation.resume(returning: .failure(OIDCError(.failed, "no thread: \(error)")))
+            }
+        }
+    } onCancel: {
+        flag.raise()
+    }
+    return try result.get()
+}
+
+private final class CancellationFlag: Sendable {
+    private let value = Atomic(false)
+
+    var isRaised: Bool { value.load(ordering: .relaxed) }
+    func raise() { value.store(true, ordering: .relaxed) }
+}
