@@ -1,13 +1,70 @@
 public import OIDCCore
+import OIDCCrypto
 
-/// The page that a browser shows at the end of a sign-in.
+/// The page that a browser shows at the end of a sign-in: fixed text around what is escaped, whole in itself.
 public enum ResultPage {
+    /// To be shown once the tokens were validated, and not before. Without an ID token nobody is named.
+    public static func success(account: String?, provider: String) -> HTTPResponse {
+        var facts: [Fact] = []
+        if let account { facts.append(Fact(name: "Account", value: account)) }
+        facts.append(Fact(name: "Provider", value: provider))
+        return document(
+            status: 200, tone: .good, title: "Signed in",
+            content: """
+                <p class="lead">Go back to the terminal: it has everything it needs.</p>
+                \(list(facts))
+                """)
+    }
+
+    /// What happened, and what to do about it.
+    public static func failure(title: String, message: String, advice: String? = nil) -> HTTPResponse {
+        let next = advice.map { "<h2>What to do next</h2>\n<p class=\"advice\">\(outside($0))</p>" } ?? ""
+        return document(
+            status: 400, tone: .bad, title: title,
+            content: """
+                <p class="lead message">\(outside(message))</p>
+                \(next)
+                """)
+    }
+
+    public static func failure(_ error: OIDCError) -> HTTPResponse {
+        failure(title: title(error.kind), message: error.message, advice: error.hint)
+    }
+
     /// The answer to what is not ours: short, and without a word from outside.
     public static func stranger(status: Int = 404) -> HTTPResponse {
         var headers = securityHeaders(styleNonce: nil)
         headers["Content-Type"] = "text/plain; charset=utf-8"
         return HTTPResponse(
             status: status, headers: headers, body: Array("This is not an address of this program.\n".utf8))
+    }
+
+    private static func title(_ kind: OIDCError.Kind) -> String {
+        switch kind {
+        case .refused, .loginRequired: "Sign-in refused"
+        case .untrusted: "Not trusted"
+        case .unreachable: "Provider out of reach"
+        case .timedOut: "Too late"
+        case .interrupted: "Sign-in stopped"
+        case .failed, .usage: "Sign-in failed"
+        }
+    }
+}
+
+extension ResultPage {
+    private struct Fact {
+        var name: String
+        var value: String
+    }
+
+    private enum Tone: String {
+        case good, bad
+
+        /// A tick or a cross, drawn in strokes.
+        var path: String { self == .good ? "M15.5 25.2l6.4 6.3 11.1-13.4" : "M17 17l14 14M31 17L17 31" }
+
+        /// As part of a `data:` address.
+        var iconColour: String { self == .good ? "%231d7f5a" : "%23b5472f" }
     }
 
     /// Nothing may be loaded, framed, kept, guessed or told on.
@@ -21,5 +78,67 @@ public enum ResultPage {
             ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"),
             ("Referrer-Policy", "no-referrer"),
         ])
+    }
+
+    /// The icon is part of the page: a browser would ask for one otherwise, and tell the address of this page.
+    private static func document(
+        status: Int, tone: Tone, title: String, content: String
+    ) -> HTTPResponse {
+        let nonce = Base64URL.encode(Random.bytes(16))
+        var headers = securityHeaders(styleNonce: nonce)
+        headers["Content-Type"] = "text/html; charset=utf-8"
+        headers["Connection"] = "close"
+        let icon =
+            "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 48 48'%3E"
+            + "%3Crect width='48' height='48' rx='14' fill='\(tone.iconColour)'/%3E%3Cpath d='\(tone.path)' "
+            + "fill='none' stroke='white' stroke-width='5' stroke-linecap='round' stroke-linejoin='round'/%3E"
+            + "%3C/svg%3E"
+        let html = """
+            <!doctype html>
+            <html lang="en">
+            <head>
+            <meta charset="utf-8">
+            <meta name="viewport" content="width=device-width, initial-scale=1">
+            <meta name="color-scheme" content="light dark">
+            <meta name="robots" content="noindex">
+            <title>\(outside(title))</title>
+            <link rel="icon" href="\(icon)">
+            <style nonce="\(nonce)">\(palette)\(style)</style>
+            </head>
+            <body class="\(tone.rawValue)">
+            <main>
+            <svg class="mark" viewBox="0 0 48 48" aria-hidden="true">\
+            <rect x="1" y="1" width="46" height="46" rx="14"/><path d="\(tone.path)"/></svg>
+            <h1>\(outside(title))</h1>
+            \(content)
+            <p class="closing"><span aria-hidden="true">$</span>You can close this tab.<i aria-hidden="true"></i></p>
+            </main>
+            </body>
+            </html>
+
+            """
+        return HTTPResponse(status: status, headers: headers, body: Array(html.utf8))
+    }
+
+    private static func list(_ facts: [Fact]) -> String {
+        let rows = facts.map { "<div><dt>\($0.name)</dt><dd>\(outside($0.value))</dd></div>" }
+        return "<dl>\n\(rows.joined(separator: "\n"))\n</dl>"
+    }
+
+    /// Text from outside: without what could turn or hide other text, escaped, and apart from its surroundings'
+    /// direction.
+    private static func outside(_ text: String) -> String {
+        var escaped = ""
+        for scalar in DisplayText.clean(text).unicodeScalars {
+            switch scalar {
+            case "&": escaped += "&amp;"
+            case "<": escaped += "&lt;"
+            case ">": escaped += "&gt;"
+            case "\"": escaped += "&quot;"
+            case "'": escaped += "&#39;"
+            default: escaped.unicodeScalars.append(scalar)
+            }
+        }
+        return escaped
     }
 }

@@ -1,0 +1,94 @@
+import OIDCCore
+@testable import OIDCSystem
+import Testing
+
+@Suite("The page at the end of a sign-in")
+struct PageTests {
+    private func text(_ response: HTTPResponse) -> String { String(decoding: response.body, as: UTF8.self) }
+
+    static let pages = [
+        ResultPage.success(account: "alice", provider: "op.example"),
+        ResultPage.failure(title: "Sign-in failed", message: "m", advice: "a"), ResultPage.stranger(),
+    ]
+
+    @Test("it says who signed in, and where, and that the tab can be closed")
+    func success() {
+        let page = ResultPage.success(account: "alice@example.com", provider: "op.example")
+        #expect(page.status == 200)
+        #expect(text(page).contains("<title>Signed in</title>"))
+        #expect(text(page).contains("<h1>Signed in</h1>"))
+        #expect(text(page).contains("<dd>alice@example.com</dd>"))
+        #expect(text(page).contains("<dd>op.example</dd>"))
+        #expect(text(page).contains("You can close this tab"))
+        #expect(!text(ResultPage.success(account: nil, provider: "op.example")).contains("Account"))
+    }
+
+    @Test("a failure says what happened and what to do, and nothing of success")
+    func failure() {
+        let page = ResultPage.failure(OIDCError(.refused, "authorize: access_denied", hint: "try again"))
+        #expect(page.status == 400)
+        #expect(text(page).contains("<h1>Sign-in refused</h1>"))
+        #expect(text(page).contains("authorize: access_denied"))
+        #expect(text(page).contains("try again"))
+        #expect(!text(page).contains("Signed in"))
+        #expect(!text(ResultPage.failure(OIDCError(.failed, "x"))).contains("What to do next"))
+    }
+
+    @Test("text from outside is escaped, and without characters that hide or turn text")
+    func escaping() {
+        let hostile = "<script>alert(1)</script>\"'&\u{202E}\u{1B}[2J"
+        let escaped = "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;[2J"
+        for page in [
+            ResultPage.success(account: hostile, provider: hostile),
+            ResultPage.failure(title: hostile, message: hostile, advice: hostile),
+        ] {
+            #expect(!text(page).contains("<script"))
+            #expect(text(page).contains(escaped))
+            #expect(!text(page).unicodeScalars.contains { $0.value == 0x202E || $0.value == 0x1B })
+        }
+    }
+
+    @Test("no page may load, frame, keep or tell anything", arguments: pages)
+    func headers(page: HTTPResponse) throws {
+        let policy = try #require(page.headers["Content-Security-Policy"])
+        for directive in [
+            "default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'",
+        ] {
+            #expect(policy.contains(directive))
+        }
+        #expect(!policy.contains("script-src") && !policy.contains("unsafe"))
+        #expect(page.headers["Cache-Control"] == "no-store")
+        #expect(page.headers["X-Content-Type-Options"] == "nosniff")
+        #expect(page.headers["Referrer-Policy"] == "no-referrer")
+    }
+
+    @Test("the result closes the connection; a stranger may go on to ask for it")
+    func connection() {
+        #expect(PageTests.pages.map { $0.headers["Connection"] } == ["close", "close", nil])
+    }
+
+    @Test("its style has a nonce of its own, and nothing in it leads elsewhere, the icon included")
+    func selfContained() throws {
+        let (one, other) = (PageTests.pages[0], ResultPage.success(account: "alice", provider: "op.example"))
+        let policies = [one, other].compactMap { $0.headers["Content-Security-Policy"] }
+        #expect(Set(policies).count == 2)
+        let nonce = try #require(
+            policies.first?.split(separator: "'nonce-").last?.split(separator: "'").first)
+        #expect(text(one).contains("<style nonce=\"\(nonce)\">"))
+        #expect(text(one).contains("<link rel=\"icon\" href=\"data:image/svg+xml,"))
+        let namespaceless = text(one).split(separator: "http://www.w3.org/2000/svg").joined()
+        for word in ["http:", "https:", "url(", "@import", "<script", "<img", " style=", "onload"] {
+            #expect(!namespaceless.contains(word), "\(word)")
+        }
+        #expect(text(one).contains("name=\"viewport\""))
+        #expect(text(one).contains("prefers-color-scheme:dark"))
+    }
+
+    @Test("a stranger is told nothing", arguments: [400, 404, 405, 501])
+    func stranger(status: Int) {
+        let page = ResultPage.stranger(status: status)
+        #expect(page.status == status)
+        #expect(text(page) == "This is not an address of this program.\n")
+        #expect(page.mediaType == "text/plain")
+    }
+}
