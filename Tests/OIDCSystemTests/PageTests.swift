@@ -7,20 +7,21 @@ struct PageTests {
     private func text(_ response: HTTPResponse) -> String { String(decoding: response.body, as: UTF8.self) }
 
     static let pages = [
-        ResultPage.success(account: "alice", provider: "op.example"),
-        ResultPage.failure(title: "Sign-in failed", message: "m", advice: "a"), ResultPage.stranger(),
+        ResultPage.success(who: "alice", provider: "op.example"),
+        ResultPage.failure(title: "Sign-in failed", message: "m", advice: "a"), ResultPage.signedOut(),
+        ResultPage.stranger(),
     ]
 
     @Test("it says who signed in, and where, and that the tab can be closed")
     func success() {
-        let page = ResultPage.success(account: "alice@example.com", provider: "op.example")
+        let page = ResultPage.success(who: "alice@example.com", provider: "op.example")
         #expect(page.status == 200)
         #expect(text(page).contains("<title>Signed in</title>"))
         #expect(text(page).contains("<h1>Signed in</h1>"))
         #expect(text(page).contains("<dd>alice@example.com</dd>"))
         #expect(text(page).contains("<dd>op.example</dd>"))
         #expect(text(page).contains("You can close this tab"))
-        #expect(!text(ResultPage.success(account: nil, provider: "op.example")).contains("Account"))
+        #expect(!text(ResultPage.success(who: nil, provider: "op.example")).contains("Account"))
     }
 
     @Test("a failure says what happened and what to do, and nothing of success")
@@ -39,7 +40,7 @@ struct PageTests {
         let hostile = "<script>alert(1)</script>\"'&\u{202E}\u{1B}[2J"
         let escaped = "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;[2J"
         for page in [
-            ResultPage.success(account: hostile, provider: hostile),
+            ResultPage.success(who: hostile, provider: hostile),
             ResultPage.failure(title: hostile, message: hostile, advice: hostile),
         ] {
             #expect(!text(page).contains("<script"))
@@ -64,12 +65,12 @@ struct PageTests {
 
     @Test("the result closes the connection; a stranger may go on to ask for it")
     func connection() {
-        #expect(PageTests.pages.map { $0.headers["Connection"] } == ["close", "close", nil])
+        #expect(PageTests.pages.map { $0.headers["Connection"] } == ["close", "close", "close", nil])
     }
 
     @Test("its style has a nonce of its own, and nothing in it leads elsewhere, the icon included")
     func selfContained() throws {
-        let (one, other) = (PageTests.pages[0], ResultPage.success(account: "alice", provider: "op.example"))
+        let (one, other) = (PageTests.pages[0], ResultPage.success(who: "alice", provider: "op.example"))
         let policies = [one, other].compactMap { $0.headers["Content-Security-Policy"] }
         #expect(Set(policies).count == 2)
         let nonce = try #require(

@@ -4,9 +4,9 @@ import OIDCCrypto
 /// The page that a browser shows at the end of a sign-in: fixed text around what is escaped, whole in itself.
 public enum ResultPage {
     /// To be shown once the tokens were validated, and not before. Without an ID token nobody is named.
-    public static func success(account: String?, provider: String) -> HTTPResponse {
+    public static func success(who: String?, provider: String) -> HTTPResponse {
         var facts: [Fact] = []
-        if let account { facts.append(Fact(name: "Account", value: account)) }
+        if let who { facts.append(Fact(name: "Account", value: who)) }
         facts.append(Fact(name: "Provider", value: provider))
         return document(
             status: 200, tone: .good, title: "Signed in",
@@ -14,6 +14,13 @@ public enum ResultPage {
                 <p class="lead">Go back to the terminal: it has everything it needs.</p>
                 \(list(facts))
                 """)
+    }
+
+    /// Where the provider sends the browser after it has ended its own session.
+    public static func signedOut() -> HTTPResponse {
+        document(
+            status: 200, tone: .good, title: "Signed out",
+            content: "<p class=\"lead\">The session at the provider has ended.</p>")
     }
 
     /// What happened, and what to do about it.

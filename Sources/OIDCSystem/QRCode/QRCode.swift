@@ -1,0 +1,49 @@
+/// A QR code (ISO/IEC 18004) for a terminal: byte mode, versions 1 to 13, which fit into 80 columns with the
+/// quiet zone.
+public struct QRCode: Hashable, Sendable {
+    /// Modules a side.
+    public let size: Int
+    private let dark: [Bool]
+
+    /// The smallest version that holds the text, then the better of two correction levels that still fits; nil
+    /// for more than 425 bytes.
+    public init?(_ text: String) {
+        guard let layout = QRLayout.smallest(for: text.utf8.count) else { return nil }
+        let matrix = QRMatrix.best(layout, codewords: layout.codewords(Array(text.utf8)))
+        size = matrix.size
+        dark = matrix.dark
+    }
+
+    /// Outside of the code everything is light.
+    public func isDark(column: Int, row: Int) -> Bool {
+        guard (0..<size).contains(column), (0..<size).contains(row) else { return false }
+        return dark[row * size + column]
+    }
+
+    /// Lines of half blocks, black on white whatever the colours of the terminal.
+    public var terminalText: String { text(usesColor: true) }
+
+    /// Without colour it is drawn for a dark terminal; most readers take it the other way round too.
+    public func text(usesColor: Bool) -> String {
+        let quietZone = 4
+        let columns = -quietZone..<(size + quietZone)
+        let rows = stride(from: -quietZone, to: size + quietZone, by: 2)
+        return rows.map { row in
+            let line = columns.map { column in
+                QRCode.halfBlocks(
+                    upper: isDark(column: column, row: row) == usesColor,
+                    lower: isDark(column: column, row: row + 1) == usesColor)
+            }
+            return usesColor ? "\u{1B}[38;5;16;48;5;231m\(line.joined())\u{1B}[0m\n" : "\(line.joined())\n"
+        }.joined()
+    }
+
+    private static func halfBlocks(upper: Bool, lower: Bool) -> String {
+        switch (upper, lower) {
+        case (true, true): "█"
+        case (true, false): "▀"
+        case (false, true): "▄"
+        case (false, false): " "
+        }
+    }
+}
