@@ -32,7 +32,7 @@ public struct TokenEndpoint: Sendable {
         try request.check()
         let parameters = try ExtraParameters.token.adding(
             extraParameters,
-            to: [FormEncoding.Pair("grant_type", request.grantType)] + request.parameters.revealed)
+            to: [FormEncoding.Pair("grant_type", request.grantType.rawValue)] + request.parameters.revealed)
         var draft = try client.request(to: url, parameters, format: format, now: now, random: random)
         if let dpop {
             draft.headers[DPoP.header] = try dpop.proof(

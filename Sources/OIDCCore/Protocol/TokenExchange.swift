@@ -1,7 +1,5 @@
 /// What a token is exchanged for another with (RFC 8693 §2.1).
 public struct TokenExchange: Sendable {
-    static let grantType = "urn:ietf:params:oauth:grant-type:token-exchange"
-
     /// Who acts for the subject; a token and its type come together.
     public struct Actor: Sendable {
         public var token: Redacted<String>

@@ -1,13 +1,13 @@
 /// What the token endpoint is asked for (RFC 6749 §4, §6): a grant with its parameters, without the client's
 /// proof.
 public struct TokenRequest: Sendable {
-    let grantType: String
+    let grantType: Grant
     /// After `grant_type`; codes, tokens and verifiers are among them.
     let parameters: Redacted<[FormEncoding.Pair]>
     /// What a silent answer grants (RFC 6749 §5.1); nil where the request does not say.
     public let scope: Scope?
 
-    private init(_ grantType: String, scope: Scope? = nil, _ parameters: [(String, String?)]) {
+    private init(_ grantType: Grant, scope: Scope? = nil, _ parameters: [(String, String?)]) {
         self.grantType = grantType
         self.scope = scope.flatMap { $0.isEmpty ? nil : $0 }
         self.parameters = Redacted(
@@ -16,11 +16,21 @@ public struct TokenRequest: Sendable {
             })
     }
 
+    /// What `grant_type` says.
+    enum Grant: String {
+        case authorizationCode = "authorization_code"
+        case refreshToken = "refresh_token"
+        case clientCredentials = "client_credentials"
+        case deviceCode = "urn:ietf:params:oauth:grant-type:device_code"
+        case tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
+        case jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+    }
+
     /// RFC 6749 §4.1.3, RFC 7636 §4.5: the code with the verifier and the redirect address of its request.
     public static func authorizationCode(_ code: AuthorizationCode, resources: [String] = []) -> TokenRequest
     {
         TokenRequest(
-            "authorization_code", scope: code.pending.scope,
+            .authorizationCode, scope: code.pending.scope,
             [
                 ("code", code.code.revealed), ("redirect_uri", code.pending.redirectURI),
                 ("code_verifier", code.pending.pkce.verifier.revealed),
@@ -32,7 +42,7 @@ public struct TokenRequest: Sendable {
         _ token: Redacted<String>, scope: Scope? = nil, resources: [String] = [], audience: String? = nil
     ) -> TokenRequest {
         TokenRequest(
-            "refresh_token", scope: scope,
+            .refreshToken, scope: scope,
             [("refresh_token", token.revealed), ("scope", scope?.text), ("audience", audience)]
                 + pairs(resources))
     }
@@ -43,7 +53,7 @@ public struct TokenRequest: Sendable {
         authorizationDetails: JSONValue? = nil
     ) -> TokenRequest {
         TokenRequest(
-            "client_credentials", scope: scope,
+            .clientCredentials, scope: scope,
             [
                 ("scope", scope?.text), ("audience", audience),
                 ("authorization_details", authorizationDetails?.compact),
@@ -53,14 +63,14 @@ public struct TokenRequest: Sendable {
     /// RFC 8628 §3.4.
     public static func deviceCode(_ authorization: DeviceAuthorization) -> TokenRequest {
         TokenRequest(
-            "urn:ietf:params:oauth:grant-type:device_code", scope: authorization.scope,
+            .deviceCode, scope: authorization.scope,
             [("device_code", authorization.deviceCode.revealed)])
     }
 
     /// RFC 8693 §2.1.
     public static func tokenExchange(_ exchange: TokenExchange) -> TokenRequest {
         TokenRequest(
-            TokenExchange.grantType, scope: exchange.scope,
+            .tokenExchange, scope: exchange.scope,
             [
                 ("subject_token", exchange.subjectToken.revealed),
                 ("subject_token_type", exchange.subjectTokenType.urn),
@@ -76,7 +86,7 @@ public struct TokenRequest: Sendable {
         assertion: Redacted<String>, scope: Scope? = nil, audience: String? = nil, resources: [String] = []
     ) -> TokenRequest {
         TokenRequest(
-            "urn:ietf:params:oauth:grant-type:jwt-bearer", scope: scope,
+            .jwtBearer, scope: scope,
             [("assertion", assertion.revealed), ("scope", scope?.text), ("audience", audience)]
                 + pairs(resources))
     }
@@ -86,20 +96,16 @@ public struct TokenRequest: Sendable {
     }
 
     /// What an empty file or variable must not leave out unnoticed.
-    private static let needed = [
-        "refresh_token": ["refresh_token"], TokenExchange.grantType: ["subject_token"],
-        "urn:ietf:params:oauth:grant-type:jwt-bearer": ["assertion"],
+    private static let needed: [Grant: String] = [
+        .refreshToken: "refresh_token", .tokenExchange: "subject_token", .jwtBearer: "assertion",
     ]
-
-    var isRefresh: Bool { grantType == "refresh_token" }
-    var isTokenExchange: Bool { grantType == TokenExchange.grantType }
 
     /// What the configuration can get wrong, before anything is sent.
     func check() throws(OIDCError) {
-        for name in TokenRequest.needed[grantType] ?? [] {
-            guard parameters.revealed.contains(where: { $0.name == name }) else {
-                throw .usage("\(name) is empty")
-            }
+        if let name = TokenRequest.needed[grantType],
+            !parameters.revealed.contains(where: { $0.name == name })
+        {
+            throw .usage("\(name) is empty")
         }
         try scope?.check()
         for pair in parameters.revealed where pair.name == "resource" {
@@ -113,7 +119,7 @@ extension TokenRequest {
     /// means that the session has ended.
     func failure(_ response: HTTPResponse, withholding secrets: WithheldSecrets) -> OIDCError {
         var error = OAuthErrorResponse.failure(response, stage: .token, withholding: secrets) { hint($0) }
-        if isRefresh, error.kind == .refused, error.oauthError == "invalid_grant" {
+        if grantType == .refreshToken, error.kind == .refused, error.oauthError == "invalid_grant" {
             error.kind = .loginRequired
             error.message =
                 "token: the session has ended: the provider answered "
@@ -123,18 +129,14 @@ extension TokenRequest {
     }
 
     private func hint(_ code: String?) -> String? {
-        if isRefresh {
-            let remedy = OAuthErrorResponse.hint(code)
-            return remedy.map { "\($0), or oidc login" } ?? "oidc login"
-        }
-        guard code == "invalid_grant" else { return OAuthErrorResponse.hint(code) }
-        switch grantType {
-        case "authorization_code", "urn:ietf:params:oauth:grant-type:device_code":
-            return "oidc login: a code serves once, and not for long"
-        case TokenExchange.grantType: return "check the subject token: its lifetime, audience and type"
-        case "urn:ietf:params:oauth:grant-type:jwt-bearer":
-            return "check the assertion: its lifetime, issuer and audience"
-        default: return OAuthErrorResponse.hint(code)
+        let remedy = OAuthErrorResponse.hint(code)
+        if grantType == .refreshToken { return remedy.map { "\($0), or oidc login" } ?? "oidc login" }
+        guard code == "invalid_grant" else { return remedy }
+        return switch grantType {
+        case .authorizationCode, .deviceCode: "oidc login (a code serves once, and not for long)"
+        case .tokenExchange: "check the subject token: its lifetime, audience and type"
+        case .jwtBearer: "check the assertion: its lifetime, issuer and audience"
+        case .clientCredentials, .refreshToken: remedy
         }
     }
 }

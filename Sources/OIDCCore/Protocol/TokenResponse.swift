@@ -41,7 +41,9 @@ enum TokenResponse {
     ) throws(OIDCError) -> TokenType {
         let type = TokenType(try answer.requiredString("token_type"))
         if type == (isBound ? .dpop : .bearer) { return type }
-        if request.isTokenExchange, ASCII.isSameIgnoringCase(type.name, TokenType.notApplicable.name) {
+        if request.grantType == .tokenExchange,
+            ASCII.isSameIgnoringCase(type.name, TokenType.notApplicable.name)
+        {
             return .notApplicable
         }
         let hint: String? =

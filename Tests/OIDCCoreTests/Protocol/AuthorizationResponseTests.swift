@@ -58,6 +58,7 @@ struct AuthorizationResponseTests {
         arguments: [
             ("code=abc&state=STATE&iss=https%3A%2F%2Fevil.example", "https://evil.example"),
             ("code=abc&state=STATE&iss=https%3A%2F%2Fop.example%2F", "https://op.example/"),
+            ("state=STATE&iss=https%3A%2F%2Fevil.example", "https://evil.example"),
             ("code=abc&state=STATE&iss=", ""), ("code=abc&state=STATE", "none"),
             ("code=abc&error=x&state=STATE&iss=https%3A%2F%2Fevil.example", "https://evil.example"),
         ])

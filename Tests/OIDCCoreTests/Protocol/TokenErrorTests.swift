@@ -24,7 +24,7 @@ struct TokenErrorTests {
             try error(response)
                 == OIDCError(
                     .refused, "token: the provider answered invalid_grant (“code [1mused”)",
-                    hint: "oidc login: a code serves once, and not for long", stage: .token,
+                    hint: "oidc login (a code serves once, and not for long)", stage: .token,
                     oauthError: "invalid_grant"))
     }
 
