@@ -1,6 +1,7 @@
 #include "CLibcurl.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -87,6 +88,16 @@ int oidc_curl_set_data_function(oidc_curl_easy *easy, int option, oidc_curl_data
 
 int oidc_curl_set_before_request(oidc_curl_easy *easy, oidc_curl_before_request_function function) {
     return loaded.easy_setopt(easy, OIDC_CURLOPT_PREREQFUNCTION, function);
+}
+
+static int keep_socket(void *context, int descriptor, int purpose) {
+    (void)context;
+    (void)purpose;
+    return fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0 ? 0 : 1;
+}
+
+int oidc_curl_keep_sockets(oidc_curl_easy *easy) {
+    return loaded.easy_setopt(easy, OIDC_CURLOPT_SOCKOPTFUNCTION, keep_socket);
 }
 
 int oidc_curl_get_long(oidc_curl_easy *easy, int info, long *value) {

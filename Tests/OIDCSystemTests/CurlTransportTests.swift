@@ -87,6 +87,25 @@ struct CurlTransportTests {
         }
     }
 
+    @Test("no program that is started later inherits a connection")
+    func closedOnExec() throws {
+        let server = try ScriptedServer.answering(answer("200 OK"))
+        let transport = CurlTransport()
+        _ = try transport.send(.json(server.url()), stage: .discovery)
+        let connections = (Int32(3)..<1_024).filter { descriptor in
+            var peer = sockaddr_in()
+            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let isConnected = withUnsafeMutablePointer(to: &peer) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    getpeername(descriptor, $0, &size) == 0
+                }
+            }
+            return isConnected && Int(UInt16(bigEndian: peer.sin_port)) == server.port
+        }
+        #expect(connections.count == 1)
+        for connection in connections { #expect(fcntl(connection, F_GETFD) & FD_CLOEXEC != 0) }
+    }
+
     @Test("one transport serves many threads")
     func threads() throws {
         let server = try ScriptedServer.answering(answer("200 OK", body: "x"))

@@ -99,6 +99,8 @@ int oidc_curl_set_string(oidc_curl_easy *easy, int option, const char *_Nullable
 int oidc_curl_set_pointer(oidc_curl_easy *easy, int option, const void *_Nullable value);
 int oidc_curl_set_data_function(oidc_curl_easy *easy, int option, oidc_curl_data_function function);
 int oidc_curl_set_before_request(oidc_curl_easy *easy, oidc_curl_before_request_function function);
+/// No program that is started later inherits a connection.
+int oidc_curl_keep_sockets(oidc_curl_easy *easy);
 int oidc_curl_get_long(oidc_curl_easy *easy, int info, long *value);
 int oidc_curl_get_offset(oidc_curl_easy *easy, int info, int64_t *value);
 int oidc_curl_get_string(oidc_curl_easy *easy, int info, const char *_Nullable *_Nonnull value);
@@ -147,6 +149,7 @@ enum {
     OIDC_CURLOPT_WRITEFUNCTION = 20011,
     OIDC_CURLOPT_READFUNCTION = 20012,
     OIDC_CURLOPT_HEADERFUNCTION = 20079,
+    OIDC_CURLOPT_SOCKOPTFUNCTION = 20148,
     OIDC_CURLOPT_PREREQFUNCTION = 20312,
     OIDC_CURLOPT_INFILESIZE_LARGE = 30115,
     OIDC_CURLOPT_POSTFIELDSIZE_LARGE = 30120,

@@ -36,6 +36,7 @@ struct CurlSetup {
         options.set(OIDC_CURLOPT_USERAGENT, configuration.userAgent)
         options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, max(1, configuration.connectTimeout.milliseconds))
         options.offer(OIDC_CURLOPT_QUICK_EXIT, 1)
+        _ = oidc_curl_keep_sockets(options.easy)
         // HTTP/1.1 alone: with HTTP/2 libcurl repeats a request whose stream was refused.
         options.set(OIDC_CURLOPT_HTTP_VERSION, OIDC_CURL_HTTP_VERSION_1_1)
         let firstVersionWithNames: UInt32 = 0x07_55_00
