@@ -72,12 +72,11 @@ final class FileLock {
             ? .max : whole.addingReportingOverflow(attoseconds / 1_000_000_000_000_000).partialValue
     }
 
-    /// One try. A file that was renamed or removed between opening and locking is not the lock any more.
     private static func attempt(
         _ name: String, in directory: PrivateDirectory, _ noun: String
     ) throws(OIDCError) -> FileLock? {
         do {
-            return try lock(name, in: directory)
+            return try take(try open(name, in: directory), name, in: directory)
         } catch {
             if case .system(let error) = error, error.isUnsupported {
                 throw .store(
@@ -88,8 +87,10 @@ final class FileLock {
         }
     }
 
-    private static func lock(_ name: String, in directory: PrivateDirectory) throws(FileFault) -> FileLock? {
-        let file = try open(name, in: directory)
+    /// One try. A file that was renamed or removed between opening and locking is not the lock any more.
+    static func take(
+        _ file: consuming OpenFile, _ name: String, in directory: PrivateDirectory
+    ) throws(FileFault) -> FileLock? {
         let status = try FileFault.checking(try file.status())
         guard status.kind == .regular else { throw .kind(status.kind) }
         guard !status.isSomeoneElses else { throw .owner(status.owner) }
@@ -104,7 +105,7 @@ final class FileLock {
     }
 
     /// A umask may have taken our own access to a file whose maker died before it set the mode.
-    private static func open(_ name: String, in directory: PrivateDirectory) throws(FileFault) -> OpenFile {
+    static func open(_ name: String, in directory: PrivateDirectory) throws(FileFault) -> OpenFile {
         do {
             return try OpenFile(name, in: directory.file, for: .creating)
         } catch {

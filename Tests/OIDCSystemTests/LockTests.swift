@@ -109,14 +109,17 @@ struct LockTests {
         waitpid(child, nil, 0)
     }
 
-    @Test("the lock of a file that was replaced meanwhile is not taken for the lock")
-    func replacedFile() throws {
-        let first = try attempt()
-        unlink(scratch["a.lock"])
-        let second = try attempt(patient)
-        #expect(first != nil && second != nil)
-        #expect(failure { () throws(OIDCError) in try attempt() } == heldTooLong)
-        withExtendedLifetime((first, second)) {}
+    @Test(
+        "a file that was renamed or replaced between opening and locking is not the lock",
+        arguments: [true, false])
+    func replacedFile(isReplaced: Bool) throws {
+        let directory = try #require(try PrivateDirectory.open(path))
+        let file = try FileLock.open("a.lock", in: directory)
+        rename(scratch["a.lock"], scratch["b"])
+        if isReplaced { scratch.put("", "a.lock") }
+        #expect(try FileLock.take(file, "a.lock", in: directory) == nil)
+        let again = try FileLock.open("a.lock", in: directory)
+        #expect(try FileLock.take(again, "a.lock", in: directory) != nil)
     }
 
     @Test("a lock file that a umask left without any permission is mended")
