@@ -12,6 +12,7 @@ static int waiting_end = -1;
 
 static const int recorded_signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { recorded_signal_count = sizeof recorded_signals / sizeof recorded_signals[0] };
+static void (*previous_handlers[recorded_signal_count])(int);
 
 static void (*previous_broken_pipe)(int) = SIG_DFL;
 static int ignores_broken_pipes;
@@ -49,10 +50,9 @@ int oidc_record_interruptions(void) {
     sigemptyset(&action.sa_mask);
     for (int index = 0; index < (int)recorded_signal_count; index++) {
         struct sigaction previous;
-        if (recorded_signals[index] == SIGHUP && sigaction(SIGHUP, NULL, &previous) == 0
-            && previous.sa_handler == SIG_IGN) {
-            continue;
-        }
+        if (sigaction(recorded_signals[index], NULL, &previous) != 0) continue;
+        previous_handlers[index] = previous.sa_handler;
+        if (recorded_signals[index] == SIGHUP && previous.sa_handler == SIG_IGN) continue;
         sigaction(recorded_signals[index], &action, NULL);
     }
     return 0;
@@ -67,7 +67,7 @@ void oidc_forget_interruptions(void) {
     for (int index = 0; index < (int)recorded_signal_count; index++) {
         struct sigaction current;
         if (sigaction(recorded_signals[index], NULL, &current) == 0 && current.sa_handler == record) {
-            signal(recorded_signals[index], SIG_DFL);
+            signal(recorded_signals[index], previous_handlers[index]);
         }
     }
     int sending = (int)wake_up_end;

@@ -9,6 +9,7 @@ extension Program {
             CommandSection(
                 "Sign in", [LoginCommand.self, LogoutCommand.self, StatusCommand.self, DemoCommand.self]),
             CommandSection("Get a token", [TokenCommand.self, UserinfoCommand.self]),
+            CommandSection("Use it", [ExecCommand.self, RequestCommand.self, ResourcesCommand.self]),
             CommandSection(
                 "Look inside", [InspectCommand.self, DiscoverCommand.self, IntrospectCommand.self]),
             CommandSection(

@@ -127,17 +127,26 @@ struct ChildProcessTests {
 struct ReplacementTests {
     @Test(
         "what can't take our place has the status that env gives",
-        arguments: [(["no-such-program-here"], 127), (["/etc/passwd"], 126), (["/no/such"], 127)]
-            as [([String], Int32)])
-    func failures(command: [String], status: Int32) {
-        #expect(Executable.replaceThisProcess(command, environment: ["PATH": "/bin"]).status == status)
+        arguments: [
+            ("no-such-program-here", 127), ("/etc/passwd", 126), ("/no/such", 127), ("/etc/passwd/x", 126),
+            ("/etc", 126), ("", 127),
+        ] as [(String, Int32)])
+    func failures(program: String, status: Int32) {
+        #expect(Executable.replaceThisProcess([RawArgument(program)]).status == status)
+        #expect(Executable.problem(program, in: ["PATH": "/bin"])?.status == status)
+    }
+
+    @Test("a program that can be run is no problem")
+    func found() {
+        #expect(Executable.problem("sh", in: ["PATH": "/bin"]) == nil)
     }
 
     @Test("it gets its own environment, and its status becomes ours")
     func replaces() async {
         await #expect(processExitsWith: .exitCode(7)) {
             Platform.secureStandardDescriptors()
-            _ = Executable.replaceThisProcess(["sh", "-c", "exit $CODE"], environment: ["CODE": "7"])
+            let command = ["sh", "-c", "exit $CODE$HOME"].map { RawArgument($0) }
+            _ = Executable.replaceThisProcess(command, setting: ["CODE": "7"], removing: ["HOME"])
         }
     }
 }

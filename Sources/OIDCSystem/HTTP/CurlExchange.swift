@@ -80,16 +80,21 @@ final class CurlExchange {
     fileprivate func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         defer { touch() }
         switch body {
-        case .bytes(let bytes):
-            let count = min(buffer.count, bytes.count - sentBytes)
-            bytes.withUnsafeBytes { source in
-                buffer.copyMemory(
-                    from: UnsafeRawBufferPointer(rebasing: source[sentBytes..<sentBytes + count]))
-            }
-            sentBytes += count
-            return count
+        case .bytes(let bytes): return read(bytes, into: buffer)
         case .descriptor(let descriptor): return read(descriptor, into: buffer)
+        case .begun(let bytes, let descriptor):
+            return sentBytes < bytes.count ? read(bytes, into: buffer) : read(descriptor, into: buffer)
         }
+    }
+
+    private func read(_ bytes: [UInt8], into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let count = min(buffer.count, bytes.count - sentBytes)
+        bytes.withUnsafeBytes { source in
+            buffer.copyMemory(
+                from: UnsafeRawBufferPointer(rebasing: source[sentBytes..<sentBytes + count]))
+        }
+        sentBytes += count
+        return count
     }
 
     private func read(_ descriptor: FileDescriptor, into buffer: UnsafeMutableRawBufferPointer) -> Int {

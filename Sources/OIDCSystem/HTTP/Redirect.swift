@@ -1,4 +1,4 @@
-import OIDCCore
+public import OIDCCore
 
 /// What a redirect answer means: a GET goes on within its origin, at most three times; nothing else is
 /// sent a second time (RFC 9700 §4.12).
@@ -40,7 +40,7 @@ struct Redirect {
 
 extension WebURL {
     /// RFC 3986 §5.2: what a reference means on this page; nil where that is no http(s) address.
-    func resolving(_ reference: String) -> WebURL? {
+    public func resolving(_ reference: String) -> WebURL? {
         let reference = String(reference.prefix { $0 != "#" })
         if let scheme = reference.firstIndex(where: { ":/?".contains($0) }), reference[scheme] == ":" {
             return WebURL(reference)

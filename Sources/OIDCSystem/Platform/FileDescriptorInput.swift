@@ -14,11 +14,37 @@ extension FileDescriptor {
     }
 
     /// What is left to read of a regular file; nil where only reading tells.
-    var remainingLength: Int64? {
+    public var remainingLength: Int64? {
         var status = stat()
         guard fstat(rawValue, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         let position = lseek(rawValue, 0, SEEK_CUR)
         guard position >= 0 else { return nil }
         return max(0, Int64(status.st_size) - Int64(position))
     }
+
+    /// A file to send, closed by whoever opened it; a directory is none.
+    public static func open(reading path: String) throws(Errno) -> FileDescriptor {
+        let file = FileDescriptor(
+            rawValue: try Errno.check { systemOpen(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) })
+        var status = stat()
+        guard fstat(file.rawValue, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {
+            file.close()
+            throw Errno(EISDIR)
+        }
+        return file
+    }
+
+    /// Where the next byte is read from; nil for what can only be read on.
+    public var position: Int64? {
+        let position = lseek(rawValue, 0, SEEK_CUR)
+        return position >= 0 ? Int64(position) : nil
+    }
+
+    public func seek(to position: Int64) throws(Errno) {
+        _ = try Errno.check { lseek(rawValue, off_t(position), SEEK_SET) }
+    }
+}
+
+private func systemOpen(_ path: String, _ flags: Int32) -> Int32 {
+    open(path, flags)
 }

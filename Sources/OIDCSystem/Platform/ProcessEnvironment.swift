@@ -1,5 +1,11 @@
 import CPlatform
 
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
 /// The environment variables as a value: what a child gets is decided by removing from it.
 public enum ProcessEnvironment {
     /// The first of variables with the same name counts, as for `getenv`.
@@ -17,6 +23,15 @@ public enum ProcessEnvironment {
             entry += 1
         }
         return variables
+    }
+
+    /// For a program that takes the place of this one; before that, nothing reads the environment again.
+    static func set(_ name: String, to value: String) {
+        _ = setenv(name, value, 1)
+    }
+
+    static func remove(_ name: String) {
+        _ = unsetenv(name)
     }
 
     /// For a program that has no business with this one: without any `OIDC_` variable, secrets among them.

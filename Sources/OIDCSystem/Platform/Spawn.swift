@@ -83,13 +83,17 @@ enum Spawn {
     }
 
     /// Puts the program in the place of this one; returns only when that failed.
-    static func replace(_ path: String, arguments: [String], environment: [String: String]) -> Errno {
+    static func replace(_ command: [RawArgument]) -> Errno {
+        guard let program = command.first else { return .noSuchFile }
+        let argv = Vector.allocate(capacity: command.count + 1)
+        for (index, argument) in command.enumerated() { argv[index] = strdup(argument.bytes) }
+        argv[command.count] = nil
+        defer { release(argv, count: command.count) }
         oidc_restore_broken_pipes()
-        let code = withVectors(arguments, environment) { argv, envp in
-            execve(path, argv, envp) == 0 ? 0 : errno
-        }
+        _ = execvp(program.bytes, argv)
+        let reason = Errno.last
         oidc_ignore_broken_pipes()
-        return Errno(code)
+        return reason
     }
 
     static func isExecutableFile(_ path: String) -> Result<Void, Errno> {

@@ -46,18 +46,26 @@ public struct UserFile: Sendable {
     private static func bytes(
         of file: FileDescriptor, limit: Int, _ path: String, _ name: String
     ) throws(OIDCError) -> [UInt8] {
+        let place = path == name ? name : "\(name): \(DisplayText.clean(path))"
+        let (bytes, isWhole) = try beginning(of: file, limit: limit, named: place)
+        guard isWhole else { throw unusable(path, name, "it is larger than \(limit) bytes") }
+        return bytes
+    }
+
+    /// The bytes up to the end, or a little more than `limit` of them.
+    public static func beginning(
+        of file: FileDescriptor, limit: Int, named name: String
+    ) throws(OIDCError) -> (bytes: [UInt8], isWhole: Bool) {
         var bytes: [UInt8] = []
         while true {
             try waitForInput(file)
             let part: [UInt8]
             do { part = try file.read() } catch {
-                throw unusable(path, name, error.description)
+                throw .usage("\(name) cannot be read: \(error)")
             }
-            guard !part.isEmpty else { return bytes }
+            guard !part.isEmpty else { return (bytes, true) }
             bytes += part
-            guard bytes.count <= limit else {
-                throw unusable(path, name, "it is larger than \(limit) bytes")
-            }
+            guard bytes.count <= limit else { return (bytes, false) }
         }
     }
 
@@ -71,10 +79,11 @@ public struct UserFile: Sendable {
 
     /// Writes a file of the user's: 0600, whole or not at all; a link is followed to what it names.
     public static func replace(_ path: String, with bytes: [UInt8], named name: String) throws(OIDCError) {
-        let target = realpath(path, nil).map { resolved in
-            defer { free(resolved) }
-            return String(cString: resolved)
-        } ?? path
+        let target =
+            realpath(path, nil).map { resolved in
+                defer { free(resolved) }
+                return String(cString: resolved)
+            } ?? path
         let temporary = "\(target).new"
         do throws(Errno) {
             try makeParents(of: target)
@@ -87,7 +96,8 @@ public struct UserFile: Sendable {
         } catch {
             _ = unlink(temporary)
             throw OIDCError(
-                .failed, "\(name): \(DisplayText.clean(target)) cannot be written: \(error)", stage: .settings)
+                .failed, "\(name): \(DisplayText.clean(target)) cannot be written: \(error)", stage: .settings
+            )
         }
     }
 

@@ -26,21 +26,59 @@ public enum Executable {
         throw failure
     }
 
-    /// Puts a program in the place of this one, as `env` does; returns only when that failed, with the status
-    /// that a shell gives then: 127 for a program that is not there, 126 for one that can't be run.
+    /// Puts a program in the place of this one, as `env` does: along `PATH`, with this process's environment
+    /// but for what is set and removed. Returns only when that failed, with the status that `env` gives then:
+    /// 127 for a program that is not there, 126 for one that can't be run.
     public static func replaceThisProcess(
-        _ command: [String], environment: [String: String]
+        _ command: [RawArgument], setting: [String: String] = [:], removing: [String] = []
     ) -> (reason: Errno, status: Int32) {
-        let reason = replacementFailure(command, environment: environment)
-        return (reason, reason == .noSuchFile || reason == .notADirectory ? 127 : 126)
+        for name in removing { ProcessEnvironment.remove(name) }
+        for (name, value) in setting { ProcessEnvironment.set(name, to: value) }
+        let reason = Spawn.replace(command)
+        return (reason, status(reason))
     }
 
-    private static func replacementFailure(_ command: [String], environment: [String: String]) -> Errno {
+    /// What `replaceThisProcess` would fail with, before it is tried; nil where the program is found.
+    public static func problem(
+        _ program: String, in environment: [String: String]
+    ) -> (reason: Errno, status: Int32)? {
         do throws(Errno) {
-            let path = try find(command.first ?? "", in: environment, acceptingRelative: true)
-            return Spawn.replace(path, arguments: command, environment: environment)
+            _ = try find(program, in: environment, acceptingRelative: true)
+            return nil
         } catch {
-            return error
+            return (error, status(error))
+        }
+    }
+
+    private static func status(_ reason: Errno) -> Int32 {
+        reason == .noSuchFile ? 127 : 126
+    }
+}
+
+/// An argument byte for byte: the names of files need not be UTF-8.
+public struct RawArgument: Hashable, Sendable {
+    /// Ended by a zero.
+    let bytes: [CChar]
+
+    public init(_ text: String) {
+        bytes = Array(text.utf8CString)
+    }
+
+    private init(_ pointer: UnsafePointer<CChar>) {
+        var bytes: [CChar] = []
+        var position = pointer
+        while position.pointee != 0 {
+            bytes.append(position.pointee)
+            position += 1
+        }
+        self.bytes = bytes + [0]
+    }
+
+    /// The last arguments that this process was started with.
+    public static func last(_ count: Int) -> [RawArgument] {
+        let total = Int(CommandLine.argc)
+        return (max(0, total - count)..<total).compactMap { index in
+            CommandLine.unsafeArgv[index].map { RawArgument($0) }
         }
     }
 }

@@ -1,0 +1,89 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct ExecCommand: RunnableCommand {
+    static let name = "exec"
+    static let summary = "Run a command with a token in its environment"
+    static let declaration = Declaration<ExecCommand>(
+        discussion: """
+            The command takes the place of this program: signals reach it, and its exit status is the one that \
+            is seen. The token stands in a variable, never among the arguments. The client's secret is taken \
+            out of the environment.
+            """,
+        usage: ["[options] [--] CMD [ARGUMENT...]"],
+        examples: [
+            Example("oidc exec -- ./deploy.sh", "finds the token in OIDC_ACCESS_TOKEN"),
+            Example("oidc exec --env VAULT_TOKEN --min-valid 3600 -- make", "another variable, a long job"),
+        ],
+        exitCodes: [
+            ExitCode("126", "the command can't be run"), ExitCode("127", "there is no such command"),
+        ],
+        operands: [
+            .rest(\.command, "CMD", atLeast: 1, "the command and its arguments", completion: .command)
+        ],
+        stopsAtFirstOperand: true,
+        options: [
+            .value(\.variable, "--env", "NAME", "the variable that holds the token"),
+            .flag(\.isIDToken, "--id-token", "the ID token in place of the access token"),
+            .number(
+                \.minimumValidity, "--min-valid", "SECONDS", in: 0...604_800,
+                "how long the job takes; told when the token may expire before"),
+            .group(\.provider), .group(\.common),
+        ])
+
+    var command: [String] = []
+    var variable = "OIDC_ACCESS_TOKEN"
+    var isIDToken = false
+    var minimumValidity = 60
+    var provider = ProviderOptions()
+    var common = CommonOptions()
+
+    func validate() throws(UsageError) {
+        guard let first = variable.utf8.first, !(0x30...0x39).contains(first),
+            variable.utf8.allSatisfy({ Self.isNameByte($0) })
+        else { throw UsageError("--env takes a variable's name: letters, digits and _") }
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x5F: true
+        default: false
+        }
+    }
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        if let failure = Executable.problem(command.first ?? "", in: context.environment) {
+            return report(failure, context)
+        }
+        let access = try SessionAccess(ProviderSetup(try context.settings(provider), context))
+        let token = try HandedToken(
+            isIDToken ? .id : .access, access, minimumValidity: Int64(minimumValidity))
+        warn(token, context)
+        try Interruption.throwIfPending()
+        Interruption.uninstall()
+        let failure = Executable.replaceThisProcess(
+            RawArgument.last(command.count), setting: [variable: token.text.revealed],
+            removing: [Setting.clientSecret.variable])
+        return report(failure, context)
+    }
+
+    /// Half of a token's lifetime is enough to hand it out, but not always for the job.
+    private func warn(_ token: HandedToken, _ context: CommandContext) {
+        guard let left = token.expiresAt?.seconds(since: context.now), left < Int64(minimumValidity) else {
+            return
+        }
+        context.console.warn(
+            "the token expires in \(TimeWords.duration(left)), before the "
+                + "\(TimeWords.duration(Int64(minimumValidity))) of --min-valid are over")
+    }
+
+    /// The statuses of a shell are none of ours, so they are told apart from our own failures.
+    private func report(_ failure: (reason: Errno, status: Int32), _ context: CommandContext) -> Int32 {
+        let error = OIDCError(
+            .failed, "\(DisplayText.quoted(command.first ?? "")) can't be run: \(failure.reason)")
+        StandardError.write(
+            Diagnostics.report(error, asJSON: context.console.isJSON, exitCode: failure.status))
+        return failure.status
+    }
+}

@@ -1,0 +1,113 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct ResourcesCommand: RunnableCommand {
+    static let name = "resources"
+    static let summary = "List the profile's APIs, or call one"
+    static let declaration = Declaration<ResourcesCommand>(
+        discussion: """
+            Lists the setting `resources`, and which of them the granted scopes open. With a title, that one is \
+            called, as with `oidc request`.
+            """,
+        examples: [
+            Example("oidc resources", "what there is, and what is open"),
+            Example("oidc resources 'My orders'", "call one by its title"),
+        ],
+        operands: [
+            .optional(\.title, "TITLE", "the one to call", completion: .dynamic("resources"))
+        ],
+        options: [.group(\.request), .group(\.provider), .group(\.common)])
+
+    var title: String?
+    var request = RequestOptions()
+    var provider = ProviderOptions()
+    var common = CommonOptions()
+
+    func validate() throws(UsageError) {
+        _ = try request.parsedHeaders()
+    }
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let setup = ProviderSetup(try context.settings(provider), context)
+        let resources = try Self.checked(setup.settings)
+        if let title {
+            let resource = try Self.find(title, in: resources)
+            try request.call(
+                resource.url, resource.method.name, setup, try SessionAccess(setup))
+            return 0
+        }
+        let session = try SessionAccess(setup).load()
+        if context.console.isJSON {
+            try context.console.output(.array(resources.map { Self.json($0, session) }))
+        } else {
+            try context.console.output(Self.table(resources, session))
+        }
+        return 0
+    }
+
+    /// A setting that cannot be read as addresses is told, not skipped.
+    private static func checked(_ settings: Settings) throws(OIDCError) -> [Resource] {
+        let resources = Resource.all(settings)
+        guard resources.count == settings[.resources]?.array?.count ?? 0 else {
+            throw .usage("resources: url: expected an http(s) address in each")
+        }
+        guard !resources.isEmpty else {
+            throw .usage(
+                "resources is not set",
+                hint: "add to the profile: \"resources\": [{\"title\": …, \"url\": …, \"scope\": …}]")
+        }
+        return resources
+    }
+
+    private static func find(_ title: String, in resources: [Resource]) throws(OIDCError) -> Resource {
+        if let resource = resources.first(where: { $0.title == title }) { return resource }
+        let nearest = Nearest.match(title, among: resources.map(\.title))
+        throw .usage(
+            "there is no resource \(DisplayText.quoted(title, limit: 80))",
+            hint: nearest.map { "did you mean \(DisplayText.quoted($0))?" } ?? "oidc resources lists them")
+    }
+
+    private static func json(_ resource: Resource, _ session: Session?) -> JSONValue {
+        [
+            "title": .string(resource.title),
+            "scope": .string(resource.scope.text),
+            "url": .string(resource.url.text),
+            "method": .string(resource.method.name),
+            "open": resource.isOpen(to: session).map { .bool($0) } ?? .null,
+        ]
+    }
+
+    private static func table(_ resources: [Resource], _ session: Session?) -> String {
+        let rows = resources.map { resource in
+            let state =
+                switch resource.isOpen(to: session) {
+                case true?: "open"
+                case false?: session == nil ? "sign in" : "closed"
+                case nil: "unknown"
+                }
+            return [
+                resource.title, state, resource.scope.isEmpty ? "-" : resource.scope.text,
+                (resource.method == .get ? "" : "\(resource.method) ") + resource.url.text,
+            ].map { DisplayText.clean($0) }
+        }
+        return Table.text(columns: [["TITLE", "STATE", "SCOPE", "URL"]] + rows)
+    }
+}
+
+extension Table {
+    /// Rows of equal length; the last column is not padded.
+    static func text(columns rows: [[String]]) -> String {
+        let count = rows.map(\.count).max() ?? 0
+        let widths = (0..<count).map { column in
+            rows.map { $0[column].unicodeScalars.count }.max() ?? 0
+        }
+        return rows.map { row in
+            row.enumerated().map { column, cell in
+                let isLast = column == row.count - 1
+                let padding = isLast ? 0 : widths[column] - cell.unicodeScalars.count + 2
+                return cell + String(repeating: " ", count: padding)
+            }.joined()
+        }.joined(separator: "\n")
+    }
+}

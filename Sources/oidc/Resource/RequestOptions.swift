@@ -1,0 +1,63 @@
+import CommandLineKit
+import OIDCCore
+
+/// How a resource is called.
+struct RequestOptions: OptionGroup {
+    static let title = "Request options"
+
+    static let options: [Option<RequestOptions>] = [
+        .repeated(\.headers, "--header", "NAME: VALUE", "a header to add; repeatable", short: "H"),
+        .value(
+            \.data, "--data", "DATA", "a body: text, @FILE, or - for stdin", short: "d", completion: .file),
+        .flag(\.includesHead, "--include", "print status and headers too", short: "i"),
+    ]
+
+    var headers: [String] = []
+    var data: String?
+    var includesHead = false
+
+    /// RFC 9110 §5: a header cannot hold a line end, and those that carry the token or frame the message are
+    /// not the caller's.
+    func parsedHeaders() throws(UsageError) -> HTTPHeaders {
+        var parsed = HTTPHeaders()
+        for text in headers {
+            guard let colon = text.utf8.firstIndex(of: 0x3A) else {
+                throw UsageError("--header takes NAME: VALUE, as in -H 'Accept: text/plain'")
+            }
+            let name = String(text[..<colon])
+            let value = ASCII.trimmed(text[text.utf8.index(after: colon)...])
+            guard !name.isEmpty, name.utf8.allSatisfy(Self.isNameByte) else {
+                throw UsageError("--header: \(UsageError.quoted(name)) is no header's name")
+            }
+            guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+                throw UsageError("--header \(name): the value holds a line end or another control character")
+            }
+            guard !Self.ours.contains(ASCII.lowercased(name)) else {
+                throw UsageError("--header: \(name) is set by this program alone")
+            }
+            parsed.append(name, value)
+        }
+        return parsed
+    }
+
+    private static let ours = [
+        "authorization", "dpop", "host", "content-length", "transfer-encoding", "expect", "connection",
+    ]
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        ASCII.isAlphanumeric(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+    }
+}
+
+extension HTTPMethod {
+    /// RFC 9110 §9.1; TRACE and CONNECT are for proxies, and the one repeats the token.
+    init(operand: String) throws(UsageError) {
+        let name = String(
+            decoding: operand.utf8.map { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 }, as: UTF8.self)
+        guard !name.isEmpty, name.utf8.count <= 32,
+            name.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || $0 == 0x2D || $0 == 0x5F }),
+            !["TRACE", "CONNECT"].contains(name)
+        else { throw UsageError("\(UsageError.quoted(operand)) is no method for an API") }
+        self.init(name)
+    }
+}

@@ -1,0 +1,57 @@
+import OIDCCore
+import OIDCSystem
+
+/// Says what an answer other than 2xx means, and what may help.
+struct ResourceRefusal {
+    let setup: ProviderSetup
+    let method: HTTPMethod
+    let url: WebURL
+    let body: SentBody
+    let answer: ResourceCall.Answer
+
+    private var head: HTTPResponse { answer.head }
+
+    var error: OIDCError {
+        let challenge = head.challenges.first { $0.error != nil }
+        let code = challenge?.error.map { DisplayText.clean($0, limit: 100) }
+        let description = challenge?.errorDescription.map { " (\(DisplayText.quoted($0)))" } ?? ""
+        return OIDCError(
+            head.status >= 500 ? .unreachable : .refused,
+            "resource: \(url.hostAndPort) answered \(head.status)"
+                + (code.map { " \($0)\(description)" } ?? "") + redirect,
+            hint: hint(challenge), stage: .resource, oauthError: code, retryAfter: retryAfter)
+    }
+
+    private var target: WebURL? {
+        guard (300..<400).contains(head.status) else { return nil }
+        return head.headers["Location"].flatMap { url.resolving($0) }
+    }
+
+    private var redirect: String {
+        guard let target else { return "" }
+        if target.origin != url.origin {
+            return ": a redirect to another origin, \(target.origin), where the token is not sent"
+        }
+        return method == .get
+            ? ": more redirects than are followed" : ": a redirect, which is not followed for \(method)"
+    }
+
+    private var retryAfter: Int? {
+        head.headers["Retry-After"].flatMap { Int($0) }.flatMap { (0...86_400).contains($0) ? $0 : nil }
+    }
+
+    private func hint(_ challenge: AuthenticationChallenge?) -> String? {
+        if let stepUp = StepUp(head.challenges) { return setup.loginLine(for: stepUp) }
+        if challenge?.error == "insufficient_scope", let needed = challenge?.scope, needed.isWellFormed {
+            let wanted = (answer.session.grantedScope ?? Scope("")).union(needed)
+            return "\(setup.loginLine) --scope \(ShellWord.quoted(wanted.text))"
+        }
+        switch head.status {
+        case 401 where !body.isRepeatable: return "give the body as @FILE, so that it can be sent again"
+        case 401: return "see what the token is for: oidc inspect --type access"
+        case 300..<400: return target.map { "give that address, if it is the right one: \($0.withoutQuery)" }
+        case 429, 500...: return retryAfter.map { "try again in \(TimeWords.duration(Int64($0)))" }
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,273 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import OIDCSystem
+import Synchronization
+import Testing
+
+@Suite("request")
+struct RequestTests {
+    @Test("the token is sent, and the body comes to stdout")
+    func success() throws {
+        let world = try ToolWorld()
+        try world.signIn()
+        let result = try world.run(["request", "\(world.issuer)/api/hello"], world.person)
+        #expect(
+            result.code == 0 && result.output == #"{"hello":"Alice"}"# && result.errors == "", "\(result)")
+    }
+
+    @Test(
+        "a status is an exit code, with the body on stdout and the reason on stderr",
+        arguments: [(200, 0), (204, 0), (301, 4), (404, 4), (418, 4), (429, 4), (500, 5), (503, 5)])
+    func statuses(status: Int, code: Int32) throws {
+        let (world, api) = try apiWorld { _ in
+            HTTPResponse(
+                status: status, headers: HTTPHeaders([("X-Mark", "here")]), body: Array("body".utf8))
+        }
+        let url = "\(api.origin)/x"
+        let result = try world.run(["request", url, "--allow-origin", api.origin], world.machine)
+        #expect(result.code == code && result.output == (status == 204 ? "" : "body"), "\(result)")
+        #expect(result.errors.isEmpty == (code == 0) && (code == 0 || result.errors.contains("\(status)")))
+        let head = try world.run(["request", "-i", url, "--allow-origin", api.origin], world.machine).output
+        #expect(head.hasPrefix("HTTP/1.1 \(status)\n") && head.contains("\nX-Mark: here\n"))
+    }
+
+    @Test("another origin gets no token, and none is fetched for it")
+    func otherOrigin() throws {
+        let (world, api) = try apiWorld { _ in HTTPResponse(status: 200) }
+        let result = try world.run(["request", "\(api.origin)/x"], world.machine)
+        #expect(result.code == 2 && result.errors.contains("--allow-origin \(api.origin)"), "\(result)")
+        #expect(api.requests.isEmpty && world.server.requests.isEmpty)
+        var variables = world.machine
+        variables["OIDC_RESOURCES"] = #"[{"title":"API","url":"\#(api.origin)/other"}]"#
+        #expect(try world.run(["request", "\(api.origin)/x"], variables).code == 0)
+    }
+
+    @Test(
+        "plain http to another host is refused, whatever is allowed",
+        arguments: [["--allow-origin", "http://api.example.com"], []])
+    func plainHTTP(more: [String]) throws {
+        let world = try ToolWorld()
+        let result = try world.run(["request", "http://api.example.com/"] + more, world.machine)
+        #expect(result.code == 2 && world.server.requests.isEmpty, "\(result)")
+    }
+
+    @Test(
+        "a command line that would leak or break the token is refused",
+        arguments: [
+            ["-H", "Authorization: Basic x"], ["-H", "dpop: x"], ["-H", "X: a\r\nY: b"], ["-H", "X: a\nY"],
+            ["-H", "no colon"], ["-H", "b ad: x"], ["-H", "Host: x"], ["--allow-origin", "example.com"],
+            ["--allow-origin", "https://example.com/path"],
+        ])
+    func badOptions(more: [String]) throws {
+        let world = try ToolWorld()
+        let result = try world.run(["request", "\(world.issuer)/api/hello"] + more, world.machine)
+        #expect(result.code == 2 && world.server.requests.isEmpty, "\(result)")
+    }
+
+    @Test(
+        "neither TRACE nor CONNECT, nor an address with a user's name",
+        arguments: ["TRACE", "connect", "GET x"])
+    func badMethods(method: String) throws {
+        let world = try ToolWorld()
+        #expect(try world.run(["request", method, "\(world.issuer)/api/hello"], world.machine).code == 2)
+        #expect(try world.run(["request", "http://a:b@127.0.0.1/"], world.machine).code == 2)
+    }
+
+    @Test(
+        "bodies: text, a file, stdin; the method follows from them",
+        arguments: [
+            (["-d", #"{"a":1}"#], #"{"a":1}"#, "POST", "application/json"),
+            (["-d", "a=b"], "a=b", "POST", "application/x-www-form-urlencoded"),
+            (["PUT", "-d", "@FILE"], "from a file", "PUT", "application/octet-stream"),
+            (["-d", "-"], "from stdin", "POST", "application/octet-stream"),
+            (["patch", "-d", "x", "-H", "content-type: text/x"], "x", "PATCH", "text/x"),
+            (["DELETE"], "", "DELETE", nil), ([], "", "GET", nil),
+        ] as [([String], String, String, String?)])
+    func bodies(arguments: [String], body: String, method: String, type: String?) throws {
+        let (world, api) = try apiWorld { _ in HTTPResponse(status: 200) }
+        let file = world.home + "/body"
+        try Data("from a file".utf8).write(to: URL(fileURLWithPath: file))
+        let words = arguments.map { $0 == "@FILE" ? "@" + file : $0 }
+        let url = "\(api.origin)/x"
+        let isMethod = words.first.map { !$0.hasPrefix("-") } ?? false
+        let operands = isMethod ? [words[0], url] + words.dropFirst() : [url] + words
+        let result = try world.run(
+            ["request", "--allow-origin", api.origin] + operands, world.machine, input: "from stdin")
+        let sent = try #require(api.requests.first, "\(result)")
+        #expect(sent.method.name == method && String(decoding: sent.body, as: UTF8.self) == body)
+        #expect(sent.headers["Content-Type"] == type)
+    }
+
+    @Test(
+        "a token that is refused is renewed once, and the request sent again", arguments: ["text", "stdin"])
+    func renewal(kind: String) throws {
+        let refusals = Mutex(1)
+        let (world, api) = try apiWorld { _ in
+            refusals.withLock { left in
+                defer { left -= 1 }
+                return left > 0
+                    ? HTTPResponse(status: 401, body: Array("no".utf8))
+                    : HTTPResponse(status: 200, body: [0x79])
+            }
+        }
+        let data = kind == "text" ? "text" : "-"
+        let arguments = ["request", "\(api.origin)/x", "-d", data, "--allow-origin", api.origin]
+        let result = try world.run(arguments, world.machine, input: "stdin")
+        #expect(result.code == 0 && result.output == "y", "\(result)")
+        let tokens = api.requests.map { $0.headers["Authorization"] }
+        #expect(tokens.count == 2 && tokens[0] != tokens[1])
+        #expect(api.requests.allSatisfy { String(decoding: $0.body, as: UTF8.self) == kind })
+        refusals.withLock { $0 = 9 }
+        let refused = try world.run(arguments, world.machine, input: "stdin")
+        #expect(refused.code == 4 && refused.output == "no" && api.requests.count == 4, "\(refused)")
+    }
+
+    @Test("a file that is too long to be held is sent again all the same")
+    func longFile() throws {
+        let refusals = Mutex(1)
+        let (world, api) = try apiWorld { request in
+            refusals.withLock { left in
+                defer { left -= 1 }
+                return HTTPResponse(
+                    status: left > 0 ? 401 : 200, body: Array(String(request.body.count).utf8))
+            }
+        }
+        let size = 900_000 + (1 << 20)
+        let file = world.home + "/long"
+        try Data(repeating: 0x61, count: size).write(to: URL(fileURLWithPath: file))
+        let result = try world.run(
+            ["request", "\(api.origin)/x", "-d", "@" + file, "--allow-origin", api.origin], world.machine)
+        #expect(result.code == 0 && result.output == "\(size)" && api.requests.count == 2, "\(result)")
+    }
+
+    @Test("a redirect is followed within the origin, and never to another one")
+    func redirects() throws {
+        let other = try ToolServer()
+        other.start { _ in HTTPResponse(status: 200, body: Array("stolen".utf8)) }
+        defer { other.stop() }
+        let (world, api) = try apiWorld { request in
+            func moved(_ place: String) -> HTTPResponse {
+                HTTPResponse(
+                    status: 302, headers: HTTPHeaders([("Location", place)]), body: Array("moved".utf8))
+            }
+            return switch request.url.path {
+            case "/near": moved("/there")
+            case "/far": moved(other.origin + "/x")
+            case "/loop": moved("/loop")
+            default: HTTPResponse(status: 200, body: Array("there".utf8))
+            }
+        }
+        func get(_ path: String, _ more: [String] = []) throws -> ToolResult {
+            try world.run(["request", api.origin + path, "--allow-origin", api.origin] + more, world.machine)
+        }
+        #expect(try get("/near").output == "there")
+        let far = try get("/far")
+        #expect(far.code == 4 && far.output == "moved" && far.errors.contains(other.origin), "\(far)")
+        #expect(try get("/far", ["--allow-origin", other.origin]).code == 4 && other.requests.isEmpty)
+        #expect(try get("/loop").code == 4)
+        #expect(try get("/near", ["-d", "x"]).code == 4)
+    }
+
+    @Test("a bound token is sent with a proof, and once more with the nonce that is demanded")
+    func proof() throws {
+        let world = try ToolWorld {
+            $0.requiresDPoPNonceAtResource = true
+        }
+        let result = try world.run(
+            ["request", "\(world.issuer)/api/hello", "--set", "dpop=true"], world.machine)
+        #expect(result.code == 0 && result.output.contains("hello"), "\(result)")
+        let tries = world.server.requests.filter { $0.url.path == "/api/hello" }
+        #expect(
+            tries.count == 2 && tries.allSatisfy { $0.headers["Authorization"]?.hasPrefix("DPoP ") == true })
+    }
+
+    @Test("a resource that wants a stronger sign-in, or more scope, is answered with the line for it")
+    func stepUp() throws {
+        let world = try ToolWorld()
+        try world.signIn(scope: "openid api:admin")
+        let admin = try world.run(["request", "\(world.issuer)/api/admin"], world.person)
+        #expect(
+            admin.code == 4 && admin.errors.contains("oidc login")
+                && admin.errors.contains("acr_values=urn:demo:acr:strong")
+                && admin.errors.contains("max_age=300"),
+            "\(admin)")
+        #expect(world.change { $0.requestCount(grant: "refresh_token") } == 0)
+        let items = try world.run(["request", "\(world.issuer)/api/items"], world.person)
+        #expect(items.code == 4 && items.errors.contains("--scope 'openid api:admin api:read'"), "\(items)")
+    }
+
+    @Test("an answer that nobody reads is a failure")
+    func closedOutput() throws {
+        let world = try ToolWorld()
+        try world.signIn()
+        let script = "\"$1\" request \"$2\" > /dev/full"
+        let result = try world.run(
+            ["sh", "-c", script, "sh", ToolWorld.program, "\(world.issuer)/api/hello"], world.person,
+            as: "/usr/bin/env")
+        #expect(result.code == 1 && result.errors.contains("standard output"), "\(result)")
+    }
+
+    /// A provider, and an API of another origin.
+    private func apiWorld(
+        _ handle: @escaping @Sendable (HTTPRequest) -> HTTPResponse
+    ) throws -> (ToolWorld, ToolServer) {
+        let api = try ToolServer()
+        api.start(handle)
+        return (try ToolWorld(), api)
+    }
+}
+
+@Suite("resources")
+struct ResourcesTests {
+    private func world() throws -> ToolWorld {
+        let world = try ToolWorld()
+        try world.configure([
+            "issuer": .string(world.issuer), "client_id": "demo",
+            "resources": [
+                ["title": "Hello", "url": .string("\(world.issuer)/api/hello")],
+                ["title": "Items", "url": .string("\(world.issuer)/api/items"), "scope": "api:read"],
+                [
+                    "title": "Add", "url": .string("\(world.issuer)/api/items"), "scope": "api:write",
+                    "method": "POST",
+                ],
+            ],
+        ])
+        return world
+    }
+
+    @Test("the list says what the granted scopes open")
+    func list() throws {
+        let world = try world()
+        #expect(try world.run(["resources"]).output.contains("Items  sign in  api:read"))
+        try world.signIn(scope: "openid api:read")
+        #expect(
+            try world.run(["resources"]).output == """
+                TITLE  STATE   SCOPE      URL
+                Hello  open    -          \(world.issuer)/api/hello
+                Items  open    api:read   \(world.issuer)/api/items
+                Add    closed  api:write  POST \(world.issuer)/api/items
+
+                """)
+        let json = try world.run(["resources", "-o", "json"]).json()
+        #expect(json.array?.map { $0["open"]?.bool } == [true, true, false])
+        #expect(world.server.requests.isEmpty)
+    }
+
+    @Test("one is called by its title, with its method")
+    func call() throws {
+        let world = try world()
+        try world.signIn(scope: "openid api:read api:write")
+        #expect(try world.run(["resources", "Items"]).output.contains("biscuits"))
+        let added = try world.run(["resources", "Add", "-d", "abc"])
+        #expect(added.code == 0 && added.output == #"{"received":3}"#, "\(added)")
+        let unknown = try world.run(["resources", "Itms"])
+        #expect(unknown.code == 2 && unknown.errors.contains("Items"), "\(unknown)")
+    }
+
+    @Test("a profile without any is told how to name one")
+    func none() throws {
+        let world = try ToolWorld()
+        #expect(try world.run(["resources"], world.person).code == 2)
+    }
+}

@@ -1,0 +1,219 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import OIDCCrypto
+import OIDCSystem
+import Synchronization
+import Testing
+
+/// The built program, a provider on loopback with an API below `/api`, and a home directory of its own.
+final class ToolWorld: Sendable {
+    static let program: String = {
+        let tests = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        return tests.deletingLastPathComponent().appendingPathComponent("oidc").path
+    }()
+    private static let rsaKey = Result { try PrivateKey.generate(.rsa2048) }
+
+    let home: String
+    let server: ToolServer
+    private let provider: Mutex<DemoProvider>
+
+    var issuer: String { server.origin }
+
+    init(_ change: (inout DemoConfiguration) -> Void = { _ in }) throws {
+        home = try ToolWorld.makeDirectory()
+        server = try ToolServer()
+        var configuration = DemoConfiguration()
+        configuration.signingKeys = [try ToolWorld.rsaKey.get()]
+        configuration.person = .approves("alice")
+        change(&configuration)
+        provider = Mutex(
+            try DemoProvider(issuer: try #require(WebURL(server.origin)), configuration: configuration))
+        server.start { [unowned self] request in
+            self.provider.withLock { $0.handle(request, at: Clock.now()) }
+        }
+    }
+
+    deinit {
+        server.stop()
+        try? FileManager.default.removeItem(atPath: home)
+    }
+
+    static func makeDirectory() throws -> String {
+        let path = FileManager.default.temporaryDirectory.path + "/oidc-tools-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        return path
+    }
+
+    func change<Value>(_ body: (inout DemoProvider) throws -> sending Value) rethrows -> sending Value {
+        try provider.withLock { try body(&$0) }
+    }
+
+    /// Everything that the program may know of its surroundings.
+    var environment: [String: String] {
+        ["HOME": home, "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"]
+    }
+
+    /// With a grant that needs nobody.
+    var machine: [String: String] {
+        [
+            "OIDC_ISSUER": issuer, "OIDC_CLIENT_ID": "demo-confidential", "OIDC_CLIENT_SECRET": "demo-secret",
+            "OIDC_GRANT": "client_credentials",
+        ]
+    }
+
+    /// As the client of a person who has signed in, or not.
+    var person: [String: String] { ["OIDC_ISSUER": issuer, "OIDC_CLIENT_ID": "demo"] }
+
+    func run(
+        _ arguments: [String], _ variables: [String: String] = [:], input: String = "",
+        as program: String = ToolWorld.program
+    ) throws -> ToolResult {
+        var process = ChildProcess(
+            [program] + arguments, environment: environment.merging(variables) { $1 })
+        process.input = Array(input.utf8)
+        process.errorOutput = .captured
+        process.outputLimit = 64 << 20
+        return ToolResult(try process.run())
+    }
+
+    func configure(_ profile: JSONValue) throws {
+        let directory = home + "/.config/oidc"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        let file = directory + "/config.json"
+        try Data(profile.compact.utf8).write(to: URL(fileURLWithPath: file))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+    }
+}
+
+extension ToolWorld {
+    var store: FileSessionStore { FileSessionStore(directory: home + "/.local/state/oidc") }
+
+    var key: SessionKey { SessionKey(provider: issuer, clientID: "demo") }
+
+    /// A session as a sign-in would have left it.
+    @discardableResult
+    func signIn(
+        scope: String = "openid profile email offline_access", _ change: (inout Session) -> Void = { _ in }
+    ) throws -> Session {
+        let tokens = try redeem(scope: scope)
+        let now = Clock.now()
+        let seconds = try #require(tokens["expires_in"]?.integer)
+        let idToken = try tokens["id_token"].map { try #require($0.string) }
+        let origin = try #require(WebURL(issuer))
+        var session = Session(
+            key: key,
+            endpoints: Session.Endpoints(
+                issuer: issuer, token: try #require(origin.replacingPath("/token")),
+                userInfo: origin.replacingPath("/userinfo"), keys: origin.replacingPath("/jwks")),
+            clientAuthentication: "none", createdAt: now, requestedScope: Scope(scope),
+            tokens: TokenSet(
+                access: AccessToken(
+                    token: Redacted(try #require(tokens["access_token"]?.string)), type: .bearer,
+                    obtainedAt: now, expiresAt: now.adding(seconds),
+                    scope: Scope(tokens["scope"]?.string ?? scope)),
+                refreshToken: tokens["refresh_token"]?.string.map { Redacted($0) },
+                idToken: idToken.map { Redacted($0) }),
+            subject: "alice")
+        change(&session)
+        try store.save(session, replacingDamaged: true)
+        return session
+    }
+
+    private func redeem(scope: String) throws -> JSONValue {
+        let redirect = "http://127.0.0.1:1/callback"
+        let verifier = String(repeating: "v", count: 43)
+        let challenge = Base64URL.encode(try Digest.hash(Array(verifier.utf8), .sha256))
+        let origin = try #require(WebURL(issuer))
+        let authorize = try #require(origin.replacingPath("/authorize")).appendingQuery(
+            [
+                ("response_type", "code"), ("client_id", "demo"), ("redirect_uri", redirect),
+                ("scope", scope), ("state", "state"), ("nonce", "nonce"), ("code_challenge", challenge),
+                ("code_challenge_method", "S256"),
+            ].map { FormEncoding.Pair($0.0, $0.1) })
+        let token = try #require(origin.replacingPath("/token"))
+        return try change { provider in
+            let answer = provider.handle(HTTPRequest(.get, authorize), at: Clock.now())
+            let callback = try #require(answer.headers["Location"].flatMap { WebURL($0) })
+            let pairs = FormEncoding.decode(callback.query ?? "") ?? []
+            let code = try #require(pairs.first { $0.name == "code" }?.value)
+            let form = HTTPRequest.form(
+                token,
+                [
+                    ("grant_type", "authorization_code"), ("code", code), ("redirect_uri", redirect),
+                    ("client_id", "demo"), ("code_verifier", verifier),
+                ].map { FormEncoding.Pair($0.0, $0.1) })
+            return try JSONValue(parsing: provider.handle(form, at: Clock.now()).body)
+        }
+    }
+}
+
+/// What a run of the program left behind.
+struct ToolResult: Equatable, CustomStringConvertible {
+    let status: OIDCSystem.ExitStatus
+    let output: String
+    let errors: String
+
+    init(_ outcome: ChildProcess.Outcome) {
+        status = outcome.status
+        output = String(decoding: outcome.output, as: UTF8.self)
+        errors = String(decoding: outcome.errorOutput, as: UTF8.self)
+    }
+
+    var code: Int32? { if case .exited(let code) = status { code } else { nil } }
+
+    func json() throws -> JSONValue { try JSONValue(parsing: output) }
+
+    var description: String { "\(status)\nstdout: \(output)\nstderr: \(errors)" }
+}
+
+/// An HTTP server on loopback, on a thread of its own until it is stopped.
+final class ToolServer: Sendable {
+    let origin: String
+    private let serving: Mutex<LoopbackServer?>
+    private let stopping: (reading: FileDescriptor, writing: FileDescriptor)
+    private let log = Mutex<[HTTPRequest]>([])
+
+    init() throws {
+        var limits = HTTP1.Limits()
+        limits.body = 8 << 20
+        let server = try LoopbackServer(limits: limits)
+        origin = server.origin
+        stopping = try FileDescriptor.pipe()
+        serving = Mutex(nil)
+        let handed = Handed(server)
+        serving.withLock { $0 = handed.server }
+    }
+
+    private struct Handed: @unchecked Sendable {
+        // One thread has it at a time: this one until `start`, the server's own after that.
+        let server: LoopbackServer
+        init(_ server: LoopbackServer) { self.server = server }
+    }
+
+    func start(_ handle: @escaping @Sendable (HTTPRequest) -> HTTPResponse) {
+        let handed = serving.withLock { held -> Handed? in
+            defer { held = nil }
+            return held.map { Handed($0) }
+        }
+        guard let handed else { return }
+        let stop = stopping.reading.rawValue
+        Thread.detachNewThread { [self] in
+            _ = handed.server.serve(also: [stop]) { request in
+                guard let url = WebURL(origin + request.target) else { return HTTPResponse(status: 400) }
+                let request = HTTPRequest(
+                    request.method, url, headers: request.headers, body: request.body)
+                log.withLock { $0.append(request) }
+                return handle(request)
+            }
+        }
+    }
+
+    /// What has come in.
+    var requests: [HTTPRequest] { log.withLock { $0 } }
+
+    func stop() {
+        stopping.writing.close()
+    }
+}
