@@ -59,8 +59,8 @@ public struct AuthorizationRequest: Sendable {
             redirectURI: redirectURI, scope: scope, maxAge: maxAge, prompt: prompt,
             responseMode: responseMode ?? .query, issuer: metadata.issuer,
             isIssuerPromised: metadata.authorizationResponseIssParameterSupported,
-            tokenEndpoint: metadata.url(.token, presentingCertificate: client.presentsCertificate),
-            jwksURI: metadata.jwksURI)
+            tokenEndpoint: metadata.isDiscovered ? nil : metadata.tokenEndpoint,
+            jwksURI: metadata.isDiscovered ? nil : metadata.jwksURI)
     }
 
     /// More than this no browser takes for certain.

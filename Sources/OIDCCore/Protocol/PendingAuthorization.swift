@@ -18,7 +18,7 @@ public struct PendingAuthorization: Hashable, Sendable {
     public let issuer: String?
     /// RFC 9207 §3: the metadata promises `iss` in every answer.
     public let isIssuerPromised: Bool
-    /// Where the code goes: settled before the browser opens, so that no answer can change it.
+    /// From the configuration; what is discovered is discovered again, from the same issuer.
     public let tokenEndpoint: WebURL?
     public let jwksURI: WebURL?
 }

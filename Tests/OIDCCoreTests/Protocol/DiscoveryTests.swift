@@ -103,6 +103,13 @@ struct DiscoveryTests {
         #expect(error?.message.hasPrefix(message) == true, "\(error?.message ?? "none")")
     }
 
+    @Test("a provider that wants a login for its metadata says nothing about our client")
+    func unauthorized() {
+        let error = Fixture.error { try read(Fixture.json("", status: 401)) }
+        #expect(error?.kind == .refused)
+        #expect(error?.hint == nil)
+    }
+
     @Test("429 and 5xx mean try later", arguments: [429, 500, 502, 503, 599])
     func temporary(_ status: Int) {
         let error = Fixture.error { try read(Fixture.json("{}", status: status, [("Retry-After", "7")])) }

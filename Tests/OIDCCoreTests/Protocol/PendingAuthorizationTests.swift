@@ -15,7 +15,7 @@ struct PendingAuthorizationTests {
         #expect(read.json == pending.json)
         #expect(read.maxAge == 60)
         #expect(read.isIssuerPromised)
-        #expect(read.tokenEndpoint?.text == "https://op.example/token")
+        #expect(read.tokenEndpoint == nil)
         let code = try read.acceptPasted(
             "?code=abc&iss=https://op.example&state=\(pending.state.revealed)")
         #expect(code.pending.pkce == pending.pkce)
@@ -28,9 +28,21 @@ struct PendingAuthorizationTests {
         #expect(
             names == [
                 "url", "state", "nonce", "code_verifier", "redirect_uri", "issuer", "client_id", "scope",
-                "response_mode", "authorization_response_iss_parameter_supported", "token_endpoint",
-                "jwks_uri",
+                "response_mode", "authorization_response_iss_parameter_supported",
             ])
+    }
+
+    @Test("endpoints of the configuration go along, as there is nothing to discover them from")
+    func configured() throws {
+        var metadata = ProviderMetadata(issuer: nil)
+        for (endpoint, path) in [(ProviderEndpoint.authorization, "a"), (.token, "t"), (.keys, "k")] {
+            metadata[endpoint] = try Fixture.url("https://op.example/\(path)")
+        }
+        let pending = try Fixture.request().begin(metadata, random: Fixture.random())
+        let read = try PendingAuthorization(json: pending.json)
+        #expect(read.tokenEndpoint?.text == "https://op.example/t")
+        #expect(read.jwksURI?.text == "https://op.example/k")
+        #expect(read.issuer == nil)
     }
 
     @Test(

@@ -58,10 +58,6 @@ struct ProviderMetadataTests {
             metadata.url(.token, presentingCertificate: true)?.text == "https://mtls.op.example/token")
         #expect(metadata.url(.token, presentingCertificate: false)?.text == "https://op.example/token")
         #expect(metadata.url(.userInfo, presentingCertificate: true)?.text == "https://op.example/userinfo")
-        var request = Fixture.request()
-        request.client.presentsCertificate = true
-        let pending = try request.begin(metadata, random: Fixture.random())
-        #expect(pending.tokenEndpoint?.text == "https://mtls.op.example/token")
     }
 
     @Test(

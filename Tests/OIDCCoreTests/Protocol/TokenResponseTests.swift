@@ -54,7 +54,7 @@ struct TokenResponseTests {
             (#""-1""#, nil), (#""1h""#, nil), (#""""#, nil), ("null", nil), ("true", nil), ("[3600]", nil),
             ("1e300", nil), ("1e999", nil), ("-1e999", nil), ("9223372036854775807", nil),
             ("9223372036854775808", nil), ("2147483648", nil), ("2147483647", 2_147_483_647),
-            (#""99999999999999999999""#, nil), (#"" 3600""#, nil),
+            (#""99999999999999999999""#, nil), (#"" 3600""#, nil), (#""+3600""#, nil),
         ] as [(String, Int64?)])
     func expiresIn(_ text: String, _ seconds: Int64?) throws {
         let tokens = try read(#"{"access_token":"at","token_type":"Bearer","expires_in":\#(text)}"#)
