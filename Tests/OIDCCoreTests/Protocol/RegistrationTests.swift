@@ -91,34 +91,3 @@ struct RegistrationTests {
         #expect(Fixture.error { try call(registration) }?.message.hasPrefix("redirect_uri: ") == true)
     }
 }
-
-@Suite("Step-up (RFC 9470)")
-struct StepUpTests {
-    private func stepUp(_ field: String) -> StepUp? {
-        StepUp(HTTPResponse(status: 401, headers: HTTPHeaders([("WWW-Authenticate", field)])).challenges)
-    }
-
-    @Test(
-        "a challenge becomes the login line that satisfies it",
-        arguments: [
-            (#"acr_values="urn:a""#, "oidc login --set acr_values=urn:a"),
-            (
-                #"acr_values="urn:a urn:b", max_age="60""#,
-                "oidc login --set 'acr_values=urn:a urn:b' --set max_age=60"
-            ),
-            ("max_age=0", "oidc login --set max_age=0"), ("max_age=soon", "oidc login --prompt login"),
-            (#"acr_values="a';rm -rf ~'""#, "oidc login --prompt login"),
-            (#"acr_values="$(id)", max_age=5"#, "oidc login --set max_age=5"),
-        ])
-    func line(_ parameters: String, _ expected: String) {
-        let found = stepUp("Bearer error=\"insufficient_user_authentication\", \(parameters)")
-        #expect(found?.loginLine == expected)
-    }
-
-    @Test(
-        "another challenge asks for no step-up",
-        arguments: ["Bearer", #"Bearer error="invalid_token", max_age=5"#])
-    func other(_ field: String) {
-        #expect(stepUp(field) == nil)
-    }
-}
