@@ -23,7 +23,8 @@ struct CurlTLSTests {
     {
         var configuration = trusting()
         configuration.clientCertificate = .init(
-            certificatePath: servers.path(certificate), keyPath: servers.path(key), passphrase: passphrase)
+            certificatePath: servers.path(certificate), keyPath: servers.path(key),
+            passphrase: passphrase.map { Redacted($0) })
         return configuration
     }
 

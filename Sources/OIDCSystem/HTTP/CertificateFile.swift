@@ -78,6 +78,6 @@ extension CurlConfiguration.ClientCertificate {
 
     private var opensKey: Bool {
         guard let pem = PEMFile.content(keyPath) else { return false }
-        return (try? PrivateKey(pem: pem, passphrase: passphrase.map { Array($0.utf8) })) != nil
+        return (try? PrivateKey(pem: pem, passphrase: passphrase.map { Array($0.revealed.utf8) })) != nil
     }
 }

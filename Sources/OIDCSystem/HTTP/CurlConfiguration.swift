@@ -1,3 +1,5 @@
+public import OIDCCore
+
 /// How requests are sent; the caller reads settings and environment and passes values.
 public struct CurlConfiguration: Sendable {
     /// Bounds one request with its redirects, repeats and pauses; for a streamed answer, each silence.
@@ -38,9 +40,9 @@ public struct CurlConfiguration: Sendable {
     public struct ClientCertificate: Sendable {
         public var certificatePath: String
         public var keyPath: String
-        public var passphrase: String?
+        public var passphrase: Redacted<String>?
 
-        public init(certificatePath: String, keyPath: String, passphrase: String? = nil) {
+        public init(certificatePath: String, keyPath: String, passphrase: Redacted<String>? = nil) {
             self.certificatePath = certificatePath
             self.keyPath = keyPath
             self.passphrase = passphrase

@@ -118,7 +118,7 @@ struct CurlSetup {
         options.set(OIDC_CURLOPT_SSLCERT, certificate.certificatePath)
         options.set(OIDC_CURLOPT_SSLKEY, certificate.keyPath)
         // Without one OpenSSL would ask on the terminal; GnuTLS would take an empty one for a real one.
-        options.set(OIDC_CURLOPT_KEYPASSWD, certificate.passphrase ?? (usesGnuTLS ? nil : ""))
+        options.set(OIDC_CURLOPT_KEYPASSWD, certificate.passphrase?.revealed ?? (usesGnuTLS ? nil : ""))
     }
 
     private var usesGnuTLS: Bool {

@@ -61,7 +61,7 @@ struct ProviderSetup {
         case (let certificate?, let key?):
             return CurlConfiguration.ClientCertificate(
                 certificatePath: certificate, keyPath: key,
-                passphrase: try secrets.file(.privateKeyPassphraseFile)?.revealed)
+                passphrase: try secrets.file(.privateKeyPassphraseFile))
         case (nil, _?): throw OIDCError.usage("tls_client_key is set, tls_client_certificate is not")
         case (_?, nil): throw OIDCError.usage("tls_client_certificate is set, tls_client_key is not")
         }
