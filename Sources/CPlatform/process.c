@@ -118,15 +118,23 @@ int oidc_spawn(pid_t *child, const char *path, char *const arguments[], char *co
     return failure;
 }
 
-int oidc_reap(pid_t child, int *exit_status, int *signal_number) {
+static int wait_for(pid_t child, int options, int *exit_status, int *signal_number) {
     int status = 0;
     pid_t found;
     do {
-        found = waitpid(child, &status, WNOHANG);
+        found = waitpid(child, &status, options);
     } while (found < 0 && errno == EINTR);
     if (found < 0) return -1;
     if (found == 0) return 0;
     *exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     *signal_number = WIFSIGNALED(status) ? WTERMSIG(status) : -1;
     return 1;
+}
+
+int oidc_reap(pid_t child, int *exit_status, int *signal_number) {
+    return wait_for(child, WNOHANG, exit_status, signal_number);
+}
+
+int oidc_await_end(pid_t child, int *exit_status, int *signal_number) {
+    return wait_for(child, 0, exit_status, signal_number);
 }

@@ -10,7 +10,7 @@ struct BrowserChoiceTests {
         let directory = NSTemporaryDirectory() + "browsers-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         for name in names {
-            FileManager.default.createFile(
+            _ = FileManager.default.createFile(
                 atPath: "\(directory)/\(name)", contents: Data("#!/bin/sh\n".utf8),
                 attributes: [.posixPermissions: 0o755])
         }
@@ -175,6 +175,23 @@ struct BrowserTests {
         #expect(throws: error) {
             try Browser.open(address(text), with: .commands([["true"]]), environment: environment)
         }
+    }
+
+    @Test("a browser that has ended leaves no zombie behind, asked for or not")
+    func zombie() throws {
+        let script = "echo $$ > $0.new; mv $0.new $0"
+        let path = NSTemporaryDirectory() + "browser-\(UUID().uuidString)"
+        defer { unlink(path) }
+        let command = ["sh", "-c", script, path]
+        _ = try Browser.open(address(), with: .commands([command]), environment: environment)
+        let limit = MonotonicTime.now().adding(seconds: 20)
+        var number: Int32?
+        while number == nil || kill(number ?? 0, 0) == 0, MonotonicTime.now() < limit {
+            let text = try? String(contentsOfFile: path, encoding: .utf8)
+            number = text.flatMap { Int32($0.dropLast()) }
+            Poll.sleep(until: MonotonicTime.now().adding(milliseconds: 2))
+        }
+        #expect(kill(try #require(number), 0) == -1 && errno == ESRCH)
     }
 
     @Test("loopback addresses are opened over plain http")

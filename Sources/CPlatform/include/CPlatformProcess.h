@@ -45,6 +45,9 @@ int oidc_spawn(pid_t *child, const char *path, char *const arguments[], char *co
 /// -1: no such child, 0: still running, 1: ended, with its exit status or its signal (the other is -1).
 int oidc_reap(pid_t child, int *exit_status, int *signal_number);
 
+/// Like `oidc_reap`, but waits for the end.
+int oidc_await_end(pid_t child, int *exit_status, int *signal_number);
+
 /// A pipe whose ends are not inherited by programs. Returns 0, or errno.
 int oidc_pipe(int ends[2]);
 

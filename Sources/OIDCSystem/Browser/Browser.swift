@@ -6,7 +6,7 @@ public struct Browser: Sendable {
     private let address: String
     private let environment: [String: String]
     private var untried: ArraySlice<[String]>
-    private var current: (command: [String], child: Child, watchedUntil: MonotonicTime)?
+    private var current: (command: [String], child: WatchedChild, watchedUntil: MonotonicTime)?
     private var problems: [String] = []
 
     /// Opens the address with the first command that can be started. Only https and loopback addresses are ever
@@ -38,7 +38,7 @@ public struct Browser: Sendable {
     /// failure is returned, once. A command that runs on or ended well is none, nor is one that ends later: a
     /// person has closed it.
     public mutating func check() -> OIDCError? {
-        guard let (command, child, watchedUntil) = current, let status = child.reap() else { return nil }
+        guard let (command, child, watchedUntil) = current, let status = child.status else { return nil }
         current = nil
         guard !status.isSuccess, MonotonicTime.now() < watchedUntil else { return nil }
         problems.append("\(DisplayText.quoted(command[0])) \(status)")
@@ -59,7 +59,7 @@ public struct Browser: Sendable {
                 let child = try Spawn.start(
                     path, arguments: Browser.arguments(command, address: address), environment: environment,
                     streams: StandardStreams(), options: [.newSession, .closeOthers])
-                current = (command, child, MonotonicTime.now().adding(seconds: 5))
+                current = (command, try WatchedChild(child), MonotonicTime.now().adding(seconds: 5))
                 return true
             } catch {
                 problems.append("\(DisplayText.quoted(command.first ?? "")): \(error)")

@@ -29,10 +29,17 @@ struct Child: Hashable, Sendable {
     let processID: Int32
 
     /// Nil while it runs. One that something else has reaped counts as ended well.
-    func reap() -> ExitStatus? {
+    func reap() -> ExitStatus? { status(by: oidc_reap) }
+
+    /// Waits for its end.
+    func awaitEnd() -> ExitStatus { status(by: oidc_await_end) ?? .exited(0) }
+
+    private func status(
+        by wait: (pid_t, UnsafeMutablePointer<Int32>?, UnsafeMutablePointer<Int32>?) -> Int32
+    ) -> ExitStatus? {
         var status: Int32 = -1
         var signal: Int32 = -1
-        switch oidc_reap(processID, &status, &signal) {
+        switch wait(processID, &status, &signal) {
         case 0: return nil
         case 1: return signal >= 0 ? .signalled(signal) : .exited(status)
         default: return .exited(0)

@@ -39,6 +39,11 @@ public struct BackgroundThread: Sendable {
         pthread_join(handle, nil)
     }
 
+    /// Instead of `join`, for a thread that ends whenever it ends.
+    public func detach() {
+        pthread_detach(handle)
+    }
+
     #if canImport(Darwin)
         private static let start: @convention(c) (UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? = {
             Unmanaged<Work>.fromOpaque($0).takeRetainedValue().body()
