@@ -9,7 +9,9 @@ extension Program {
             CommandSection(
                 "Sign in", [LoginCommand.self, LogoutCommand.self, StatusCommand.self, DemoCommand.self]),
             CommandSection("Get a token", [TokenCommand.self, UserinfoCommand.self]),
-            CommandSection("Use it", [ExecCommand.self, RequestCommand.self, ResourcesCommand.self]),
+            CommandSection(
+                "Use it",
+                [ExecCommand.self, RequestCommand.self, ResourcesCommand.self, CredentialCommand.self]),
             CommandSection(
                 "Look inside", [InspectCommand.self, DiscoverCommand.self, IntrospectCommand.self]),
             CommandSection(

@@ -1,0 +1,88 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct CredentialDockerCommand: RunnableCommand {
+    static let name = "docker"
+    static let summary = "Give docker a token as its password"
+    static let declaration = Declaration<CredentialDockerCommand>(
+        discussion: """
+            The protocol of docker's credential helpers, also when this program is called as \
+            docker-credential-oidc. Answers for the setting `docker_registries`.
+            """,
+        examples: [
+            Example("oidc credential docker --setup", "what goes into ~/.docker/config.json"),
+            Example("echo registry.example.com | docker-credential-oidc get", "try it"),
+        ],
+        operands: [
+            .optional(
+                \.action, "get|store|erase|list", "what docker wants",
+                completion: .values(["get", "store", "erase", "list"]))
+        ],
+        options: [
+            .flag(\.isSetup, "--setup", "print what goes into docker's configuration"),
+            .group(\.provider), .group(\.common),
+        ])
+
+    var action: String?
+    var isSetup = false
+    var provider = ProviderOptions()
+    var common = CommonOptions()
+
+    func validate() throws(UsageError) {
+        guard !isSetup else { return }
+        guard let action, ["get", "store", "erase", "list"].contains(action) else {
+            throw UsageError("what does docker want: get, store, erase or list?")
+        }
+    }
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        guard !isSetup else { return try setUp(context) }
+        switch action {
+        case "get": return try get(context)
+        case "list":
+            let hosts = try ServedHost.all(.dockerRegistries, in: try context.settings(provider))
+            try context.console.output(DockerCredential.list(hosts).compact)
+        default: _ = try UserFile.readStandardInput(limit: 1 << 20)
+        }
+        return 0
+    }
+
+    /// Every failure is told as docker expects it; the reason of ours is for the person on stderr.
+    private func get(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        do {
+            let input = try UserFile.readStandardInput(limit: DockerCredential.limit)
+            let settings = try context.settings(provider)
+            let hosts = try ServedHost.all(.dockerRegistries, in: settings)
+            if let (text, url) = DockerCredential.registry(input),
+                let host = hosts.first(where: { $0.serves(url) })
+            {
+                let token = try HandedToken(
+                    .access, try SessionAccess(ProviderSetup(settings, context)))
+                try context.console.output(DockerCredential.answer(text, host, token).compact)
+                return 0
+            }
+        } catch {
+            guard error.kind != .interrupted else { throw error }
+            StandardError.write(Diagnostics.report(error, asJSON: context.console.isJSON, exitCode: 1))
+        }
+        try context.console.output(DockerCredential.notFound)
+        return 1
+    }
+
+    private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let setup = try CredentialSetup("docker", context, provider)
+        let hosts = try ServedHost.all(.dockerRegistries, in: setup.settings)
+        guard !hosts.isEmpty else {
+            throw ServedHost.missing(.dockerRegistries, example: "registry.example.com")
+        }
+        var helpers = JSONObject()
+        for host in hosts { helpers[host.host] = "oidc" }
+        try context.console.output((["credHelpers": .object(helpers)] as JSONValue).indented)
+        context.console.note(
+            "Docker finds the helper by its name on PATH: "
+                + "ln -s \"$(command -v oidc)\" ~/.local/bin/docker-credential-oidc\n"
+                + "It has no options of its own: the default profile counts, or OIDC_PROFILE.")
+        return 0
+    }
+}

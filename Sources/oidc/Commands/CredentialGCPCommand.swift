@@ -1,0 +1,78 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct CredentialGCPCommand: RunnableCommand {
+    static let name = "gcp"
+    static let summary = "Give Google's libraries a token (external account)"
+    static let declaration = Declaration<CredentialGCPCommand>(
+        discussion: """
+            The executable of an external account's credential source. As that protocol wants, a failure is \
+            JSON on stdout too, with exit 0.
+            """,
+        examples: [
+            Example("oidc credential gcp --setup -p work > account.json", "the configuration for Google"),
+            Example("oidc credential gcp", "what Google's library is given"),
+        ],
+        options: [
+            .value(\.type, "--type", "TYPE", "the ID token, or an access token that is a JWT"),
+            .flag(\.isSetup, "--setup", "print the external account's configuration"),
+            .group(\.provider), .group(\.common),
+        ])
+
+    var type = TokenCommand.TokenKind.id
+    var isSetup = false
+    var provider = ProviderOptions()
+    var common = CommonOptions()
+
+    private var standardType: String {
+        type == .id ? GoogleCredential.idTokenType : GoogleCredential.jwtType
+    }
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        guard !isSetup else { return try setUp(context) }
+        let answer: JSONValue
+        do {
+            let access = try context.access(provider)
+            let tokenType = try GoogleCredential.tokenType(
+                context.environment, setting: access.setup.settings.text(.gcpTokenType),
+                default: standardType)
+            answer = GoogleCredential.success(try HandedToken(type, access), type: tokenType)
+        } catch {
+            guard error.kind != .interrupted else { throw error }
+            answer = GoogleCredential.failure(error)
+        }
+        try context.console.output(answer.compact)
+        return 0
+    }
+
+    /// Google's libraries split the command at every blank, so that no word may hold one.
+    private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let more = type == .id ? [] : ["--type", type.rawValue]
+        let setup = try CredentialSetup("gcp", context, provider, more: more)
+        guard !setup.words.contains(where: { $0.contains(" ") }) else {
+            throw .usage(
+                "Google's libraries cannot pass on an option with a blank in it",
+                hint: "put these settings into a profile, and name it with -p")
+        }
+        let tokenType = try GoogleCredential.tokenType(
+            [:], setting: setup.settings.text(.gcpTokenType), default: standardType)
+        let audience =
+            "//iam.googleapis.com/projects/PROJECT_NUMBER/locations/global/workloadIdentityPools/POOL/providers/"
+            + "PROVIDER"
+        let configuration: JSONValue = [
+            "type": "external_account", "audience": .string(audience),
+            "subject_token_type": .string(tokenType), "token_url": "https://sts.googleapis.com/v1/token",
+            "credential_source": [
+                "executable": [
+                    "command": .string(setup.words.joined(separator: " ")), "timeout_millis": 30_000,
+                ]
+            ],
+        ]
+        try context.console.output(configuration.indented)
+        context.console.note(
+            "Put the names of your workload identity pool into audience, and set "
+                + "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1 where it is used.")
+        return 0
+    }
+}

@@ -1,0 +1,67 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct CredentialGitCommand: RunnableCommand {
+    static let name = "git"
+    static let summary = "Give git a token as its password"
+    static let declaration = Declaration<CredentialGitCommand>(
+        discussion: """
+            Answers for the setting `git_hosts`, over https (on this machine http too), and says nothing for \
+            other hosts. What git stores is left alone; what it erases is renewed before the next use.
+            """,
+        examples: [
+            Example("oidc credential git --setup", "the commands that configure git"),
+            Example("git credential fill <<< url=https://git.example.com", "try it"),
+        ],
+        operands: [
+            .optional(
+                \.action, "get|store|erase", "what git wants",
+                completion: .values(["get", "store", "erase"]))
+        ],
+        options: [
+            .flag(\.isSetup, "--setup", "print the commands that configure git"),
+            .group(\.provider), .group(\.common),
+        ])
+
+    var action: String?
+    var isSetup = false
+    var provider = ProviderOptions()
+    var common = CommonOptions()
+
+    func validate() throws(UsageError) {
+        if action == nil, !isSetup { throw UsageError("what does git want: get, store or erase?") }
+    }
+
+    /// gitcredentials(7): a helper ignores what it does not know.
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        guard !isSetup else { return try setUp(context) }
+        let input = try UserFile.readStandardInput(limit: GitCredential.limit)
+        guard action == "get" || action == "erase" else { return 0 }
+        let question = try GitCredential(parsing: input)
+        let settings = try context.settings(provider)
+        guard let host = question.served(by: try ServedHost.all(.gitHosts, in: settings)) else { return 0 }
+        let access = try SessionAccess(ProviderSetup(settings, context))
+        if action == "erase" {
+            if let password = question.password { try access.expire(password) }
+            return 0
+        }
+        try context.console.output(question.answer(host, try HandedToken(.access, access)))
+        return 0
+    }
+
+    /// The empty helper forgets those that are configured for all hosts.
+    private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let setup = try CredentialSetup("git", context, provider)
+        let hosts = try ServedHost.all(.gitHosts, in: setup.settings)
+        guard !hosts.isEmpty else { throw ServedHost.missing(.gitHosts, example: "git.example.com") }
+        for host in hosts {
+            let isLoopback = WebURL("http://\(host.host)")?.isLoopback == true
+            let name = ShellWord.quoted("credential.\(isLoopback ? "http" : "https")://\(host.host).helper")
+            try context.console.output("git config --global --replace-all \(name) ''")
+            try context.console.output(
+                "git config --global --add \(name) \(ShellWord.quoted("!\(setup.line)"))")
+        }
+        return 0
+    }
+}

@@ -1,0 +1,120 @@
+import OIDCCore
+
+/// AWS keys for an ID token: `AssumeRoleWithWebIdentity` of the Security Token Service.
+struct AWSCredential {
+    let accessKeyID: String
+    let secretAccessKey: Redacted<String>
+    let sessionToken: Redacted<String>
+    /// As AWS wrote it.
+    let expiration: String
+
+    static let stage = Stage(rawValue: "sts")
+    static let usualEndpoint = "https://sts.amazonaws.com/"
+
+    /// What the settings say of the role.
+    struct Role {
+        let arn: String
+        let sessionName: String
+        let endpoint: WebURL
+
+        init(_ settings: Settings) throws(OIDCError) {
+            arn = try settings.required(.awsRoleARN, option: "--set aws_role_arn=ARN")
+            guard arn.hasPrefix("arn:"), arn.utf8.count <= 2_048,
+                arn.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+            else {
+                throw .usage(
+                    "aws_role_arn: expected arn:aws:iam::ACCOUNT:role/NAME, found "
+                        + DisplayText.quoted(arn, limit: 100))
+            }
+            sessionName = settings.text(.awsRoleSessionName) ?? "oidc"
+            guard (2...64).contains(sessionName.utf8.count),
+                sessionName.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || "_+=,.@-".utf8.contains($0) })
+            else {
+                throw .usage("aws_role_session_name: expected 2 to 64 letters, digits and _+=,.@-")
+            }
+            guard let url = settings.url(.awsSTSEndpoint) ?? WebURL(usualEndpoint) else {
+                throw .usage("aws_sts_endpoint: expected an https address")
+            }
+            endpoint = url
+        }
+    }
+
+    static func call(_ role: Role, _ token: Redacted<String>) -> EndpointCall<AWSCredential> {
+        var request = HTTPRequest.form(
+            role.endpoint,
+            [
+                ("Action", "AssumeRoleWithWebIdentity"), ("Version", "2011-06-15"), ("RoleArn", role.arn),
+                ("RoleSessionName", role.sessionName), ("WebIdentityToken", token.revealed),
+            ].map { FormEncoding.Pair($0.0, $0.1) })
+        request.headers["Accept"] = "text/xml, application/xml"
+        return EndpointCall(request, stage: stage) { response throws(OIDCError) in
+            try AWSCredential(response)
+        }
+    }
+
+    private init(_ response: HTTPResponse) throws(OIDCError) {
+        let root: XMLElement
+        do throws(XMLElement.Malformed) { root = try XMLElement(parsing: response.body) } catch {
+            throw AWSCredential.unreadable(response, error.reason)
+        }
+        guard response.isSuccess, root.name == "AssumeRoleWithWebIdentityResponse",
+            let credentials = root["AssumeRoleWithWebIdentityResult"]?["Credentials"]
+        else { throw AWSCredential.refusal(response, root) }
+        func member(_ name: String) throws(OIDCError) -> String {
+            let found = credentials.children.filter { $0.name == name }
+            guard found.count == 1, let text = found.first?.text, !text.isEmpty,
+                text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+            else {
+                throw OIDCError(
+                    .refused, "sts: \(name): expected one of visible ASCII characters", stage: stage)
+            }
+            return text
+        }
+        let stage = AWSCredential.stage
+        accessKeyID = try member("AccessKeyId")
+        secretAccessKey = Redacted(try member("SecretAccessKey"))
+        sessionToken = Redacted(try member("SessionToken"))
+        expiration = try member("Expiration")
+    }
+
+    private static func unreadable(_ response: HTTPResponse, _ reason: String) -> OIDCError {
+        OIDCError(
+            response.status >= 500 || response.status == 429 ? .unreachable : .refused,
+            "sts: expected an answer in XML, found status \(response.status) (\(reason))",
+            hint: "check aws_sts_endpoint", stage: stage)
+    }
+
+    private static func refusal(_ response: HTTPResponse, _ root: XMLElement) -> OIDCError {
+        guard let error = root["Error"] ?? (root.name == "Error" ? root : nil),
+            let code = error["Code"]?.text, !code.isEmpty
+        else { return unreadable(response, "neither credentials nor an error") }
+        let isTemporary =
+            response.status >= 500 || response.status == 429 || code == "IDPCommunicationError"
+            || code.hasPrefix("Throttl")
+        let message = error["Message"]?.text ?? ""
+        return OIDCError(
+            isTemporary ? .unreachable : .refused,
+            "sts: \(DisplayText.clean(code, limit: 100))"
+                + (message.isEmpty ? "" : " (\(DisplayText.quoted(message)))"),
+            hint: hint(code), stage: stage, oauthError: DisplayText.clean(code, limit: 100))
+    }
+
+    private static func hint(_ code: String) -> String? {
+        switch code {
+        case "AccessDenied": "let the role's trust policy allow sts:AssumeRoleWithWebIdentity for this client"
+        case "InvalidIdentityToken", "IDPRejectedClaim":
+            "register the issuer and the client in IAM as an OpenID Connect provider"
+        case "ExpiredTokenException", "ExpiredToken": "oidc token --type id --refresh"
+        default: nil
+        }
+    }
+
+    /// Version 1 of `credential_process`.
+    var json: JSONValue {
+        [
+            "Version": 1, "AccessKeyId": .string(accessKeyID),
+            "SecretAccessKey": .string(secretAccessKey.revealed),
+            "SessionToken": .string(sessionToken.revealed), "Expiration": .string(expiration),
+        ]
+    }
+}

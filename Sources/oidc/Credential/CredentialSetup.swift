@@ -1,0 +1,47 @@
+import OIDCCore
+import OIDCSystem
+
+/// The command line that another program's configuration is to hold: this program with the options that were
+/// given now, as that program has none of our variables.
+struct CredentialSetup {
+    let words: [String]
+    let settings: Settings
+
+    init(
+        _ kind: String, _ context: CommandContext, _ provider: ProviderOptions, more: [String] = []
+    ) throws(OIDCError) {
+        settings = try context.settings(provider)
+        var words = [CredentialSetup.program(context.environment), "credential", kind]
+        func add(_ option: String, _ value: String?) {
+            if let value { words += [option, value] }
+        }
+        let loader = context.settingsLoader
+        add("--config", loader.configPath.map { CredentialSetup.absolute($0, context.environment) })
+        add("-p", loader.profileName)
+        add("--issuer", provider.issuer)
+        add("--client-id", provider.clientID)
+        add("--scope", provider.scope.isEmpty ? nil : provider.scope.joined(separator: " "))
+        add("--audience", provider.audience)
+        for resource in provider.resource { add("--resource", resource) }
+        add("--grant", provider.grant)
+        for assignment in provider.assignments { add("--set", assignment) }
+        self.words = words + more
+    }
+
+    /// For a shell, or a program that splits as one does.
+    var line: String { words.map(ShellWord.quoted).joined(separator: " ") }
+
+    /// By its name where that is found, else by the path that it was called by.
+    private static func program(_ environment: [String: String]) -> String {
+        if (try? Executable.find("oidc", in: environment)) != nil { return "oidc" }
+        guard let path = CommandLine.arguments.first, path.contains("/") else { return "oidc" }
+        return absolute(path, environment)
+    }
+
+    private static func absolute(_ path: String, _ environment: [String: String]) -> String {
+        guard !path.hasPrefix("/"), let directory = environment["PWD"], directory.hasPrefix("/") else {
+            return path
+        }
+        return "\(directory == "/" ? "" : directory)/\(path)"
+    }
+}

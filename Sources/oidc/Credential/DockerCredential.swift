@@ -1,0 +1,32 @@
+import OIDCCore
+
+/// The protocol of `docker-credential-…` programs.
+enum DockerCredential {
+    /// The one text that docker knows: it then goes on without a password.
+    static let notFound = "credentials not found in native keychain"
+    static let limit = 65_536
+
+    /// The registry that stdin names, as an address or as a bare host.
+    static func registry(_ bytes: [UInt8]) -> (text: String, url: WebURL)? {
+        guard bytes.count <= limit, let whole = String(validating: bytes, as: UTF8.self) else { return nil }
+        let text = ASCII.trimmed(whole)
+        let isAddress = text.hasPrefix("https://") || text.hasPrefix("http://")
+        guard let url = WebURL(isAddress ? text : "https://\(text)"), url.isSecure || url.isLoopback else {
+            return nil
+        }
+        return (text, url)
+    }
+
+    static func answer(_ text: String, _ host: ServedHost, _ token: HandedToken) -> JSONValue {
+        [
+            "ServerURL": .string(text), "Username": .string(host.username ?? ServedHost.usualName),
+            "Secret": .string(token.text.revealed),
+        ]
+    }
+
+    static func list(_ hosts: [ServedHost]) -> JSONValue {
+        var list = JSONObject()
+        for host in hosts { list[host.host] = .string(host.username ?? ServedHost.usualName) }
+        return .object(list)
+    }
+}

@@ -1,0 +1,91 @@
+import OIDCCore
+import OIDCSystem
+
+/// The question of a git credential helper (gitcredentials, git-credential(1)): attributes, a line each.
+struct GitCredential {
+    let url: WebURL?
+    let username: String?
+    let password: Redacted<String>?
+
+    static let limit = 65_536
+
+    /// Strict, as a line end that was slipped into a name would ask for another host's password
+    /// (CVE-2020-5260, CVE-2024-52006).
+    init(parsing bytes: [UInt8]) throws(OIDCError) {
+        guard bytes.count <= GitCredential.limit, let text = String(validating: bytes, as: UTF8.self),
+            text.utf8.allSatisfy({ $0 != 0 && $0 != 0x0D })
+        else { throw GitCredential.malformed }
+        var values: [String: String] = [:]
+        for line in text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false) {
+            if line.isEmpty { break }
+            guard let equals = line.firstIndex(of: 0x3D), equals > line.startIndex else {
+                throw GitCredential.malformed
+            }
+            let name = String(line[..<equals]) ?? ""
+            guard !name.hasSuffix("[]") else { continue }
+            let value = String(line[line.index(after: equals)...]) ?? ""
+            guard values.updateValue(value, forKey: name) == nil else { throw GitCredential.malformed }
+        }
+        url = GitCredential.url(values)
+        username = values["username"]
+        password = values["password"].map { Redacted($0) }
+    }
+
+    /// Nil for what no token goes to: another protocol, plain http to another machine, a host that is none.
+    private static func url(_ values: [String: String]) -> WebURL? {
+        guard let scheme = values["protocol"], let host = values["host"],
+            scheme == "https" || scheme == "http", let url = WebURL("\(scheme)://\(host)"),
+            url.path.isEmpty, url.query == nil, url.fragment == nil, url.isSecure || url.isLoopback
+        else { return nil }
+        return url
+    }
+
+    private static var malformed: OIDCError {
+        .usage("stdin: expected the attributes of git-credential, a line each, every name once")
+    }
+
+    /// The one that is meant by host and, where both name somebody, by name.
+    func served(by hosts: [ServedHost]) -> ServedHost? {
+        guard let url else { return nil }
+        return hosts.first { host in
+            host.serves(url) && (username == nil || host.username == nil || username == host.username)
+        }
+    }
+
+    func answer(_ host: ServedHost, _ token: HandedToken) -> String {
+        var lines = [
+            "username=\(host.username ?? username ?? ServedHost.usualName)",
+            "password=\(token.text.revealed)",
+        ]
+        if let expiry = token.expiresAt { lines.append("password_expiry_utc=\(expiry.secondsSinceEpoch)") }
+        return lines.joined(separator: "\n")
+    }
+}
+
+extension SessionAccess {
+    /// Takes a token that was refused elsewhere for expired, so that the next one is a new one. The session
+    /// stays, and so does a token that nothing could replace.
+    func expire(_ token: Redacted<String>) throws(OIDCError) {
+        guard let seen = try load(), seen.holds(token), canRenew(seen) else { return }
+        let wait = LockWait(
+            limit: .seconds(30), onWaiting: {}, isCancelled: { Interruption.pending != nil })
+        try store.withLock(key, wait) { () throws(OIDCError) in
+            guard var current = try store.load(key), current.holds(token) else { return }
+            current.expire(token)
+            try store.save(current, replacingDamaged: false)
+        }
+    }
+}
+
+extension Session {
+    fileprivate func holds(_ token: Redacted<String>) -> Bool {
+        ([tokens.access] + derived.map(\.access)).contains { $0.token == token }
+    }
+
+    fileprivate mutating func expire(_ token: Redacted<String>) {
+        if tokens.access.token == token { tokens.access.expiresAt = tokens.access.obtainedAt }
+        for index in derived.indices where derived[index].access.token == token {
+            derived[index].access.expiresAt = derived[index].access.obtainedAt
+        }
+    }
+}

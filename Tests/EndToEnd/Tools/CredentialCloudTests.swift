@@ -1,0 +1,137 @@
+import Foundation
+import OIDCCore
+import OIDCSystem
+import Testing
+
+@Suite("credential aws")
+struct AWSTests {
+    private func world(
+        _ answer: @escaping @Sendable (HTTPRequest) -> HTTPResponse
+    ) throws -> (ToolWorld, ToolServer) {
+        let world = try ToolWorld()
+        let sts = try ToolServer()
+        sts.start(answer)
+        try world.configure([
+            "issuer": .string(world.issuer), "client_id": "demo",
+            "aws_role_arn": "arn:aws:iam::123456789012:role/dev",
+            "aws_sts_endpoint": .string("\(sts.origin)/"),
+        ])
+        return (world, sts)
+    }
+
+    static func answer(_ credentials: String) -> HTTPResponse {
+        HTTPResponse(
+            status: 200,
+            body: Array(
+                """
+                <?xml version="1.0"?>
+                <AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
+                  <AssumeRoleWithWebIdentityResult><Credentials>\(credentials)</Credentials>
+                  </AssumeRoleWithWebIdentityResult>
+                </AssumeRoleWithWebIdentityResponse>
+                """.utf8))
+    }
+
+    static let credentials =
+        "<SessionToken>tok/en==</SessionToken><SecretAccessKey>se&#43;cret</SecretAccessKey>"
+        + "<Expiration>2030-01-01T00:00:00Z</Expiration><AccessKeyId>ASIA1</AccessKeyId>"
+
+    @Test("the role's keys come for the ID token")
+    func success() throws {
+        let (world, sts) = try world { _ in Self.answer(Self.credentials) }
+        let token = try #require(try world.signIn().tokens.idToken?.revealed)
+        let result = try world.run(["credential", "aws"])
+        #expect(
+            result.output == #"{"Version":1,"AccessKeyId":"ASIA1","SecretAccessKey":"se+cret","#
+                + #""SessionToken":"tok/en==","Expiration":"2030-01-01T00:00:00Z"}"# + "\n", "\(result)")
+        let sent = FormEncoding.decode(String(decoding: sts.requests.first?.body ?? [], as: UTF8.self)) ?? []
+        #expect(
+            Dictionary(uniqueKeysWithValues: sent.map { ($0.name, $0.value) }) == [
+                "Action": "AssumeRoleWithWebIdentity", "Version": "2011-06-15",
+                "RoleArn": "arn:aws:iam::123456789012:role/dev", "RoleSessionName": "oidc",
+                "WebIdentityToken": token,
+            ])
+    }
+
+    @Test(
+        "an answer that is no such XML is refused",
+        arguments: [
+            answer(""), answer(credentials + "<AccessKeyId>x</AccessKeyId>"),
+            answer(credentials.replacing("ASIA1", with: "a b")),
+            answer(credentials.replacing("ASIA1", with: "")),
+            HTTPResponse(status: 200, body: Array("{}".utf8)), HTTPResponse(status: 200),
+            HTTPResponse(status: 200, body: Array("<Other/>".utf8)),
+            HTTPResponse(status: 302, headers: HTTPHeaders([("Location", "http://127.0.0.1:1/")])),
+        ])
+    func malformed(response: HTTPResponse) throws {
+        let (world, _) = try world { _ in response }
+        try world.signIn()
+        let result = try world.run(["credential", "aws"])
+        #expect(result.code == 4 && result.output == "", "\(result)")
+    }
+
+    @Test(
+        "STS's refusal is told with its code",
+        arguments: [("AccessDenied", 403, 4), ("InternalFailure", 500, 5), ("Throttling", 400, 5)])
+    func refusal(code: String, status: Int, exit: Int32) throws {
+        let text =
+            "<ErrorResponse><Error><Type>S</Type><Code>\(code)</Code><Message>no &lt;way&gt;</Message></Error></ErrorResponse>"
+        let (world, _) = try world { _ in HTTPResponse(status: status, body: Array(text.utf8)) }
+        try world.signIn()
+        let result = try world.run(["credential", "aws"])
+        #expect(
+            result.code == exit && result.output == "" && result.errors.contains("\(code) (“no <way>”)"),
+            "\(result)")
+    }
+
+    @Test(
+        "a role that can't be one is refused before anything is asked",
+        arguments: ["aws_role_arn=dev", "aws_role_session_name=a b", "aws_role_session_name=x"])
+    func badRole(assignment: String) throws {
+        let (world, sts) = try world { _ in Self.answer(Self.credentials) }
+        try world.signIn()
+        let result = try world.run(["credential", "aws", "--set", assignment])
+        #expect(result.code == 2 && sts.requests.isEmpty, "\(result)")
+    }
+}
+
+@Suite("credential gcp")
+struct GoogleTests {
+    @Test("success has the token, its type and its expiry", arguments: ["id_token", "jwt", nil])
+    func success(type: String?) throws {
+        let world = try ToolWorld()
+        let token = try #require(try world.signIn().tokens.idToken?.revealed)
+        let expiry = try #require(IDToken.stored(token)).expiresAt.secondsSinceEpoch
+        var variables = world.person
+        if let type {
+            variables["GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE"] = "urn:ietf:params:oauth:token-type:\(type)"
+        }
+        let result = try world.run(["credential", "gcp"], variables)
+        #expect(
+            result.output == #"{"version":1,"success":true,"#
+                + #""token_type":"urn:ietf:params:oauth:token-type:\#(type ?? "id_token")","#
+                + #""id_token":"\#(token)","expiration_time":\#(expiry)}"# + "\n", "\(result)")
+        #expect(result.code == 0)
+    }
+
+    @Test("a failure is JSON on stdout, with exit 0")
+    func failure() throws {
+        let world = try ToolWorld()
+        func fails(_ arguments: [String], _ more: [String: String], _ code: String) throws {
+            let result = try world.run(
+                ["credential", "gcp"] + arguments, world.person.merging(more) { $1 })
+            let json = try result.json()
+            #expect(result.code == 0 && json["version"]?.integer == 1 && json["success"]?.bool == false)
+            #expect(json["code"]?.string == code && json["message"]?.string?.isEmpty == false, "\(result)")
+        }
+        try fails([], [:], "login_required")
+        try fails([], ["OIDC_CONFIG": "/no/such/file"], "usage")
+        try fails([], ["OIDC_STORE": "none"], "login_required")
+        try world.signIn()
+        let type = "GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE"
+        try fails([], [type: "urn:ietf:params:oauth:token-type:saml2"], "usage")
+        try fails(
+            ["--set", "gcp_token_type=\("urn:ietf:params:oauth:token-type:jwt")"],
+            [type: "urn:ietf:params:oauth:token-type:id_token"], "usage")
+    }
+}

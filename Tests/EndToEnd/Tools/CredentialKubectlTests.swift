@@ -1,0 +1,71 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import OIDCSystem
+import Testing
+
+@Suite("credential kubectl")
+struct KubectlTests {
+    private static func info(_ version: String) -> String {
+        #"{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/\#(version)","#
+            + #""spec":{"interactive":false,"cluster":{"server":"https://stranger.example"}}}"#
+    }
+
+    @Test(
+        "the answer is in the version of the question, with the ID token and its expiry",
+        arguments: ["v1", "v1beta1"])
+    func answer(version: String) throws {
+        let world = try ToolWorld()
+        let session = try world.signIn()
+        let token = try #require(session.tokens.idToken?.revealed)
+        let expiry = try #require(IDToken.stored(token)).expiresAt
+        var variables = world.person
+        variables["KUBERNETES_EXEC_INFO"] = Self.info(version)
+        let result = try world.run(["credential", "kubectl"], variables)
+        #expect(
+            result.output == #"{"apiVersion":"client.authentication.k8s.io/\#(version)","#
+                + #""kind":"ExecCredential","status":{"token":"\#(token)","#
+                + #""expirationTimestamp":"\#(expiry)"}}"# + "\n", "\(result)")
+        let access = try world.run(["credential", "kubectl", "--type", "access"], variables).json()
+        #expect(access["status"]?["token"]?.string == session.tokens.access.token.revealed)
+    }
+
+    @Test(
+        "a question that is not understood is refused",
+        arguments: [
+            info("v1alpha1"), info("v2"), "{", "[]", #"{"apiVersion":1}"#,
+            #"{"apiVersion":"client.authentication.k8s.io/v1","kind":"Pod"}"#,
+        ])
+    func badQuestion(info: String) throws {
+        let world = try ToolWorld()
+        try world.signIn()
+        var variables = world.person
+        variables["KUBERNETES_EXEC_INFO"] = info
+        let result = try world.run(["credential", "kubectl"], variables)
+        #expect(result.code == 2 && result.output == "", "\(result)")
+    }
+
+    @Test("without a session, or with one that is kept nowhere, it fails and asks nobody")
+    func signedOut() throws {
+        let world = try ToolWorld()
+        for store in ["file", "none"] {
+            var variables = world.person
+            variables["OIDC_STORE"] = store
+            let result = try world.run(["credential", "kubectl"], variables)
+            #expect(
+                result.code == 3 && result.output == "" && result.errors.contains("oidc login"), "\(result)")
+        }
+    }
+
+    @Test("a stale ID token is renewed first")
+    func stale() throws {
+        let world = try ToolWorld { $0.idTokenLifetime = 0 }
+        let before = try world.signIn()
+        world.change { $0.configuration.idTokenLifetime = 600 }
+        let result = try world.run(["credential", "kubectl"], world.person).json()
+        let token = try #require(result["status"]?["token"]?.string)
+        #expect(
+            token != before.tokens.idToken?.revealed
+                && world.change { $0.requestCount(grant: "refresh_token") } == 1)
+    }
+}

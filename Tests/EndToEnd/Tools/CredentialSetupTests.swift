@@ -1,0 +1,55 @@
+import Foundation
+import OIDCCore
+import OIDCSystem
+import Testing
+
+@Suite("credential --setup")
+struct CredentialSetupTests {
+    @Test("what is printed holds the options that were given now")
+    func setups() throws {
+        let world = try ToolWorld()
+        try world.configure([
+            "profiles": [
+                "wo rk": [
+                    "issuer": .string(world.issuer), "client_id": "demo",
+                    "git_hosts": [["host": "git.example.com"], ["host": "127.0.0.1:80"]],
+                    "docker_registries": [["host": "registry.example.com"]],
+                    "aws_role_arn": "arn:aws:iam::1:role/dev",
+                ]
+            ]
+        ])
+        let program = ToolWorld.program
+        func setUp(_ kind: String, _ more: [String] = []) throws -> String {
+            let result = try world.run(["credential", kind, "--setup", "-p", "wo rk"] + more)
+            #expect(result.code == 0, "\(result)")
+            return result.output
+        }
+        #expect(
+            try setUp("kubectl") == """
+                kubectl config set-credentials oidc \\
+                  --exec-api-version=client.authentication.k8s.io/v1beta1 \\
+                  --exec-command=\(program) \\
+                  --exec-arg=credential \\
+                  --exec-arg=kubectl \\
+                  --exec-arg=-p \\
+                  --exec-arg='wo rk'
+
+                """)
+        let git = try setUp("git", ["--set", "account=x"])
+        #expect(
+            git.hasPrefix(
+                "git config --global --replace-all credential.https://git.example.com.helper ''\n"
+                    + "git config --global --add credential.https://git.example.com.helper '!\(program) credential git -p "
+                    + #"'\''wo rk'\'' --set account=x'"#), "\(git)")
+        #expect(git.contains("credential.http://127.0.0.1:80.helper"))
+        #expect(
+            try JSONValue(parsing: try setUp("docker"))["credHelpers"]?["registry.example.com"]?.string
+                == "oidc")
+        #expect(
+            try setUp("aws")
+                == "[profile 'wo rk']\ncredential_process = \(program) credential aws -p 'wo rk'\n")
+        #expect(try world.run(["credential", "gcp", "--setup", "-p", "wo rk"]).code == 2)
+        let google = try world.run(["credential", "gcp", "--setup"]).json()
+        #expect(google["credential_source"]?["executable"]?["command"]?.string == "\(program) credential gcp")
+    }
+}
