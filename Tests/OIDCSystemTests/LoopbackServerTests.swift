@@ -148,6 +148,22 @@ struct LoopbackServerTests {
         #expect(stranger.status() == 404)
     }
 
+    @Test("a peer that has its answer and keeps the connection open does not hold us up")
+    func lingeringPeer() throws {
+        let server = try LoopbackServer()
+        let client = try LoopbackClient(server)
+        try client.send(LoopbackServerTests.callback)
+        guard case .held(_, let connection) = server.run(until: soon(), handle: judge) else {
+            Issue.record("not held")
+            return
+        }
+        server.answer(connection, LoopbackServerTests.page)
+        let start = MonotonicTime.now()
+        server.finish(milliseconds: 60_000)
+        #expect(MonotonicTime.now() < start.adding(seconds: 30))
+        #expect(client.received()?.hasSuffix("signed in") == true)
+    }
+
     @Test("a peer that is gone when its answer is ready harms nobody")
     func gonePeer() throws {
         let server = try LoopbackServer()

@@ -106,7 +106,8 @@ extension LoopbackServer {
         }
     }
 
-    private func expire(now: MonotonicTime) {
+    /// Ends the connections that have had their time, and forgets those that have ended.
+    func expire(now: MonotonicTime) {
         for connection in connections.all {
             guard let expiry = connections.expiry(connection), expiry <= now else { continue }
             if connection.isReading {

@@ -130,7 +130,7 @@ public final class LoopbackServer {
         _ = turn(until: .now(), also: [], handle: LoopbackServer.refuse)
         while MonotonicTime.now() < end {
             for connection in connections.all where connection.isIdle { connection.end() }
-            connections.removeEnded()
+            expire(now: .now())
             guard !connections.all.isEmpty else { break }
             _ = turn(until: end, also: [], handle: LoopbackServer.refuse)
         }
