@@ -132,8 +132,10 @@ class Bench:
     def start(self, *words, settings=None, env=None):
         """Starts the binary with these settings in its config file; `finish` waits for it."""
         config = self.home / "config.json"
-        config.touch(mode=0o600)
-        config.write_text(json.dumps(self.settings() if settings is None else settings))
+        text = json.dumps(self.settings() if settings is None else settings)
+        if not config.exists() or config.read_text() != text:
+            config.touch(mode=0o600)
+            config.write_text(text)
         words = [words[0], "--config", str(config), *map(str, words[1:])]
         process = subprocess.Popen(
             [self.binary, *words], env=self.environment(env or {}), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -183,13 +185,14 @@ class Bench:
     def login(self, *words, settings=None, env=None, answer="approve", status=0, page="signed in", **walk):
         """A whole sign-in in the browser; answers the result and what the browser saw."""
         environment = self.walk(answer, **walk) | (env or {})
-        result = self.oidc("login", *words, settings=settings, env=environment, seconds=120)
+        result = self.oidc("login", "--timeout", "60", *words, settings=settings, env=environment)
         if result.status != status:
             try:
-                seen = self.report(10)
-                result.complain(f"expected exit {status}; the browser did {seen['steps']} and shows {seen['text'][:300]!r}")
+                report = self.report(10)
+                seen = f"the browser did {report['steps']} and shows {report['text'][:300]!r}"
             except Failure as failure:
-                result.complain(f"expected exit {status}; {failure}")
+                seen = str(failure)
+            result.complain(f"expected exit {status}; {seen}")
         result.silent()
         report = self.report()
         expect(page.lower() in report["text"].lower(), f"expected {page!r} on the last page, found {report['text'][:300]!r}")

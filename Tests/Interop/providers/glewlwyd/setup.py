@@ -72,7 +72,7 @@ call("POST", "/client/", {
 algorithms = {
     "oidc": ("rsa", "256", ("-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048")),
     "es256": ("ecdsa", "256", ("-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256")),
-    "eddsa": ("eddsa", "256", ("-algorithm", "ED25519")),
+    "eddsa": ("eddsa", "512", ("-algorithm", "ED25519")),
 }
 for name, (kind, size, arguments) in algorithms.items():
     private, public = key_pair(name, *arguments)
@@ -97,7 +97,7 @@ for name, (kind, size, arguments) in algorithms.items():
             "oauth-par-request_uri-prefix": "urn:ietf:params:oauth:request_uri:",
             "oauth-dpop-allowed": True, "oauth-dpop-iat-duration": 60, "oauth-dpop-nonce-mandatory": True,
             "oauth-dpop-nonce-counter": 50,
-            "oauth-as-iss-id": True, "subject-type": "public",
+            "oauth-as-iss-id": name == "oidc", "subject-type": "public",
             "request-parameter-allow": True, "client-pubkey-parameter": "pubkey", "client-jwks-parameter": "jwks",
             "jwks-show": True, "name-claim": "mandatory", "name-claim-scope": ["profile"],
             "email-claim": "mandatory", "email-claim-scope": ["email"], "scope-claim": "no"}})
