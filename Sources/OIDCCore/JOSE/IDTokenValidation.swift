@@ -98,12 +98,14 @@ private struct IDTokenChecks {
         }
     }
 
-    /// OIDC Core §3.1.3.6: the left half of the hash that belongs to `alg`; SHA-512 for Ed25519.
+    /// OIDC Core §3.1.3.6: the left half of the hash that belongs to `alg`. No specification names one for EdDSA:
+    /// most providers take Ed25519's own SHA-512, some SHA-256, and the length says which.
     func checkAccessTokenHash(_ token: JWS) throws(OIDCError) {
         guard let found = try claims.string("at_hash"), let accessToken = rules.accessToken,
             let algorithm = token.algorithm
         else { return }
-        let hash = try Cryptography.hash(Array(accessToken.utf8), algorithm.hash ?? .sha512)
+        let named = algorithm.hash ?? (found.utf8.count == 22 ? .sha256 : .sha512)
+        let hash = try Cryptography.hash(Array(accessToken.utf8), named)
         let expected = Base64URL.encode(Array(hash.prefix(hash.count / 2)))
         guard equalInConstantTime(Array(found.utf8), Array(expected.utf8)) else {
             throw claims.refusal("at_hash", expected: "the access token's hash", found: "another")

@@ -130,7 +130,7 @@ struct IDTokenTests {
     static let hashes: [(PrivateKey.Kind, SignatureAlgorithm, HashAlgorithm)] = [
         (.p256, .es256, .sha256), (.p384, .es384, .sha384), (.p521, .es512, .sha512),
         (.rsa2048, .rs384, .sha384),
-        (.rsa2048, .ps512, .sha512), (.ed25519, .edDSA, .sha512),
+        (.rsa2048, .ps512, .sha512), (.ed25519, .edDSA, .sha512), (.ed25519, .edDSA, .sha256),
     ]
 
     @Test("at_hash is the left half of the hash that belongs to alg", arguments: hashes)
