@@ -28,7 +28,10 @@ struct SignOutInBrowser {
         try open(WebURL("\(server.origin)\(start)"))
         let returnPath = redirect?.loopback == nil ? nil : returnAddress.flatMap(WebURL.init)?.path
         try wait(at: server, from: start, to: pending, returningTo: returnPath)
-        console.note("The provider's session has ended in the browser.")
+        console.note(
+            returnPath == nil
+                ? "The browser has gone to the provider's sign-out page, which may ask to confirm."
+                : "The provider's session has ended in the browser.")
     }
 
     private func open(_ url: WebURL?) throws(OIDCError) {
