@@ -1,10 +1,11 @@
 """One scenario at one provider with one browser, and the sessions it may share with others."""
 
 import json
+import os
 import re
 import subprocess
-import os
 import time
+import urllib.parse
 
 from workbench import HERE, Bench, expect
 
@@ -37,14 +38,31 @@ class Case:
         bench.login()
         return bench
 
+    def service(self, method, client):
+        """The settings of a confidential client that proves itself by this method, and the environment for it."""
+        settings = {"issuer": self.facts["issuer"], "client_id": self.facts["confidential_client"]["id"],
+                    "grant": "client_credentials", "scope": self.facts["service_scope"], "client_auth": method}
+        if "ca_file" in self.facts:
+            settings["ca_file"] = str(self.provider.state / self.facts["ca_file"])
+        redirect = self.facts["public_client"]["redirect_uri"]
+        if urllib.parse.urlsplit(redirect).port:
+            settings["redirect_uri"] = redirect
+        settings |= self.facts.get("endpoints", {}) | client
+        if "private_key_file" in settings:
+            settings["private_key_file"] = str(self.provider.state / settings["private_key_file"])
+            return settings, {}
+        return settings, {"OIDC_CLIENT_SECRET": self.facts["confidential_client"]["secret"]}
+
     def service_session(self):
         """A token of the confidential client's own, by the first method that the provider is listed with."""
-        method, client = next(iter(self.facts["client_auth"].items()))
+        settings, env = self.service(*next(iter(self.facts["client_auth"].items())))
         bench = self.bench()
-        settings = bench.service(client_auth=method, **client)
-        env = {"OIDC_CLIENT_SECRET": self.facts["confidential_client"]["secret"]}
         bench.oidc("token", settings=settings, env=env).line()
         return bench, settings, env
+
+    def pause(self):
+        """For a provider whose access tokens of one second are all the same."""
+        time.sleep(self.facts.get("refresh_pause", 0))
 
     def device(self, answer, status, *says):
         """A device login whose code a person enters in the browser elsewhere."""

@@ -118,13 +118,6 @@ class Bench:
             values["ca_file"] = str(self.provider.state / self.facts["ca_file"])
         return values | self.facts.get("endpoints", {})
 
-    def service(self, **others):
-        """The settings of the confidential client, which comes with a secret in the environment."""
-        values = self.settings() | {"client_id": self.facts["confidential_client"]["id"], "grant": "client_credentials",
-                                    "scope": self.facts["service_scope"]}
-        del values["client_auth"]
-        return values | others
-
     def environment(self, extra):
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
         return kept | {"HOME": str(self.home), "NO_COLOR": "1"} | {k: v for k, v in extra.items() if v is not None}

@@ -44,12 +44,13 @@ with app.app_context():
     assertion = models.Client(
         client_id="interop-assertion", client_name="Interop assertion", scope=scopes,
         token_endpoint_auth_method="private_key_jwt", client_uri="https://client.example.test",
-        redirect_uris=[native["redirect_uri"]], response_types=["code"], grant_types=["client_credentials"],
+        redirect_uris=[native["redirect_uri"]], response_types=["code"], grant_types=["authorization_code", "refresh_token"],
         jwks=json.dumps({"keys": [key.as_dict(private=False)]}))
     poster = models.Client(
         client_id="interop-poster", client_name="Interop poster", scope=scopes, client_secret=service["secret"],
         token_endpoint_auth_method="client_secret_post", client_uri="https://client.example.test",
-        redirect_uris=[native["redirect_uri"]], response_types=["code"], grant_types=["client_credentials"])
+        redirect_uris=[native["redirect_uri"]], response_types=["code"],
+        grant_types=["authorization_code", "refresh_token"])
     for client in (public, confidential, assertion, poster):
         backend.save(client)
         client.audience = [client]

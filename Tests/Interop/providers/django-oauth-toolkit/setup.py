@@ -28,3 +28,7 @@ service = facts["confidential_client"]
 Application.objects.create(
     client_id=service["id"], name="Interop service", user=user, client_type="confidential",
     client_secret=service["secret"], authorization_grant_type="client-credentials")
+Application.objects.create(
+    client_id="interop-web", name="Interop web", user=user, client_type="confidential", algorithm="RS256",
+    client_secret=service["secret"], authorization_grant_type="authorization-code",
+    redirect_uris="http://127.0.0.1/callback")

@@ -91,7 +91,7 @@ for name, (kind, size, arguments) in algorithms.items():
             "register-client-allowed": True, "register-client-management-allowed": True,
             "register-client-auth-scope": [], "register-client-credentials-scope": ["profile"],
             "session-management-allowed": True, "session-cookie-name": f"OIDC_{name}",
-            "session-cookie-expiration": 2419200, "front-channel-logout-allowed": False,
+            "session-cookie-expiration": 2419200, "front-channel-logout-allowed": True,
             "back-channel-logout-allowed": False,
             "oauth-par-allowed": True, "oauth-par-required": False, "oauth-par-duration": 90,
             "oauth-par-request_uri-prefix": "urn:ietf:params:oauth:request_uri:",
