@@ -1,0 +1,184 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import OIDCSystem
+import TestSupport
+import Testing
+
+@Suite("login, by the built program")
+struct LoginTests {
+    @Test("a sign-in makes three requests cold and one warm, and what it keeps is private")
+    func requests() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let first = try program.signIn(at: provider)
+        #expect(first.status == 0, "\(first.errorOutput)")
+        #expect(first.output == "")
+        #expect(first.errorOutput.contains("Signed in as alice@example.com"))
+        #expect(provider.requestCount(.discovery) == 1)
+        #expect(provider.requestCount(.token) == 1)
+        #expect(provider.requestCount(.jwks) == 1)
+        let second = try program.signIn(at: provider)
+        #expect(second.status == 0, "\(second.errorOutput)")
+        #expect(provider.requestCount(.discovery) == 1)
+        #expect(provider.requestCount(.token) == 2)
+        #expect(provider.requestCount(.jwks) == 1)
+        let file = try #require(program.sessionFiles.first)
+        let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+    }
+
+    @Test("access_denied ends it with 4, and nothing is kept")
+    func denied() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let outcome = try program.signIn(at: provider, choice: .deny)
+        #expect(outcome.status == 4)
+        #expect(outcome.error?.contains("access_denied") == true)
+        #expect(program.sessionFiles.isEmpty)
+    }
+
+    @Test(
+        "a stranger's request is refused, and the true callback still signs in",
+        arguments: [
+            "/", "/favicon.ico", "/callback", "/callback?state=wrong&code=x", "/callback?code=x",
+            "/callback?error=access_denied&state=wrong", "/callback?state=a&state=b&code=c", "/callback?%zz",
+        ])
+    func strangers(path: String) throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let outcome = try program.signIn(at: provider) { listener in
+            let url = try #require(WebURL("\(listener.origin)\(path)"))
+            let response = try CurlTransport().send(HTTPRequest(.get, url), stage: .authorization)
+            #expect((400..<500).contains(response.status))
+        }
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+    }
+
+    @Test("the redirected address can be pasted, whole or as its query")
+    func paste() throws {
+        let provider = try ProviderServer()
+        for isWhole in [true, false] {
+            let program = try Program(provider)
+            defer { program.remove() }
+            let run = try program.start(["login", "--flow", "paste"], input: .open)
+            let url = try #require(run.address.flatMap(WebURL.init))
+            let redirect = try #require(provider.redirect(of: url))
+            run.type((isWhole ? redirect.url.text : redirect.url.query ?? "") + "\n")
+            let outcome = run.finish()
+            #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        }
+    }
+
+    @Test("a pasted address with another state ends it with 7")
+    func pastedState() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let run = try program.start(["login", "--flow", "paste"], input: .open)
+        _ = try #require(run.address)
+        run.type("http://127.0.0.1/callback?code=abc&state=other\n")
+        let outcome = run.finish()
+        #expect(outcome.status == 7)
+        #expect(outcome.error?.contains("state") == true)
+    }
+
+    @Test("a custom scheme can only be pasted, and stdin at its end is a usage error")
+    func customScheme() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let outcome = try program.run("login", "--set", "redirect_uri=com.example.demo:/callback")
+        #expect(outcome.status == 2)
+        let run = try program.start(
+            ["login", "--set", "redirect_uri=com.example.demo:/callback"], input: .open)
+        let url = try #require(run.address.flatMap(WebURL.init))
+        var browser = BrowserStandIn()
+        var request: HTTPRequest? = browser.open(url)
+        var location: String?
+        while let current = request {
+            let response = provider.with { $0.handle(current, at: Clock.now()) }
+            location = response.headers["Location"] ?? location
+            request = browser.next(after: response, to: current)
+        }
+        run.type(try #require(location) + "\n")
+        let pasted = run.finish()
+        #expect(pasted.status == 0, "\(pasted.errorOutput)")
+    }
+
+    @Test("a device code signs in once it is approved elsewhere")
+    func device() throws {
+        var configuration = DemoConfiguration()
+        configuration.person = .approves("alice")
+        configuration.deviceInterval = 1
+        let provider = try ProviderServer(configuration)
+        let program = try Program(provider)
+        defer { program.remove() }
+        let outcome = try program.run("login", "--flow", "device")
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(outcome.errorOutput.contains("/device"))
+    }
+
+    @Test("nobody comes: 6 after the time, and no listener is left")
+    func timeout() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let outcome = try program.run("login", "--no-browser", "--timeout", "1")
+        #expect(outcome.status == 6)
+    }
+
+    @Test(
+        "a signal ends it at once with 128 and its number",
+        arguments: [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 129)] as [(Int32, Int32)])
+    func signal(number: Int32, status: Int32) throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let run = try program.start(["login", "--no-browser"])
+        _ = try #require(run.address)
+        run.signal(number)
+        #expect(run.finish(within: 5).status == status)
+        #expect(program.sessionFiles.isEmpty)
+    }
+
+    @Test("a busy fixed port is named at once, with 1")
+    func busyPort() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let busy = try LoopbackServer()
+        let outcome = try program.run("login", "--no-browser", "--port", "\(busy.port)")
+        #expect(outcome.status == 1)
+        #expect(outcome.error?.contains("\(busy.port)") == true)
+    }
+
+    @Test("form_post comes back by POST")
+    func formPost() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let outcome = try program.signIn(at: provider, ["--set", "response_mode=form_post"])
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+    }
+
+    @Test("a provider that is gone is out of reach: 5")
+    func gone() throws {
+        let program = try Program(["OIDC_ISSUER": "http://127.0.0.1:9", "OIDC_CLIENT_ID": "demo"])
+        defer { program.remove() }
+        #expect(try program.run("login", "--no-browser").status == 5)
+    }
+
+    @Test("prompt=none without a session at the provider is refused with login_required")
+    func promptNone() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let outcome = try program.signIn(at: provider, ["--prompt", "none"])
+        #expect(outcome.status == 4)
+        #expect(outcome.error?.contains("login_required") == true)
+    }
+}

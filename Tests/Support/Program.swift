@@ -1,0 +1,78 @@
+public import Foundation
+import OIDCCore
+
+/// The built `oidc`, run as a user would: a home of its own, nothing of the machine's environment.
+public struct Program: Sendable {
+    public let home: URL
+    public var environment: [String: String]
+
+    /// What a run ended with.
+    public struct Outcome: Sendable {
+        public let status: Int32
+        public let output: String
+        public let errorOutput: String
+        /// The last line that begins with `error: `.
+        public var error: String? {
+            errorOutput.split(separator: "\n").last { $0.hasPrefix("error: ") }.map { String($0.dropFirst(7)) }
+        }
+    }
+
+    public init(_ variables: [String: String] = [:]) throws {
+        home = FileManager.default.temporaryDirectory.appendingPathComponent("oidc-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
+        environment = ["HOME": home.path, "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"]
+        environment.merge(variables) { $1 }
+    }
+
+    /// For a client of a provider.
+    public init(_ provider: ProviderServer, client: String = "demo", _ variables: [String: String] = [:]) throws {
+        try self.init(
+            ["OIDC_ISSUER": provider.origin, "OIDC_CLIENT_ID": client].merging(variables) { $1 })
+    }
+
+    public func remove() {
+        try? FileManager.default.removeItem(at: home)
+    }
+
+    /// Beside the test bundle, where the build puts it.
+    public static var path: String {
+        var directory = Bundle.main.bundleURL
+        for _ in 0..<6 {
+            let candidate = directory.appendingPathComponent("oidc")
+            if FileManager.default.isExecutableFile(atPath: candidate.path) { return candidate.path }
+            directory.deleteLastPathComponent()
+        }
+        return "oidc"
+    }
+
+    public func start(_ arguments: [String], input: Input = .none, _ variables: [String: String] = [:]) throws
+        -> Run
+    {
+        try Run(arguments, input: input, environment: environment.merging(variables) { $1 }, in: home)
+    }
+
+    @discardableResult
+    public func run(
+        _ arguments: String..., input: String? = nil, variables: [String: String] = [:]
+    ) throws -> Outcome {
+        try start(arguments, input: input.map { .text($0) } ?? .none, variables).finish()
+    }
+
+    public enum Input: Sendable {
+        case none
+        case text(String)
+        /// A pipe that stays open; see `Run.type`.
+        case open
+    }
+
+    /// Every session file.
+    public var sessionFiles: [URL] {
+        files(in: ".local/state/oidc").filter { $0.pathExtension == "json" }
+    }
+
+    public func files(in path: String) -> [URL] {
+        let directory = home.appendingPathComponent(path)
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []
+        return names.sorted().map { directory.appendingPathComponent($0) }
+    }
+}

@@ -1,0 +1,70 @@
+public import DemoProvider
+public import OIDCCore
+import OIDCSystem
+import Synchronization
+
+/// The demo provider behind a real socket on loopback, with its state at hand: counts, faults, clock.
+public final class ProviderServer: Sendable {
+    public let origin: String
+    private let box: Box
+    private let server: BackgroundServer
+
+    private final class Box: Sendable {
+        let provider = Mutex<DemoProvider?>(nil)
+        /// Milliseconds that each token request takes.
+        let delay = Mutex<Int64>(0)
+        let interceptor = Mutex<(@Sendable (HTTPRequest) -> HTTPResponse?)?>(nil)
+    }
+
+    public init(
+        _ configuration: DemoConfiguration = DemoConfiguration(), faults: Set<Fault> = []
+    ) throws {
+        let box = Box()
+        self.box = box
+        server = try BackgroundServer { request in
+            if let answer = box.interceptor.withLock({ $0 })?(request) { return answer }
+            if request.url.path == "/token" {
+                let delay = box.delay.withLock { $0 }
+                if delay > 0 { Poll.sleep(until: MonotonicTime.now().adding(milliseconds: delay)) }
+            }
+            return box.provider.withLock { $0?.handle(request, at: Clock.now()) } ?? HTTPResponse(status: 503)
+        }
+        origin = server.origin
+        guard let issuer = WebURL(server.origin) else { throw OIDCError(.failed, "no origin") }
+        let provider = try DemoProvider(issuer: issuer, configuration: configuration, faults: faults)
+        box.provider.withLock { $0 = provider }
+    }
+
+    deinit { server.end() }
+
+    /// Reads or changes the provider between requests.
+    @discardableResult
+    public func with<Value: Sendable>(_ body: (inout DemoProvider) throws -> sending Value) rethrows -> Value {
+        try box.provider.withLock { provider in
+            try body(&provider!)
+        }
+    }
+
+    public func requestCount(_ endpoint: Endpoint) -> Int { with { $0.requestCount(endpoint) } }
+    public func requestCount(grant: String) -> Int { with { $0.requestCount(grant: grant) } }
+
+    public func delayTokens(milliseconds: Int64) { box.delay.withLock { $0 = milliseconds } }
+
+    /// Answers in the provider's place where it returns something.
+    public func intercept(_ body: (@Sendable (HTTPRequest) -> HTTPResponse?)?) {
+        box.interceptor.withLock { $0 = body }
+    }
+
+    /// Plays a person: the pages come from the provider itself, and the request that leaves it is returned.
+    public func redirect(
+        of url: WebURL, _ choice: BrowserStandIn.Choice = .approve
+    ) -> HTTPRequest? {
+        var browser = BrowserStandIn(choice)
+        var request: HTTPRequest? = browser.open(url)
+        while let current = request, current.url.origin == origin {
+            let response = with { $0.handle(current, at: Clock.now()) }
+            request = browser.next(after: response, to: current)
+        }
+        return request
+    }
+}

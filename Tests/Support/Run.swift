@@ -1,0 +1,101 @@
+import Foundation
+import Synchronization
+
+/// One process of the program, from its start to its end.
+public final class Run: @unchecked Sendable {
+    // `Process` and its pipes are set up before the run is shared; what changes is behind `collected`.
+    private let process = Process()
+    private let input = Pipe()
+    private let collected = Mutex<(output: Data, errorOutput: Data)>((Data(), Data()))
+    private let readers = DispatchGroup()
+
+    init(
+        _ arguments: [String], input source: Program.Input, environment: [String: String], in directory: URL
+    ) throws {
+        process.executableURL = URL(fileURLWithPath: Program.path)
+        process.arguments = arguments
+        process.environment = environment
+        process.currentDirectoryURL = directory
+        let (output, errorOutput) = (Pipe(), Pipe())
+        process.standardOutput = output
+        process.standardError = errorOutput
+        if case .none = source {
+            process.standardInput = FileHandle.nullDevice
+        } else {
+            process.standardInput = input
+        }
+        try process.run()
+        collect(output) { $0.output.append($1) }
+        collect(errorOutput) { $0.errorOutput.append($1) }
+        if case .text(let text) = source {
+            try? input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
+            try? input.fileHandleForWriting.close()
+        }
+    }
+
+    private func collect(
+        _ pipe: Pipe, _ add: @escaping @Sendable (inout (output: Data, errorOutput: Data), Data) -> Void
+    ) {
+        let handle = pipe.fileHandleForReading
+        readers.enter()
+        let thread = Thread { [self] in
+            while let data = try? handle.read(upToCount: 65_536), !data.isEmpty {
+                collected.withLock { add(&$0, data) }
+            }
+            readers.leave()
+        }
+        thread.start()
+    }
+
+    public var identifier: Int32 { process.processIdentifier }
+    public var isRunning: Bool { process.isRunning }
+
+    public func type(_ text: String) {
+        try? input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
+    }
+
+    public func closeInput() {
+        try? input.fileHandleForWriting.close()
+    }
+
+    public func signal(_ number: Int32) {
+        kill(process.processIdentifier, number)
+    }
+
+    public var errorOutput: String {
+        String(decoding: collected.withLock { $0.errorOutput }, as: UTF8.self)
+    }
+
+    /// Waits until stderr holds a text that `pick` finds something in; nil after that time or the program's end.
+    public func errorOutput<Found>(within seconds: Double = 20, where pick: (String) -> Found?) -> Found? {
+        let end = Date().addingTimeInterval(seconds)
+        while Date() < end {
+            if let found = pick(errorOutput) { return found }
+            if !process.isRunning { return pick(errorOutput) }
+            usleep(5_000)
+        }
+        return nil
+    }
+
+    /// The address that a sign-in prints.
+    public var address: String? {
+        errorOutput { text in
+            text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+                .first { $0.contains("code_challenge=") || $0.contains("request_uri=") }
+        }
+    }
+
+    /// Waits for the end; a program that hangs is killed, and its status is -1.
+    public func finish(within seconds: Double = 60) -> Program.Outcome {
+        let end = Date().addingTimeInterval(seconds)
+        while process.isRunning, Date() < end { usleep(2_000) }
+        let hangs = process.isRunning
+        if hangs { kill(process.processIdentifier, SIGKILL) }
+        process.waitUntilExit()
+        readers.wait()
+        let (output, errorOutput) = collected.withLock { $0 }
+        return Program.Outcome(
+            status: hangs ? -1 : process.terminationStatus, output: String(decoding: output, as: UTF8.self),
+            errorOutput: String(decoding: errorOutput, as: UTF8.self))
+    }
+}

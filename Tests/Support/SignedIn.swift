@@ -1,0 +1,25 @@
+public import DemoProvider
+import Foundation
+public import OIDCCore
+import OIDCSystem
+
+extension Program {
+    /// Signs alice in, played through the provider's pages; `before` may meddle with the listener first.
+    @discardableResult
+    public func signIn(
+        at provider: ProviderServer, _ options: [String] = [], choice: BrowserStandIn.Choice = .approve,
+        before: (WebURL) throws -> Void = { _ in }
+    ) throws -> Outcome {
+        let run = try start(["login", "--no-browser"] + options, input: .none)
+        guard let text = run.address, let url = WebURL(text) else { return run.finish() }
+        if let redirect = FormEncoding.decode(url.query ?? "")?.first(where: { $0.name == "redirect_uri" }),
+            let listener = WebURL(redirect.value)
+        {
+            try before(listener)
+        }
+        if let request = provider.redirect(of: url, choice) {
+            _ = try? CurlTransport().send(request, stage: .authorization)
+        }
+        return run.finish()
+    }
+}
