@@ -1,6 +1,7 @@
 #include "CPlatform.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,6 +56,12 @@ int oidc_record_interruptions(void) {
         if (recorded_signals[index] == SIGHUP && previous.sa_handler == SIG_IGN) continue;
         sigaction(recorded_signals[index], &action, NULL);
     }
+
+    // Whoever started us may have blocked them for its own threads, and a mask is inherited.
+    sigset_t ours;
+    sigemptyset(&ours);
+    for (int index = 0; index < (int)recorded_signal_count; index++) sigaddset(&ours, recorded_signals[index]);
+    pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
     return 0;
 }
 

@@ -90,6 +90,8 @@ public struct AccessTokenSource {
         _ current: Session?, _ demand: TokenDemand, by renew: Renew
     ) throws(OIDCError) -> Delivery {
         let source = try current?.source(for: demand).granted() ?? .own
+        // A refresh token may be spent by the refresh: first see that its successor can be kept.
+        if current?.tokens.refreshToken != nil { try store.checkReplaceable(key) }
         let renewed: Renewal.Outcome
         do {
             renewed = try renew(current, source)

@@ -13,19 +13,25 @@ public struct Program: Sendable {
         public let errorOutput: String
         /// The last line that begins with `error: `.
         public var error: String? {
-            errorOutput.split(separator: "\n").last { $0.hasPrefix("error: ") }.map { String($0.dropFirst(7)) }
+            errorOutput.split(separator: "\n").last { $0.hasPrefix("error: ") }.map {
+                String($0.dropFirst(7))
+            }
         }
     }
 
     public init(_ variables: [String: String] = [:]) throws {
         home = FileManager.default.temporaryDirectory.appendingPathComponent("oidc-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
-        environment = ["HOME": home.path, "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"]
+        environment = [
+            "HOME": home.path, "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin",
+        ]
         environment.merge(variables) { $1 }
     }
 
     /// For a client of a provider.
-    public init(_ provider: ProviderServer, client: String = "demo", _ variables: [String: String] = [:]) throws {
+    public init(_ provider: ProviderServer, client: String = "demo", _ variables: [String: String] = [:])
+        throws
+    {
         try self.init(
             ["OIDC_ISSUER": provider.origin, "OIDC_CLIENT_ID": client].merging(variables) { $1 })
     }

@@ -39,7 +39,8 @@ public final class ProviderServer: Sendable {
 
     /// Reads or changes the provider between requests.
     @discardableResult
-    public func with<Value: Sendable>(_ body: (inout DemoProvider) throws -> sending Value) rethrows -> Value {
+    public func with<Value: Sendable>(_ body: (inout DemoProvider) throws -> sending Value) rethrows -> Value
+    {
         try box.provider.withLock { provider in
             try body(&provider!)
         }

@@ -39,7 +39,9 @@ public final class Run: @unchecked Sendable {
         let handle = pipe.fileHandleForReading
         readers.enter()
         let thread = Thread { [self] in
-            while let data = try? handle.read(upToCount: 65_536), !data.isEmpty {
+            while true {
+                let data = handle.availableData
+                guard !data.isEmpty else { break }
                 collected.withLock { add(&$0, data) }
             }
             readers.leave()

@@ -136,7 +136,13 @@ extension ProviderMetadata {
         guard idTokenSigningAlgValuesSupported?.contains(where: { $0.hasPrefix("HS") }) == true else {
             return nil
         }
-        return switch client.authentication {
+        return client.authentication.secret
+    }
+}
+
+extension ClientAuthentication {
+    var secret: Redacted<String>? {
+        switch self {
         case .clientSecretBasic(let secret), .clientSecretPost(let secret), .clientSecretJWT(let secret, _):
             secret
         case .none, .privateKeyJWT, .assertion, .tlsClientAuth: nil

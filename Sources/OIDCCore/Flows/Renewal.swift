@@ -1,3 +1,5 @@
+import OIDCCrypto
+
 /// Makes a session's tokens anew by its refresh token (RFC 6749 §6), and says what becomes of the session.
 public struct Renewal: Sendable {
     public let environment: LoginEnvironment
@@ -78,7 +80,8 @@ public struct Renewal: Sendable {
             ?? IDTokenRules.Previous(issuer: issuer, subject: subject)
         let rules = IDTokenRules(
             issuer: issuer, clientID: tokenEndpoint.client.id, accessToken: answer.access.token.revealed,
-            leeway: leeway, allowedAlgorithms: allowedAlgorithms, previous: previous)
+            leeway: leeway, allowedAlgorithms: allowedAlgorithms,
+            clientSecret: sharedSecret(session.tokens.idToken), previous: previous)
         let published = ProviderDocuments(environment: environment).keys(keys)
         do throws(OIDCError) {
             let idToken = try IDToken.validate(compact, rules, keys: published, now: environment.now())
@@ -88,6 +91,14 @@ public struct Renewal: Sendable {
             guard error.kind == .unreachable else { throw error }
             warnings.append("the new ID token could not be checked and is not used: \(error.message)")
         }
+    }
+
+    /// The client's secret where the ID token of the sign-in was signed with it (OIDC Core §10.1).
+    private func sharedSecret(_ idToken: Redacted<String>?) -> Redacted<String>? {
+        guard let idToken, let token = try? JWS(compact: idToken.revealed),
+            token.algorithm?.isSymmetric == true
+        else { return nil }
+        return tokenEndpoint.client.authentication.secret
     }
 
     /// An answer for another audience is refused; one of another scope is handed out, but never kept under

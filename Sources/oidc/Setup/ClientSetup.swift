@@ -13,7 +13,7 @@ extension ProviderSetup {
             method: settings.text(.clientAuth) ?? method, credentials, metadata)
         let audience: String? =
             settings.text(.clientAssertionAudience) == "token_endpoint"
-            ? nil : metadata?.issuer ?? settings.text(.issuer)
+            ? metadata?.tokenEndpoint?.text : metadata?.issuer ?? settings.text(.issuer)
         return Client(
             id: try clientID(), authentication: authentication, assertionAudience: audience,
             presentsCertificate: credentials.hasCertificate)

@@ -170,7 +170,10 @@ struct SignIn {
         case "paste": return .browser(nil, readsInput: true)
         default:
             guard opensBrowser else { return .browser(nil, readsInput: isTerminal) }
-            if let usable { return .browser(usable, readsInput: isTerminal) }
+            let isPasteOnly = try redirect().loopback == nil
+            if usable != nil || isPasteOnly {
+                return .browser(usable, readsInput: isTerminal || isPasteOnly)
+            }
             if case .none(let reason) = browser { console.note("No browser is opened: \(reason).") }
             if metadata.deviceAuthorizationEndpoint != nil { return .device }
             return .browser(nil, readsInput: true)
