@@ -324,15 +324,17 @@ def dpop(case):
     described = bench.oidc("token", "-o", "json", settings=settings).data()
     expect(described["token_type"].lower() == "dpop", f"{described['token_type']}")
     bench.oidc("userinfo", settings=settings).data()
-    bench.oidc("token", "--refresh", settings=settings).line()
+    refreshed = bench.oidc("token", "--refresh", "-v", settings=settings)
+    refreshed.line()
+    expect(refreshed.err.count("→ POST") == 2, f"no nonce was demanded, or it was not answered: {refreshed.err}")
     bench.oidc("userinfo", settings=settings).data()
 
 
 @scenario("algorithms", "ID tokens signed otherwise than RS256")
 def algorithms(case):
-    for name, issuer in case.facts["algorithms"].items():
-        bench = case.bench()
-        settings = bench.settings() | {"issuer": issuer}
+    for name, others in case.facts["algorithms"].items():
+        bench = case.bench(case.signed_in().profile)
+        settings = bench.settings() | others
         bench.login(settings=settings)
         identity = bench.oidc("token", "--type", "id", settings=settings).line()
         inspected = bench.oidc("inspect", "-", "-o", "json", settings=settings, stdin=identity).data()
@@ -348,3 +350,21 @@ def private_ca(case):
     bench.oidc("discover", settings=settings).refused(7)
     bench.oidc("discover", settings=settings, env={"SSL_CERT_FILE": file}).data()
     bench.oidc("discover", settings=settings | {"ca_file": "/nonexistent/ca.pem"}).refused(2, "/nonexistent/ca.pem")
+
+
+ABSENT = {
+    "device": ("device_authorization_endpoint", ("--flow", "device")),
+    "par": ("pushed_authorization_request_endpoint", ("--flow", "browser", "--set", "par=require")),
+    "dpop": ("dpop_signing_alg_values_supported", None),
+}
+
+
+def not_there(case):
+    """Shows that what the provider is said not to have is not in its metadata, and is refused in one line."""
+    member, words = ABSENT[case.scenario.name]
+    bench = case.bench()
+    expect(member not in bench.oidc("discover").data(), f"supports.json says it is not there, the metadata has {member}")
+    if words:
+        result = bench.oidc("login", *words)
+        expect(result.status in (2, 4), f"login {words}: exit {result.status}, {result.err!r}")
+        result.silent().one_line().says(member)

@@ -8,12 +8,18 @@ from pathlib import Path
 state = Path(sys.argv[1])
 facts = json.loads((Path(__file__).parent / "supports.json").read_text())
 
-from joserfc.jwk import ECKey, RSAKey  # noqa: E402
+from joserfc.jwk import ECKey, OKPKey, RSAKey  # noqa: E402
 
-signing = RSAKey.generate_key(2048, {"kid": "signing", "alg": "RS256", "use": "sig"}).as_dict(private=True)
+signing = [
+    RSAKey.generate_key(2048, {"kid": "rsa", "alg": "RS256", "use": "sig"}),
+    ECKey.generate_key("P-256", {"kid": "ec", "alg": "ES256", "use": "sig"}),
+    OKPKey.generate_key("Ed25519", {"kid": "okp", "alg": "EdDSA", "use": "sig"}),
+]
 with (state / "canaille.toml").open("a") as settings:
-    pairs = ", ".join(f'{name} = "{value}"' for name, value in signing.items() if isinstance(value, str))
-    settings.write(f"ACTIVE_JWKS = [{{ {pairs} }}]\n")
+    for key in signing:
+        pairs = ", ".join(f'{name} = "{value}"' for name, value in key.as_dict(private=True).items())
+        settings.write(f"{'ACTIVE_JWKS = [' if key is signing[0] else ','}\n  {{ {pairs} }}")
+    settings.write("\n]\n")
 
 from canaille import create_app  # noqa: E402
 from canaille.app import models  # noqa: E402
@@ -32,7 +38,8 @@ with app.app_context():
     scopes = ["openid", "profile", "email"]
     public = models.Client(
         client_id=native["id"], client_name="Interop", scope=scopes, token_endpoint_auth_method="none",
-        client_uri="https://client.example.test", redirect_uris=[native["redirect_uri"], "http://localhost:18994/callback"],
+        client_uri="https://client.example.test",
+        redirect_uris=[native["redirect_uri"], facts["localhost_redirect"]],
         post_logout_redirect_uris=[native["redirect_uri"]], grant_types=["authorization_code", "refresh_token"],
         response_types=["code"])
     confidential = models.Client(
@@ -44,14 +51,22 @@ with app.app_context():
     assertion = models.Client(
         client_id="interop-assertion", client_name="Interop assertion", scope=scopes,
         token_endpoint_auth_method="private_key_jwt", client_uri="https://client.example.test",
-        redirect_uris=[native["redirect_uri"]], response_types=["code"], grant_types=["authorization_code", "refresh_token"],
+        redirect_uris=[native["redirect_uri"]], response_types=["code"],
+        grant_types=["authorization_code", "refresh_token"],
         jwks=json.dumps({"keys": [key.as_dict(private=False)]}))
     poster = models.Client(
         client_id="interop-poster", client_name="Interop poster", scope=scopes, client_secret=service["secret"],
         token_endpoint_auth_method="client_secret_post", client_uri="https://client.example.test",
         redirect_uris=[native["redirect_uri"]], response_types=["code"],
         grant_types=["authorization_code", "refresh_token"])
-    for client in (public, confidential, assertion, poster):
+    others = [
+        models.Client(
+            client_id=f"interop-{algorithm.lower()}", client_name=f"Interop {algorithm}", scope=scopes,
+            token_endpoint_auth_method="none", client_uri="https://client.example.test",
+            redirect_uris=[native["redirect_uri"]], response_types=["code"], grant_types=["authorization_code"],
+            id_token_signed_response_alg=algorithm)
+        for algorithm in facts["algorithms"]]
+    for client in (public, confidential, assertion, poster, *others):
         backend.save(client)
         client.audience = [client]
         backend.save(client)
