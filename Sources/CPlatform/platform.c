@@ -14,9 +14,14 @@
 
 const char *oidc_build_commit(void) { return OIDC_COMMIT; }
 
+static rlim_t core_limit_before;
+
 int oidc_forbid_dumps(void) {
-    struct rlimit none = {0, 0};
-    if (setrlimit(RLIMIT_CORE, &none) != 0) return errno;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_CORE, &limit) != 0) return errno;
+    core_limit_before = limit.rlim_cur;
+    limit.rlim_cur = 0;
+    if (setrlimit(RLIMIT_CORE, &limit) != 0) return errno;
 #ifdef __linux__
     if (prctl(PR_SET_DUMPABLE, 0L, 0L, 0L, 0L) != 0) return errno;
 #endif
@@ -29,4 +34,11 @@ int oidc_input_is_exhausted(int descriptor) {
     if (poll(&input, 1, 0) < 1) return 0;
     if (input.revents & POLLNVAL) return 1;
     return ioctl(descriptor, FIONREAD, &available) != 0 || available == 0;
+}
+
+void oidc_restore_dumps(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_CORE, &limit) != 0) return;
+    limit.rlim_cur = core_limit_before;
+    setrlimit(RLIMIT_CORE, &limit);
 }

@@ -21,9 +21,10 @@ final class SignInTeller {
     }
 
     func tell(_ notice: SignInNotice) {
-        if case .waiting(let seconds) = notice {
+        if case .waiting(let seconds, let pasted) = notice {
             guard !console.isQuiet else { return }
-            return statusLine.show("waiting for the sign-in, \(TimeWords.duration(seconds)) left")
+            let typed = pasted > 0 ? "; \(pasted) characters pasted, press Enter" : ""
+            return statusLine.show("waiting for the sign-in, \(TimeWords.duration(seconds)) left\(typed)")
         }
         statusLine.clear()
         switch notice {

@@ -11,6 +11,9 @@ const char *oidc_build_commit(void);
 /// Returns 0, or errno.
 int oidc_forbid_dumps(void);
 
+/// Gives the program that takes this process's place the limit that we were started with.
+void oidc_restore_dumps(void);
+
 /// 1 where reading from the descriptor would give the end of input now, else 0.
 int oidc_input_is_exhausted(int descriptor);
 

@@ -1,3 +1,5 @@
+import CPlatform
+
 /// Finding programs, and letting one take our place.
 public enum Executable {
     private static let usualPath = "/usr/local/bin:/usr/bin:/bin"
@@ -34,6 +36,7 @@ public enum Executable {
     ) -> (reason: Errno, status: Int32) {
         for name in removing { ProcessEnvironment.remove(name) }
         for (name, value) in setting { ProcessEnvironment.set(name, to: value) }
+        oidc_restore_dumps()
         let reason = Spawn.replace(command)
         return (reason, status(reason))
     }

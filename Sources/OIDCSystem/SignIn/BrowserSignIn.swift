@@ -78,10 +78,10 @@ public struct BrowserSignIn {
         var browser = browser
         let arrival = try receiver.wait(
             until: deadline, reading: &input, isTerminal: Terminal.isTerminal(.standardInput)
-        ) {
+        ) { pastedCount in
             if let failure = browser?.check() { notice(.notOpened(reason: failure.message)) }
             let left = deadline.milliseconds(from: .now())
-            notice(.waiting(secondsLeft: (max(0, left) + 999) / 1_000))
+            notice(.waiting(secondsLeft: (max(0, left) + 999) / 1_000, pastedCount: pastedCount))
         }
         if let arrival { return arrival }
         throw OIDCError(

@@ -16,12 +16,12 @@ struct RedirectReceiver {
         let connection: Int?
     }
 
-    /// Nil when the time is over. `tick` is called every second, for a line that shows the time left.
+    /// Nil when the time is over. `tick` is called every second and after input, for a line that shows the wait.
     mutating func wait(
-        until deadline: MonotonicTime, reading input: inout TerminalInput?, isTerminal: Bool, tick: () -> Void
+        until deadline: MonotonicTime, reading input: inout TerminalInput?, isTerminal: Bool, tick: (_ pastedCount: Int) -> Void
     ) throws(OIDCError) -> Arrival? {
         while true {
-            tick()
+            tick(input?.pendingCount ?? 0)
             let now = MonotonicTime.now()
             guard now < deadline else { return nil }
             let pause = min(deadline, now.adding(milliseconds: 1_000))

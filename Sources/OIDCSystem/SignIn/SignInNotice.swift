@@ -16,8 +16,9 @@ public enum SignInNotice: Sendable {
     case device(DeviceAuthorization)
     /// A pasted address that did not do, or a request for a token that failed for now.
     case remark(String)
-    /// Once a second, with the seconds that are left.
-    case waiting(secondsLeft: Int64)
+    /// Once a second, with the seconds that are left and how much of an unfinished line was typed or pasted: on
+    /// a terminal it is not echoed, as it holds a code.
+    case waiting(secondsLeft: Int64, pastedCount: Int = 0)
     /// The person is back: the code is being redeemed.
     case answered
 }

@@ -73,9 +73,12 @@ extension ProviderSetup {
     func tokenEndpoint(
         of session: Session, _ environment: LoginEnvironment
     ) throws(OIDCError) -> TokenEndpoint {
-        try tokenEndpoint(
+        // What signs has to know the algorithms that the provider takes; the metadata is mostly at hand.
+        let signs = ["private_key_jwt", "client_secret_jwt"].contains(session.clientAuthentication)
+        let metadata = signs ? try? metadata(environment, for: [.token]) : nil
+        return try tokenEndpoint(
             at: session.endpoints.token,
-            client: try client(nil, method: session.clientAuthentication, environment),
+            client: try client(metadata, method: session.clientAuthentication, environment),
             dpop: try session.dpopKey.map { pem throws(OIDCError) in try DPoPKey(pem: pem) })
     }
 }

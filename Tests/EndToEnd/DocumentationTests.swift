@@ -1,0 +1,77 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("what the documents say is what the program does")
+struct DocumentationTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    private static func readme() throws -> String {
+        try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
+    }
+
+    private static func part(_ name: String) throws -> String {
+        let text = try readme()
+        let start = try #require(text.range(of: "<!-- \(name):begin -->\n"))
+        let end = try #require(text.range(of: "<!-- \(name):end -->"))
+        return String(text[start.upperBound..<end.lowerBound])
+    }
+
+    @Test(
+        "the README's tables are the program's own; Tests/update-readme writes them",
+        arguments: [("commands", "--reference"), ("settings", "--settings")])
+    func tables(name: String, option: String) throws {
+        let program = try Program()
+        defer { program.remove() }
+        let outcome = try program.run("man", option)
+        #expect(outcome.status == 0)
+        #expect(try Self.part(name) == outcome.output)
+    }
+
+    @Test("config.example.json is a configuration that holds")
+    func example() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let copy = program.home.appendingPathComponent("config.json")
+        try FileManager.default.copyItem(
+            at: Self.root.appendingPathComponent("config.example.json"), to: copy)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: copy.path)
+        let outcome = try program.run("config", "check", "--config", copy.path)
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+    }
+
+    @Test("oidc --help fits on a screen of 40 lines of 80 columns")
+    func help() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let lines = try program.run("--help").output.split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.count <= 41)
+        #expect(lines.allSatisfy { $0.count <= 80 })
+    }
+
+    @Test("every command block of the README is run by a test or marked as an example")
+    func blocks() throws {
+        let lines = try Self.readme().components(separatedBy: "\n")
+        let tested = [["swift run oidc demo"], ["swift build", "swift test"]]
+        for (index, line) in lines.enumerated() where line.hasPrefix("```sh") || line.hasPrefix("```swift") {
+            guard index == 0 || lines[index - 1] != "<!-- example -->" else { continue }
+            let block = Array(lines[(index + 1)...].prefix { $0 != "```" })
+            #expect(tested.contains(block), "\(block)")
+        }
+    }
+}
+
+@Suite("demo, by the built program")
+struct DemoTests {
+    @Test("the tour ends well with nothing around it, and leaves nothing behind")
+    func tour() throws {
+        var program = try Program()
+        defer { program.remove() }
+        program.environment = ["HOME": program.home.path]
+        let outcome = try program.run("demo")
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(outcome.output.contains("the session is over"))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: program.home.path).isEmpty)
+    }
+}
