@@ -16,7 +16,7 @@ struct RedirectReceiver {
         let connection: Int?
     }
 
-    /// Nil when the time is over. `tick` is called every second and after input, for a line that shows the wait.
+    /// Nil when the time is over. `tick` is called every second and after input, for a line that shows it.
     mutating func wait(
         until deadline: MonotonicTime, reading input: inout TerminalInput?, isTerminal: Bool, tick: (_ pastedCount: Int) -> Void
     ) throws(OIDCError) -> Arrival? {
