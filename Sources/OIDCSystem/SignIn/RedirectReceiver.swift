@@ -18,7 +18,8 @@ struct RedirectReceiver {
 
     /// Nil when the time is over. `tick` is called every second and after input, for a line that shows it.
     mutating func wait(
-        until deadline: MonotonicTime, reading input: inout TerminalInput?, isTerminal: Bool, tick: (_ pastedCount: Int) -> Void
+        until deadline: MonotonicTime, reading input: inout TerminalInput?, isTerminal: Bool,
+        tick: (_ pastedCount: Int) -> Void
     ) throws(OIDCError) -> Arrival? {
         while true {
             tick(input?.pendingCount ?? 0)
