@@ -6,6 +6,8 @@ import Synchronization
 /// The demo provider behind a real socket on loopback, with its state at hand: counts, faults, clock.
 public final class ProviderServer: Sendable {
     public let origin: String
+    /// Where it listens itself.
+    public let backend: String
     private let box: Box
     private let server: BackgroundServer
 
@@ -16,8 +18,10 @@ public final class ProviderServer: Sendable {
         let interceptor = Mutex<(@Sendable (HTTPRequest) -> HTTPResponse?)?>(nil)
     }
 
+    /// `issuer` where the provider is reached through another server.
     public init(
-        _ configuration: DemoConfiguration = DemoConfiguration(), faults: Set<Fault> = []
+        _ configuration: DemoConfiguration = DemoConfiguration(), faults: Set<Fault> = [],
+        issuer: String? = nil
     ) throws {
         let box = Box()
         self.box = box
@@ -29,8 +33,9 @@ public final class ProviderServer: Sendable {
             }
             return box.provider.withLock { $0?.handle(request, at: Clock.now()) } ?? HTTPResponse(status: 503)
         }
-        origin = server.origin
-        guard let issuer = WebURL(server.origin) else { throw OIDCError(.failed, "no origin") }
+        origin = issuer ?? server.origin
+        backend = server.origin
+        guard let issuer = WebURL(origin) else { throw OIDCError(.failed, "no origin") }
         let provider = try DemoProvider(issuer: issuer, configuration: configuration, faults: faults)
         box.provider.withLock { $0 = provider }
     }
