@@ -13,11 +13,15 @@ extension Program {
                 "Use it",
                 [ExecCommand.self, RequestCommand.self, ResourcesCommand.self, CredentialCommand.self]),
             CommandSection(
-                "Look inside", [InspectCommand.self, DiscoverCommand.self, IntrospectCommand.self]),
+                "Look inside",
+                [
+                    InspectCommand.self, DiscoverCommand.self, IntrospectCommand.self, DoctorCommand.self,
+                ]),
             CommandSection(
                 "Building blocks",
                 [
                     PKCECommand.self, AuthorizeURLCommand.self, ExchangeCommand.self, RevokeCommand.self,
+                    RegisterCommand.self,
                 ]),
             CommandSection(
                 "Settings", [ConfigCommand.self, CompletionsCommand.self, ManCommand.self, HelpCommand.self]),

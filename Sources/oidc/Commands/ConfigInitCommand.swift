@@ -55,17 +55,21 @@ struct ProfileWriter {
     func write(_ entries: [Settings.Entry], as name: String, replacing: Bool) throws(OIDCError) {
         var profile = JSONObject()
         for entry in entries { profile[entry.setting.name] = entry.value }
+        try checkName(name, replacing: replacing)
         var (document, profiles) = try existing()
-        guard replacing || profiles[name] == nil else {
-            throw OIDCError.usage(
-                "there is a profile \(DisplayText.quoted(name)) in \(path) already",
-                hint: "choose another name with -p, or replace it with --force")
-        }
         profiles[name] = .object(profile)
         document["profiles"] = .object(profiles)
         if document["default_profile"] == nil { document["default_profile"] = .string(name) }
         try UserFile.replace(
             path, with: Array((JSONValue.object(document).indented + "\n").utf8), named: "configuration")
+    }
+
+    /// Asked for before anything is registered or checked.
+    func checkName(_ name: String, replacing: Bool) throws(OIDCError) {
+        guard !replacing, try existing().1[name] != nil else { return }
+        throw OIDCError.usage(
+            "there is a profile \(DisplayText.quoted(name)) in \(path) already",
+            hint: "choose another name with -p, or replace it with --force")
     }
 
     /// A flat file becomes the profile `default` of one with profiles.

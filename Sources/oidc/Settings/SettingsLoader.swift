@@ -7,7 +7,7 @@ struct SettingsLoader: Sendable {
     let environment: [String: String]
     /// `--config`, `--profile`.
     let configPath: String?
-    let profileName: String?
+    var profileName: String?
 
     init(environment: [String: String], common: CommonOptions) {
         self.environment = environment

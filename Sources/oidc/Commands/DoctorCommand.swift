@@ -1,0 +1,78 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct DoctorCommand: RunnableCommand {
+    static let name = "doctor"
+    static let summary = "Look for what could go wrong"
+    static let declaration = Declaration<DoctorCommand>(
+        discussion: """
+            Checks the configuration, the provider, the network, this machine and the store, a line each: ok, \
+            warning or problem, and the remedy. Shows no secret: safe to paste in public.
+            """,
+        examples: [
+            Example("oidc doctor", "the default profile"),
+            Example("oidc doctor -p work -o json", "for a program"),
+        ],
+        exitCodes: [ExitCode("0", "no problem"), ExitCode("1", "a problem")],
+        options: [.group(\.provider), .group(\.common)])
+
+    var provider = ProviderOptions()
+    var common = CommonOptions()
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let findings = Doctor(context: context, options: provider).findings()
+        if context.console.isJSON {
+            try context.console.output(.array(findings.map(\.json)))
+        } else {
+            let paint = Paint(isOn: Terminal.usesColor(.standardOutput, environment: context.environment))
+            let width = findings.map(\.check.utf8.count).max() ?? 0
+            for finding in findings { try context.console.output(finding.text(width: width, paint)) }
+        }
+        return findings.contains { $0.result == .problem } ? 1 : 0
+    }
+}
+
+/// One line of the doctor's.
+struct Finding {
+    enum Result: String {
+        case ok
+        case warning
+        case problem
+    }
+
+    let check: String
+    let result: Result
+    let detail: String
+    var remedy: String?
+
+    init(_ check: String, _ result: Result, _ detail: String, remedy: String? = nil) {
+        self.check = check
+        self.result = result
+        self.detail = DisplayText.clean(detail)
+        self.remedy = remedy.map { DisplayText.clean($0) }
+    }
+
+    /// A failure of a step, with its own remedy.
+    init(_ check: String, _ error: OIDCError, _ result: Result = .problem) {
+        self.init(check, result, error.message, remedy: error.hint)
+    }
+
+    var json: JSONValue {
+        [
+            "check": .string(check), "result": .string(result.rawValue), "detail": .string(detail),
+            "remedy": JSONValue(remedy),
+        ]
+    }
+
+    func text(width: Int, _ paint: Paint) -> String {
+        let word =
+            switch result {
+            case .ok: paint.good("ok     ")
+            case .warning: paint.warning("warning")
+            case .problem: paint.bad("problem")
+            }
+        let padding = String(repeating: " ", count: width - check.utf8.count)
+        return "\(word)  \(check)\(padding)  \(detail)" + (remedy.map { "\n         try: \($0)" } ?? "")
+    }
+}

@@ -1,0 +1,104 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct RegisterCommand: RunnableCommand {
+    static let name = "register"
+    static let summary = "Register a client, and write its profile"
+    static let declaration = Declaration<RegisterCommand>(
+        discussion: """
+            Registers a native, public client with a redirect on loopback (RFC 7591) at a provider that allows \
+            it, and writes a profile with its client_id: named by -p, else `default`.
+            """,
+        examples: [
+            Example("oidc register --issuer https://login.example.com", "the first profile"),
+            Example("oidc register -p work --initial-access-token token.txt", "where a token is demanded"),
+        ],
+        options: [
+            .value(\.clientName, "--name", "NAME", "what people see at the provider"),
+            .value(
+                \.initialAccessToken, "--initial-access-token", "FILE",
+                "the provider's token, or - for stdin",
+                completion: .file),
+            .flag(\.isForced, "--force", "replace a profile of that name"),
+            .group(\.provider), .group(\.common),
+        ])
+
+    var clientName = "oidc"
+    var initialAccessToken: String?
+    var isForced = false
+    var provider = ProviderOptions()
+    var common = CommonOptions()
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        var entries = try provider.entries()
+        guard let path = context.settingsLoader.path else {
+            throw OIDCError.usage(
+                "there is no place for a configuration file: neither HOME nor XDG_CONFIG_HOME is set",
+                hint: "name one with --config FILE or OIDC_CONFIG")
+        }
+        let name = context.settingsLoader.profileName ?? "default"
+        let writer = ProfileWriter(path: path)
+        try writer.checkName(name, replacing: isForced)
+        let setup = ProviderSetup(try settings(entries, context), context)
+        let client = try register(setup)
+        entries.removeAll { $0.setting == .clientID }
+        for (setting, value) in [
+            (Setting.issuer, setup.settings.text(.issuer)), (.clientID, client.clientID),
+            (.clientSecretFile, try keep(client.clientSecret, beside: path, profile: name)),
+        ] where value != nil && !entries.contains(where: { $0.setting == setting }) {
+            entries.append(
+                Settings.Entry(setting: setting, value: JSONValue(value), origin: .option("register")))
+        }
+        try writer.write(entries, as: name, replacing: isForced)
+        context.console.note(
+            "Registered \(DisplayText.quoted(client.clientID)); wrote profile \(DisplayText.clean(name)) to "
+                + "\(path). Now: oidc login" + (name == "default" ? "" : " -p \(ShellWord.quoted(name))"))
+        if context.console.isJSON {
+            try context.console.output([
+                "client_id": .string(client.clientID), "profile": .string(name), "path": .string(path),
+            ])
+        }
+        return 0
+    }
+
+    /// The profile that is to be written is not there yet: options and variables alone count.
+    private func settings(
+        _ entries: [Settings.Entry], _ context: CommandContext
+    ) throws(OIDCError) -> Settings {
+        var loader = context.settingsLoader
+        loader.profileName = nil
+        return try loader.load(entries, from: nil, in: "")
+    }
+
+    private func register(_ setup: ProviderSetup) throws(OIDCError) -> RegisteredClient {
+        let environment = try setup.environment()
+        let metadata = try setup.metadata(environment, for: [.registration])
+        let endpoint = try metadata.require(.registration)
+        let settings = setup.settings
+        var registration = Registration(
+            clientName: clientName,
+            redirectURIs: [settings.text(.redirectURI) ?? RedirectAddress.standard],
+            scope: settings.scope(.scope) ?? Scope(""))
+        registration.postLogoutRedirectURIs =
+            settings.text(.postLogoutRedirectURI).map { [$0] } ?? []
+        if let method = settings.text(.clientAuth) { registration.tokenEndpointAuthMethod = method }
+        let token: Redacted<String>? = try initialAccessToken.map { file throws(OIDCError) in
+            Redacted(ASCII.trimmed(try InputText.read(file, named: "--initial-access-token")))
+        }
+        return try environment.transport.perform(
+            try registration.call(at: endpoint, initialAccessToken: token))
+    }
+
+    /// A secret lies in a file of its own, which the profile names.
+    private func keep(
+        _ secret: Redacted<String>?, beside path: String, profile: String
+    ) throws(OIDCError) -> String? {
+        guard let secret else { return nil }
+        let directory = path.lastIndex(of: "/").map { path[..<$0] } ?? "."
+        let safe = profile.utf8.map { ASCII.isAlphanumeric($0) || $0 == 0x2D ? $0 : 0x5F }
+        let file = "\(directory)/\(String(decoding: safe, as: UTF8.self)).secret"
+        try UserFile.replace(file, with: Array((secret.revealed + "\n").utf8), named: "client_secret_file")
+        return file
+    }
+}
