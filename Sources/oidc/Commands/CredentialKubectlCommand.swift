@@ -11,12 +11,12 @@ struct CredentialKubectlCommand: RunnableCommand {
             without a session it fails, and kubectl shows why.
             """,
         examples: [
-            Example("oidc credential kubectl --setup -p work", "the command that configures kubectl"),
+            Example("oidc credential kubectl --setup -p work", "what goes into kubectl's configuration"),
             Example("oidc credential kubectl --type access", "for a cluster that takes access tokens"),
         ],
         options: [
             .value(\.type, "--type", "TYPE", "the ID token, or the access token"),
-            .flag(\.isSetup, "--setup", "print the command that configures kubectl"),
+            .flag(\.isSetup, "--setup", "print what goes into kubectl's configuration"),
             .group(\.provider), .group(\.common),
         ])
 
@@ -34,18 +34,28 @@ struct CredentialKubectlCommand: RunnableCommand {
         return 0
     }
 
-    /// `v1beta1` is what old and new versions of kubectl both know.
+    /// `v1beta1` is what old and new versions of kubectl both know. JSON's strings are YAML's too.
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let more = type == .id ? [] : ["--type", type.rawValue]
         let setup = try CredentialSetup("kubectl", context, provider, more: more)
-        var lines = [
-            "kubectl config set-credentials oidc",
-            "--exec-api-version=\(KubernetesCredential.group)/v1beta1",
-            "--exec-command=\(ShellWord.quoted(setup.words[0]))",
-        ]
-        lines += setup.words.dropFirst().map { "--exec-arg=\(ShellWord.quoted($0))" }
-        try context.console.output(lines.joined(separator: " \\\n  "))
-        context.console.note("Then use it: kubectl --user=oidc …, or in a context with --user=oidc.")
+        let words = setup.words.map { JSONValue.string($0).compact }
+        try context.console.output(
+            """
+            apiVersion: v1
+            kind: Config
+            users:
+            - name: oidc
+              user:
+                exec:
+                  apiVersion: \(KubernetesCredential.group)/v1beta1
+                  command: \(words[0])
+                  args: [\(words.dropFirst().joined(separator: ", "))]
+                  interactiveMode: Never
+                  provideClusterInfo: false
+            """)
+        context.console.note(
+            "Put the user below `users:` in ~/.kube/config, or save all of it as a file that KUBECONFIG names "
+                + "too; then: kubectl --user=oidc …")
         return 0
     }
 }

@@ -26,13 +26,17 @@ struct CredentialSetupTests {
         }
         #expect(
             try setUp("kubectl") == """
-                kubectl config set-credentials oidc \\
-                  --exec-api-version=client.authentication.k8s.io/v1beta1 \\
-                  --exec-command=\(program) \\
-                  --exec-arg=credential \\
-                  --exec-arg=kubectl \\
-                  --exec-arg=-p \\
-                  --exec-arg='wo rk'
+                apiVersion: v1
+                kind: Config
+                users:
+                - name: oidc
+                  user:
+                    exec:
+                      apiVersion: client.authentication.k8s.io/v1beta1
+                      command: "\(program)"
+                      args: ["credential", "kubectl", "-p", "wo rk"]
+                      interactiveMode: Never
+                      provideClusterInfo: false
 
                 """)
         let git = try setUp("git", ["--set", "account=x"])
