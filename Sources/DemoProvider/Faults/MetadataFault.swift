@@ -47,7 +47,7 @@ extension DemoProvider {
             let listed = metadata["id_token_signing_alg_values_supported"]?.array ?? []
             metadata["id_token_signing_alg_values_supported"] = .array(["none"] + listed)
         case .unknownMembers:
-            metadata["x_demo"] = ["anything": [1, "two", nil, [:]]]
+            metadata["x_demo"] = ["anything": [1, "two", .null, [:]]]
         default:
             applyToAuthorizationEndpoint(fault, &metadata)
             if let name = DemoProvider.removed[fault] { metadata[name] = nil }

@@ -69,7 +69,7 @@ extension DemoProvider {
         case .unknownMembers:
             answer["ext_expires_in"] = 0
             answer["resource"] = ["https://api.example"]
-            answer["nested"] = ["deep": [1, nil, false]]
+            answer["nested"] = ["deep": [1, .null, false]]
         default: break
         }
     }

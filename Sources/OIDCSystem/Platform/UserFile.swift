@@ -18,6 +18,7 @@ public struct UserFile: Sendable {
         guard number >= 0 else {
             let code = errno
             guard code != ENOENT else { return nil }
+            try Interruption.throwIfPending()
             throw unusable(path, name, Errno(code).description)
         }
         let file = FileDescriptor(rawValue: number)

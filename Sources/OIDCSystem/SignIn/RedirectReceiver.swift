@@ -8,6 +8,17 @@ struct RedirectReceiver {
     let server: LoopbackServer?
     /// What the person is told about an address that did not do.
     let remark: (String) -> Void
+    private var unusable: OIDCError?
+
+    init(
+        pending: PendingAuthorization, path: String, server: LoopbackServer?,
+        remark: @escaping (String) -> Void
+    ) {
+        self.pending = pending
+        self.path = path
+        self.server = server
+        self.remark = remark
+    }
 
     /// How the sign-in was answered.
     struct Arrival {
@@ -100,13 +111,14 @@ struct RedirectReceiver {
     }
 
     /// On a terminal a slip of the hand is told and costs nothing; from a file or a pipe it is an answer.
-    private func pasted(
+    private mutating func pasted(
         _ input: inout TerminalInput?, isTerminal: Bool
     ) throws(OIDCError) -> Arrival? {
         while let event = input?.next() {
             switch event {
             case .endOfInput:
                 input = nil
+                if let unusable { throw unusable }
                 guard server != nil else { throw RedirectReceiver.nothingPasted }
             case .tooLong: remark("that line is too long for a redirected address")
             case .line(let line):
@@ -114,9 +126,11 @@ struct RedirectReceiver {
                 do throws(OIDCError) {
                     return Arrival(code: .success(try pending.acceptPasted(line)), connection: nil)
                 } catch {
-                    guard isTerminal, error.kind == .usage || error.kind == .untrusted else {
+                    // What is no address at all may be followed by one; at the end of a pipe it was the answer.
+                    guard error.kind == .usage || (isTerminal && error.kind == .untrusted) else {
                         return Arrival(code: .failure(error), connection: nil)
                     }
+                    unusable = isTerminal ? nil : error
                     remark(error.message)
                 }
             }

@@ -110,9 +110,11 @@ struct ConfigCheckCommand: RunnableCommand {
         for profile in file.profiles {
             var named = common
             named.profile = profile.name
-            _ = try SettingsLoader(environment: [:], common: named).load(from: file, in: file.path)
+            let settings = try SettingsLoader(environment: [:], common: named).load(from: file, in: file.path)
+            try ProviderSetup(settings, context).check()
             context.console.note("profile \(DisplayText.clean(profile.name)): ok")
         }
+        if file.profiles.isEmpty { context.console.note("\(DisplayText.clean(file.path)) holds no profile") }
         if context.console.isJSON {
             try context.console.output(
                 ["path": .string(file.path), "profiles": .array(file.profiles.map { .string($0.name) })])

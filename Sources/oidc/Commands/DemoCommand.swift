@@ -45,7 +45,10 @@ struct DemoCommand: RunnableCommand {
     }
 
     private func serve(_ port: UInt16, _ context: CommandContext) throws(OIDCError) {
-        let server = try LoopbackServer(LoopbackAddress(ports: .fixed(port)))
+        let server: LoopbackServer
+        do throws(OIDCError) { server = try LoopbackServer(LoopbackAddress(ports: .fixed(port))) } catch {
+            throw OIDCError(error.kind, error.message, hint: "oidc demo --serve --port N")
+        }
         var provider = try DemoSetup.provider(at: server.origin)
         context.console.note(
             """

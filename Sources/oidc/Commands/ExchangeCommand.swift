@@ -31,6 +31,13 @@ struct ExchangeCommand: RunnableCommand {
                 hint: "oidc authorize-url > pending.json")
         }
         let pending = try Self.read(path)
+        for (option, given, begun) in [
+            ("--issuer", provider.issuer, pending.issuer),
+            ("--client-id", provider.clientID, pending.clientID),
+        ] where given != nil && given != begun {
+            throw OIDCError.usage(
+                "\(option) is not the one that the sign-in was begun with", hint: "leave \(option) out")
+        }
         let setup = ProviderSetup(try context.settings(provider, and: Self.entries(pending)), context)
         let signIn = SignIn(setup: setup, access: try SessionAccess(setup))
         let outcome = try signIn.finish(pending) { () throws(OIDCError) in

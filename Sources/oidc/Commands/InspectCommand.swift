@@ -58,7 +58,7 @@ struct InspectCommand: RunnableCommand {
         }
         for warning in inspection.warnings { context.console.warn(warning) }
         guard case .invalid(let reason) = verdict else { return 0 }
-        throw OIDCError(.untrusted, "signature: \(reason)", stage: .idToken)
+        throw OIDCError(.untrusted, "the signature does not hold: \(reason)", stage: .idToken)
     }
 
     private func token(_ setup: ProviderSetup) throws(OIDCError) -> String {

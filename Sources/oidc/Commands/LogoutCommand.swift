@@ -64,6 +64,12 @@ struct LogoutCommand: RunnableCommand {
         switch content {
         case .failure(let error):
             context.console.warn("\(error.message); it is forgotten")
+            if !isLocal {
+                failures.append(
+                    OIDCError(
+                        .refused, "the session could not be read, so that nothing was revoked",
+                        hint: "the tokens stay valid at the provider until they expire", stage: .revocation))
+            }
         case .success(nil):
             context.console.note("there was no session")
         case .success(let session?):
@@ -74,8 +80,11 @@ struct LogoutCommand: RunnableCommand {
                 failures = signOut.revoke()
                 if endsProviderSession { failures += signOut.endProviderSession() }
             }
+            let provider = DisplayText.clean(session.key.provider)
             context.console.note(
-                "Signed out of \(DisplayText.clean(session.key.provider)); the session is forgotten.")
+                failures.isEmpty && !isLocal
+                    ? "Signed out of \(provider); the session is forgotten."
+                    : "The session at \(provider) is forgotten here.")
         }
         try remove()
         guard let failure = failures.first(where: { $0.kind == .interrupted }) ?? failures.first else {

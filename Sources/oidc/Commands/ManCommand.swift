@@ -31,7 +31,7 @@ struct ManCommand: RunnableCommand {
         }
         try StandardOutput.write(
             ManPage.text(
-                Program.oidc, version: Version.text, description: Manual.description,
+                Program.oidc, version: Version.number, description: Manual.description,
                 sections: Manual.sections))
         return 0
     }

@@ -46,7 +46,11 @@ struct TokenCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let setup = ProviderSetup(try context.settings(provider), context)
-        let access = try SessionAccess(setup)
+        let access = try SessionAccess(setup, mayKeepNothing: mayLogIn)
+        guard type == .access || access.key.grant.needsPerson else {
+            throw OIDCError.usage(
+                "grant \(access.key.grant.rawValue) gives no ID token", hint: "leave --type id out")
+        }
         do {
             try print(access, context)
         } catch {

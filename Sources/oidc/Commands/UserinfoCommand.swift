@@ -27,7 +27,7 @@ struct UserinfoCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let setup = ProviderSetup(try context.settings(provider), context)
-        let access = try SessionAccess(setup)
+        let access = try SessionAccess(setup, mayKeepNothing: mayLogIn)
         let claims: JSONObject
         do {
             claims = try UserInfoAccess(access: access).claims()

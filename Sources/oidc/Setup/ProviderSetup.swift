@@ -106,7 +106,11 @@ struct ProviderSetup {
 
     /// The issuer, or the token endpoint where no issuer is known; what sessions are kept under.
     func provider() throws(OIDCError) -> String {
-        if let provider = settings.text(.issuer) ?? settings.text(.tokenEndpoint) { return provider }
+        if let issuer = settings.text(.issuer) {
+            _ = try ProviderMetadata.checkedIssuer(issuer, allowsInsecureHTTP: allowsInsecureHTTP)
+            return issuer
+        }
+        if let endpoint = settings.text(.tokenEndpoint) { return endpoint }
         throw OIDCError.usage(
             "issuer is not set",
             hint: "give --issuer URL, set OIDC_ISSUER, or choose a profile with -p; "
@@ -146,5 +150,16 @@ struct ProviderSetup {
                 environment: ChildEnvironment.withoutSecrets(context.environment))
         case (_, nil): return NowhereStore()
         }
+    }
+
+    /// What is wrong with the settings themselves, without asking anybody.
+    func check() throws(OIDCError) {
+        if let issuer = settings.text(.issuer) {
+            _ = try ProviderMetadata.checkedIssuer(issuer, allowsInsecureHTTP: allowsInsecureHTTP)
+        }
+        _ = try explicitEndpoints()
+        _ = try SessionStoreChoice(setting: settings.text(.store) ?? "file")
+        _ = try RedirectAddress(
+            settings.text(.redirectURI), port: settings.integer(.port).flatMap { UInt16(exactly: $0) })
     }
 }

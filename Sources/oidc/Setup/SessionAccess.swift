@@ -9,14 +9,35 @@ struct SessionAccess {
 
     private var context: CommandContext { setup.context }
 
-    init(_ setup: ProviderSetup) throws(OIDCError) {
+    /// `mayKeepNothing`: where no directory is named, a session that is made for one command lives in memory.
+    init(_ setup: ProviderSetup, mayKeepNothing: Bool = false) throws(OIDCError) {
         self.setup = setup
         key = try setup.sessionKey()
-        store = try setup.store()
+        let store = try setup.store()
+        guard mayKeepNothing, key.grant.needsPerson, store is NowhereStore else {
+            self.store = store
+            return
+        }
+        setup.context.console.warn("there is no place for sessions, so that nothing will be kept")
+        self.store = MemorySessionStore()
     }
 
+    /// A remedy of the store's is completed to the command line that signs in here.
     func load() throws(OIDCError) -> Session? {
-        try store.load(key)
+        do throws(OIDCError) { return try store.load(key) } catch {
+            var error = error
+            if error.hint == "oidc login" { error.hint = setup.loginLine }
+            throw error
+        }
+    }
+
+    /// More than was granted takes a new sign-in, for all that the session has and what is wanted besides.
+    private func refuseWider(_ session: Session?, _ demand: TokenDemand) throws(OIDCError) {
+        guard let session, case .wider(let wanted) = session.source(for: demand) else { return }
+        let scope = (session.requestedScope ?? Scope("")).union(wanted)
+        throw OIDCError(
+            .loginRequired, "the session was not granted the scope \(DisplayText.quoted(wanted.text))",
+            hint: "\(setup.loginLine) --scope \(ShellWord.quoted(scope.text))", stage: .token)
     }
 
     /// The demand of the settings. What a grant without a person asks for stands in its key.
@@ -30,6 +51,7 @@ struct SessionAccess {
     /// A token that is fresh, from the store if it can be.
     func token(_ demand: TokenDemand) throws(OIDCError) -> AccessTokenSource.Delivery {
         let session = try load()
+        try refuseWider(session, demand)
         if let session, let access = try AccessTokenSource.fresh(in: session, for: demand, at: context.now) {
             return AccessTokenSource.Delivery(session: session, access: access)
         }
@@ -47,6 +69,7 @@ struct SessionAccess {
     func renewed(
         _ demand: TokenDemand, seen: Session?, refusing refusal: AccessTokenSource.Refusal
     ) throws(OIDCError) -> AccessTokenSource.Delivery {
+        try refuseWider(seen, demand)
         let console = context.console
         let wait = LockWait(
             limit: .seconds((setup.settings.integer(.httpTimeout) ?? 30) * 2 + 30),

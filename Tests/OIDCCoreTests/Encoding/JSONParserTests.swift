@@ -4,7 +4,7 @@ import Testing
 @Suite("JSON, reading")
 struct JSONParserTests {
     static let values: [(String, JSONValue)] = [
-        ("null", nil), ("true", true), ("false", false), ("0", 0), ("-1", -1), ("\"\"", ""), ("[]", []),
+        ("null", .null), ("true", true), ("false", false), ("0", 0), ("-1", -1), ("\"\"", ""), ("[]", []),
         ("{}", [:]), (" \t\r\n[ 1 , 2 ]\n", [1, 2]), ("{ \"a\" : [ { } ] }", ["a": [[:]]]),
         (#""\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{C}\n\r\t"), (#""\u00e9\u20AC""#, "é€"),
         (#""\ud83d\ude00""#, "😀"), (#""\u0000""#, "\0"), ("\"é😀\"", "é😀"), ("\"\u{7F}\"", "\u{7F}"),
@@ -149,6 +149,6 @@ struct JSONNumberTests {
 
     @Test("no other type counts as a number")
     func otherTypes() {
-        for value: JSONValue in ["1", true, nil, [1], ["a": 1]] { #expect(value.integer == nil) }
+        for value: JSONValue in ["1", true, .null, [1], ["a": 1]] { #expect(value.integer == nil) }
     }
 }

@@ -5,7 +5,7 @@ import Testing
 struct JSONWriterTests {
     @Test("one line has no blanks; many lines are indented by two spaces")
     func layout() {
-        let value: JSONValue = ["a": [1, [:], []], "b": ["c": nil]]
+        let value: JSONValue = ["a": [1, [:], []], "b": ["c": .null]]
         #expect(value.compact == #"{"a":[1,{},[]],"b":{"c":null}}"#)
         #expect(
             value.indented == """

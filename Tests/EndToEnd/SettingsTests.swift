@@ -1,0 +1,85 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("settings, by the built program")
+struct SettingsTests {
+    @Test(
+        "a value that a setting cannot have is refused with 2 and its name",
+        arguments: [
+            "flow=zz", "par=Require", "token_request_format=xml", "response_mode=fragment", "timeout=0",
+            "port=0", "port=99999", "leeway=-1", "client_assertion_audience=z", "ca_file=", "browser=[]",
+            "resources=[{\"x\":1}]", "client_auth=zzz", "grant=bogus", "subject_token_source=zzz", "dpop=yes",
+            "scope=a\"b", "jwks_uri=nowhere", "redirect_ports=[0]", "extra_token_params=[]",
+        ])
+    func refused(assignment: String) throws {
+        let program = try Program(["OIDC_ISSUER": "http://127.0.0.1:9", "OIDC_CLIENT_ID": "demo"])
+        defer { program.remove() }
+        let name = assignment.prefix { $0 != "=" }
+        let option = try program.run("config", "show", "--set", assignment)
+        #expect(option.status == 2)
+        #expect(option.output == "")
+        #expect(option.error?.contains(name) == true)
+    }
+
+    @Test(
+        "a value that a setting cannot have is found in a file, by check and by every command",
+        arguments: [
+            "\"port\":99999", "\"timeout\":-1", "\"browser\":[]", "\"client_auth\":\"zzz\"",
+            "\"client_id\":\"\"",
+            "\"store\":\"bogus\"", "\"store\":\"helper:../x\"", "\"token_endpoint\":\"http://example.com/t\"",
+            "\"issuer\":\"http://example.com\"", "\"dpop\":\"true\"", "\"unknown\":1",
+        ])
+    func checked(member: String) throws {
+        let program = try Program()
+        defer { program.remove() }
+        let file = program.home.appendingPathComponent("config.json")
+        try Data("{\(member)}".utf8).write(to: file)
+        let outcome = try program.run("config", "check", "--config", file.path)
+        #expect(outcome.status == 2, "\(outcome.errorOutput)")
+    }
+
+    @Test("a secret is not taken from the command line")
+    func secret() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let outcome = try program.run("token", "--set", "client_secret=hunter2")
+        #expect(outcome.status == 2)
+        #expect(!outcome.errorOutput.contains("hunter2"))
+    }
+
+    @Test("an option wins over a variable, a variable over the profile, and show tells which")
+    func precedence() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let file = program.home.appendingPathComponent("config.json")
+        try Data(#"{"client_id":"file","issuer":"https://a.example","audience":"file"}"#.utf8).write(to: file)
+        let outcome = try program.start(
+            ["config", "show", "--config", file.path, "--audience", "option"], ["OIDC_CLIENT_ID": "variable"]
+        ).finish()
+        let lines = outcome.output.split(separator: "\n").map {
+            $0.split(separator: " ").joined(separator: " ")
+        }
+        #expect(lines.contains("client_id variable (OIDC_CLIENT_ID)"))
+        #expect(lines.contains("audience option (--audience)"))
+        #expect(lines.contains("issuer https://a.example (profile default)"))
+    }
+
+    @Test("a profile's secret does not follow another issuer or client that an option names")
+    func secretStays() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let file = program.home.appendingPathComponent("config.json")
+        try Data(#"{"client_id":"c","issuer":"https://a.example","client_secret":"hunter2"}"#.utf8)
+            .write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
+        let own = try program.run("config", "show", "--config", file.path)
+        #expect(own.output.contains("client_secret"))
+        #expect(!own.output.contains("hunter2"))
+        for option in [["--issuer", "https://b.example"], ["--client-id", "d"]] {
+            let other = try program.start(["config", "show", "--config", file.path] + option).finish()
+            #expect(other.status == 0)
+            #expect(!other.output.contains("client_secret"))
+        }
+    }
+}
