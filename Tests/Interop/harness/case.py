@@ -68,9 +68,9 @@ class Case:
         """A device login whose code a person enters in the browser elsewhere."""
         bench = self.bench()
         settings = bench.settings() | {"client_id": self.facts["device_client"]["id"], "scope": self.facts.get("device_scope", self.facts["scope"])}
-        process = bench.start("login", "--flow", "device", "--timeout", "60", settings=settings)
+        process = bench.start("login", "--flow", "device", "--timeout", "180", settings=settings)
         said, address, code = "", None, None
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while time.monotonic() < until and not (address and code):
             line = process.stderr.readline()
             if not line:

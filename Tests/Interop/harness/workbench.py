@@ -136,7 +136,7 @@ class Bench:
         process.words, process.began = words, time.monotonic()
         return process
 
-    def finish(self, process, stdin="", seconds=90):
+    def finish(self, process, stdin="", seconds=240):
         try:
             out, err = process.communicate(stdin, timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -148,7 +148,7 @@ class Bench:
             transcript.write(f"$ oidc {' '.join(result.words)}\n{out}{err}[exit {result.status}, {result.seconds:.2f} s]\n\n")
         return result
 
-    def oidc(self, *words, settings=None, env=None, stdin="", seconds=90):
+    def oidc(self, *words, settings=None, env=None, stdin="", seconds=240):
         return self.finish(self.start(*words, settings=settings, env=env), stdin, seconds)
 
     def walk(self, answer="approve", **more):
@@ -162,7 +162,7 @@ class Bench:
         path.write_text(json.dumps(scenario))
         return {"BROWSER": str(HERE / "browser"), "INTEROP_SCENARIO": str(path)}
 
-    def report(self, seconds=60):
+    def report(self, seconds=120):
         """What the browser saw; waits for it, since `oidc` does not."""
         path = Path(f"{self.artefact}.json")
         until = time.monotonic() + seconds
@@ -178,7 +178,7 @@ class Bench:
     def login(self, *words, settings=None, env=None, answer="approve", status=0, page="signed in", **walk):
         """A whole sign-in in the browser; answers the result and what the browser saw."""
         environment = self.walk(answer, **walk) | (env or {})
-        result = self.oidc("login", "--timeout", "60", *words, settings=settings, env=environment)
+        result = self.oidc("login", "--timeout", "180", *words, settings=settings, env=environment)
         if result.status != status:
             try:
                 report = self.report(10)
