@@ -79,6 +79,7 @@ public struct Registration: Sendable {
 /// client keeps its own.
 public struct RegisteredClient: Sendable {
     public let clientID: String
+    /// Nil for a public client: some providers issue a secret beside the method `none`, and then refuse it.
     public let clientSecret: Redacted<String>?
     /// Nil where the secret does not expire.
     public let clientSecretExpiresAt: Instant?
@@ -93,11 +94,12 @@ public struct RegisteredClient: Sendable {
             throw .protocolViolation(
                 answer.stage, "client_id", expected: "ASCII characters", found: clientID)
         }
-        clientSecret = try answer.string("client_secret").map { Redacted($0) }
+        tokenEndpointAuthMethod = try answer.string("token_endpoint_auth_method")
+        let secret = try answer.string("client_secret").map { Redacted($0) }
+        clientSecret = tokenEndpointAuthMethod == "none" ? nil : secret
         clientSecretExpiresAt = answer["client_secret_expires_at"]?.integer.flatMap {
             $0 == 0 ? nil : Instant(secondsSinceEpoch: $0)
         }
-        tokenEndpointAuthMethod = try answer.string("token_endpoint_auth_method")
         registrationAccessToken = try answer.string("registration_access_token").map { Redacted($0) }
         registrationClientURI = try answer.string("registration_client_uri").flatMap { WebURL($0) }
         redirectURIs = try answer.strings("redirect_uris")

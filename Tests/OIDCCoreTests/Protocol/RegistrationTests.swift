@@ -67,6 +67,16 @@ struct RegistrationTests {
     }
 
     @Test(
+        "a secret is kept but beside the method none",
+        arguments: [("none", nil), ("client_secret_basic", "s")] as [(String, String?)])
+    func secretOfAPublicClient(_ method: String, _ kept: String?) throws {
+        let body = #"{"client_id":"c","client_secret":"s","token_endpoint_auth_method":"\#(method)"}"#
+        let registered = try call().read(Fixture.json(body, status: 201))
+        #expect(registered.clientSecret?.revealed == kept)
+        #expect(registered.tokenEndpointAuthMethod == method)
+    }
+
+    @Test(
         "a refusal has its remedy",
         arguments: [
             (400, #"{"error":"invalid_redirect_uri"}"#, "check redirect_uri"),
