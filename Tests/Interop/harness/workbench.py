@@ -123,10 +123,11 @@ class Bench:
         return kept | {"HOME": str(self.home), "NO_COLOR": "1"} | {k: v for k, v in extra.items() if v is not None}
 
     def start(self, *words, settings=None, env=None):
-        """Starts the binary with these settings in its config file; `finish` waits for it."""
+        """Starts the binary with these settings in its config file, or with the file as it is where settings is
+        False; `finish` waits for it."""
         config = self.home / "config.json"
         text = json.dumps(self.settings() if settings is None else settings)
-        if not config.exists() or config.read_text() != text:
+        if settings is not False and (not config.exists() or config.read_text() != text):
             config.touch(mode=0o600)
             config.write_text(text)
         words = [words[0], "--config", str(config), *map(str, words[1:])]
