@@ -1,8 +1,12 @@
-import OIDCCore
+public import OIDCCore
 import Synchronization
 
 /// Runs work that blocks on a thread of its own, off the cooperative pool. Cancelling the task is seen by the
 /// work through the flag that it is given.
+///
+/// Emitted into its callers alone: a program that never awaits does not link the concurrency runtime, which
+/// would cost it at every start.
+@_alwaysEmitIntoClient
 func blocking<Value: Sendable>(
     _ work: @escaping @Sendable (_ isCancelled: @escaping @Sendable () -> Bool) throws(OIDCError) -> Value
 ) async throws(OIDCError) -> Value {
@@ -24,9 +28,16 @@ func blocking<Value: Sendable>(
     return try result.get()
 }
 
-private final class CancellationFlag: Sendable {
+@usableFromInline
+final class CancellationFlag: Sendable {
     private let value = Atomic(false)
 
+    @usableFromInline
+    init() {}
+
+    @usableFromInline
     var isRaised: Bool { value.load(ordering: .relaxed) }
+
+    @usableFromInline
     func raise() { value.store(true, ordering: .relaxed) }
 }

@@ -24,6 +24,7 @@ public struct OIDCClient: Sendable {
 
     /// Opens the browser and returns the session once the person has signed in.
     @discardableResult
+    @_alwaysEmitIntoClient
     public func signIn(scope: String = "openid profile email") async throws(OIDCError) -> Session {
         try await blocking { (isCancelled) throws(OIDCError) in
             try signIn(Scope(scope), environment(isCancelled))
@@ -31,6 +32,7 @@ public struct OIDCClient: Sendable {
     }
 
     /// An access token that is valid for a while; refreshed if it has to be, once for any number of processes.
+    @_alwaysEmitIntoClient
     public func accessToken() async throws(OIDCError) -> AccessToken {
         try await blocking { (isCancelled) throws(OIDCError) in
             try delivery(environment(isCancelled), isCancelled).access
@@ -38,6 +40,7 @@ public struct OIDCClient: Sendable {
     }
 
     /// The claims of the person who signed in.
+    @_alwaysEmitIntoClient
     public func userInfo() async throws(OIDCError) -> JSONObject {
         try await blocking { (isCancelled) throws(OIDCError) in
             try userInfo(environment(isCancelled), isCancelled)
@@ -54,7 +57,8 @@ public struct OIDCClient: Sendable {
         return directory.map { FileSessionStore(directory: $0) } ?? memory
     }
 
-    private func environment(_ isCancelled: @escaping @Sendable () -> Bool) -> LoginEnvironment {
+    @usableFromInline
+    func environment(_ isCancelled: @escaping @Sendable () -> Bool) -> LoginEnvironment {
         var configuration = CurlConfiguration()
         configuration.isCancelled = isCancelled
         let cache = StateDirectories(environment: ProcessEnvironment.current).cache
@@ -64,7 +68,8 @@ public struct OIDCClient: Sendable {
             random: Random.bytes)
     }
 
-    private func signIn(_ scope: Scope, _ environment: LoginEnvironment) throws(OIDCError) -> Session {
+    @usableFromInline
+    func signIn(_ scope: Scope, _ environment: LoginEnvironment) throws(OIDCError) -> Session {
         let store = sessions
         try store.probe(key)
         let metadata = try ProviderDocuments(environment: environment).metadata(issuer: issuer)
@@ -89,7 +94,8 @@ public struct OIDCClient: Sendable {
         return outcome.session
     }
 
-    private func delivery(
+    @usableFromInline
+    func delivery(
         _ environment: LoginEnvironment, _ isCancelled: @escaping @Sendable () -> Bool
     ) throws(OIDCError) -> AccessTokenSource.Delivery {
         let store = sessions
@@ -111,7 +117,8 @@ public struct OIDCClient: Sendable {
         }
     }
 
-    private func userInfo(
+    @usableFromInline
+    func userInfo(
         _ environment: LoginEnvironment, _ isCancelled: @escaping @Sendable () -> Bool
     ) throws(OIDCError) -> JSONObject {
         let delivery = try delivery(environment, isCancelled)

@@ -13,7 +13,16 @@ public struct Scope: Sendable {
     }
 
     public var isEmpty: Bool { tokens.isEmpty }
-    public var text: String { tokens.joined(separator: " ") }
+    public var text: String { Scope.text(of: tokens) }
+
+    static func text(of tokens: [String]) -> String {
+        var text = ""
+        for token in tokens {
+            if !text.isEmpty { text += " " }
+            text += token
+        }
+        return text
+    }
 
     public func contains(_ token: String) -> Bool {
         tokens.contains(token)

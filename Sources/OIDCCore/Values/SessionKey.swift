@@ -52,7 +52,7 @@ public struct SessionKey: Hashable, Sendable {
         object["grant"] = .string(grant.rawValue)
         object["audience"] = audience.map { .string($0) }
         object["account"] = account.map { .string($0) }
-        object["scope"] = scope.map { .string($0.tokens.sorted().joined(separator: " ")) }
+        object["scope"] = scope.map { .string(Scope.text(of: $0.tokens.sorted())) }
         object["resource"] = resources.isEmpty ? nil : .array(resources.sorted().map { .string($0) })
         object["subject"] = subject.map { .string($0) }
         return JSONValue.object(object).compact

@@ -16,22 +16,24 @@ public struct WebURL: Hashable, Sendable {
     /// spaces, backslashes or non-ASCII characters.
     public init?(_ text: String) {
         let isPlain = text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"\"<>\\^`{|}".utf8.contains($0) }
-        guard isPlain, text.utf8.count <= 65_536, let colon = text.firstIndex(of: ":") else { return nil }
+        guard isPlain, text.utf8.count <= 65_536, let colon = text.utf8.firstIndex(of: 0x3A) else {
+            return nil
+        }
         let scheme = ASCII.lowercased(text[..<colon])
-        let rest = text[text.index(after: colon)...]
+        let rest = text[text.utf8.index(after: colon)...]
         guard scheme == "https" || scheme == "http", rest.hasPrefix("//") else { return nil }
-        let afterSlashes = rest.dropFirst(2)
-        let authorityEnd = afterSlashes.firstIndex { "/?#".contains($0) } ?? afterSlashes.endIndex
+        let afterSlashes = rest[rest.utf8.index(rest.startIndex, offsetBy: 2)...]
+        let authorityEnd = afterSlashes.utf8.firstIndex(where: WebURL.endsAuthority) ?? afterSlashes.endIndex
         guard let authority = Authority(afterSlashes[..<authorityEnd]) else { return nil }
         var tail = afterSlashes[authorityEnd...]
         var fragment: Substring?
-        if let hash = tail.firstIndex(of: "#") {
-            fragment = tail[tail.index(after: hash)...]
+        if let hash = tail.utf8.firstIndex(of: 0x23) {
+            fragment = tail[tail.utf8.index(after: hash)...]
             tail = tail[..<hash]
         }
         var query: Substring?
-        if let mark = tail.firstIndex(of: "?") {
-            query = tail[tail.index(after: mark)...]
+        if let mark = tail.utf8.firstIndex(of: 0x3F) {
+            query = tail[tail.utf8.index(after: mark)...]
             tail = tail[..<mark]
         }
         self.text = text
@@ -41,6 +43,11 @@ public struct WebURL: Hashable, Sendable {
         path = String(tail)
         self.query = query.map(String.init)
         self.fragment = fragment.map(String.init)
+    }
+
+    /// `/`, `?` or `#`.
+    private static func endsAuthority(_ byte: UInt8) -> Bool {
+        byte == 0x2F || byte == 0x3F || byte == 0x23
     }
 
     public var isSecure: Bool { scheme == "https" }
@@ -95,10 +102,10 @@ private struct Authority {
     var port: Int?
 
     init?(_ text: Substring) {
-        guard !text.isEmpty, !text.contains("@") else { return nil }
+        guard !text.isEmpty, !text.utf8.contains(0x40) else { return nil }
         var portText: Substring?
-        if text.first == "[" {
-            guard let end = text.firstIndex(of: "]") else { return nil }
+        if text.utf8.first == 0x5B {
+            guard let end = text.utf8.firstIndex(of: 0x5D) else { return nil }
             let address = text[text.index(after: text.startIndex)..<end]
             guard !address.isEmpty,
                 address.utf8.allSatisfy({ $0 == 0x3A || $0 == 0x2E || ASCII.isHexDigit($0) })
@@ -110,11 +117,12 @@ private struct Authority {
                 portText = after.dropFirst()
             }
         } else {
-            let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            let isName = parts[0].utf8.allSatisfy { ASCII.isAlphanumeric($0) || "-._~".utf8.contains($0) }
-            guard !parts[0].isEmpty, isName else { return nil }
-            host = ASCII.lowercased(parts[0])
-            portText = parts.count > 1 ? parts[1] : nil
+            let colon = text.utf8.firstIndex(of: 0x3A)
+            let name = text[..<(colon ?? text.endIndex)]
+            let isName = name.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "-._~".utf8.contains($0) }
+            guard !name.isEmpty, isName else { return nil }
+            host = ASCII.lowercased(name)
+            portText = colon.map { text[text.utf8.index(after: $0)...] }
         }
         guard let portText, !portText.isEmpty else { return }
         guard portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(portText),

@@ -10,17 +10,14 @@ import CPlatform
 public enum ProcessEnvironment {
     /// The first of variables with the same name counts, as for `getenv`.
     public static var current: [String: String] {
-        var variables: [String: String] = [:]
-        guard var entry = oidc_environment() else { return variables }
-        while let text = entry.pointee {
-            let pair = String(cString: text)
-            if let separator = pair.utf8.firstIndex(of: 0x3D) {
-                let name = String(pair[..<separator])
-                if variables[name] == nil {
-                    variables[name] = String(pair[pair.utf8.index(after: separator)...])
-                }
-            }
-            entry += 1
+        guard let entries = oidc_environment() else { return [:] }
+        var count = 0
+        while entries[count] != nil { count += 1 }
+        var variables = Dictionary<String, String>(minimumCapacity: count)
+        for index in (0..<count).reversed() {
+            guard let text = entries[index], let separator = strchr(text, 0x3D) else { continue }
+            let name = UnsafeRawBufferPointer(start: text, count: separator - text)
+            variables[String(decoding: name, as: UTF8.self)] = String(cString: separator + 1)
         }
         return variables
     }
