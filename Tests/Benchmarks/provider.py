@@ -1,0 +1,61 @@
+"""A provider that signs everyone in at once and counts what it is asked; for the benchmark alone."""
+import http.server, json, threading, urllib.parse
+
+
+class Provider:
+    def __init__(self):
+        self.requests = []
+        self.expires_in = 3600
+        self.userinfo_size = 1024
+        provider = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                url = urllib.parse.urlsplit(self.path)
+                provider.requests.append(url.path)
+                if url.path == "/.well-known/openid-configuration":
+                    return self.answer(provider.metadata())
+                if url.path == "/userinfo":
+                    return self.answer({"sub": "alice", "text": "x" * provider.userinfo_size})
+                query = dict(urllib.parse.parse_qsl(url.query))
+                if url.path != "/authorize":
+                    return self.answer({}, 404)
+                back = urllib.parse.urlencode({"code": "c", "state": query["state"], "iss": provider.issuer})
+                self.send_response(302)
+                self.send_header("Location", query["redirect_uri"] + "?" + back)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                provider.requests.append(dict(urllib.parse.parse_qsl(body)).get("grant_type", ""))
+                self.answer({"access_token": f"token-{len(provider.requests)}", "token_type": "Bearer", "refresh_token": "refresh",
+                             "expires_in": provider.expires_in})
+
+            def answer(self, value, status=200):
+                body = json.dumps(value).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        class Server(http.server.ThreadingHTTPServer):
+            request_queue_size = 512
+            daemon_threads = True
+
+        server = Server(("127.0.0.1", 0), Handler)
+        self.issuer = f"http://127.0.0.1:{server.server_port}"
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def metadata(self):
+        base = {name: f"{self.issuer}/{path}" for name, path in [
+            ("authorization_endpoint", "authorize"), ("token_endpoint", "token"), ("userinfo_endpoint", "userinfo"),
+            ("jwks_uri", "keys")]}
+        return base | {"issuer": self.issuer, "response_types_supported": ["code"],
+                       "code_challenge_methods_supported": ["S256"]}
