@@ -94,9 +94,10 @@ public enum SessionStoreChoice: Hashable, Sendable {
         }
     }
 
-    /// Letters, digits, `-`, `_` and `.`: a name, never a path.
+    /// Letters, digits, `-`, `_` and `.`: a name, never a path. `docker-credential-oidc` is this program, which
+    /// keeps nothing for others.
     private static func isHelperName(_ name: Substring) -> Bool {
-        !name.isEmpty && name.first != "." && name.first != "-"
+        !name.isEmpty && name != "oidc" && name.first != "." && name.first != "-"
             && name.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "-_.".utf8.contains($0) }
     }
 }

@@ -36,8 +36,7 @@ struct Main {
             try StandardOutput.write(Array((Version.text + "\n").utf8))
             return 0
         case .run(let command, let path):
-            // Casting to a protocol searches the whole program; the command that must be quick is tried first.
-            guard let command = command as? TokenCommand ?? command as? any RunnableCommand else {
+            guard let command = command as? any RunnableCommand else {
                 throw OIDCError.usage(
                     "oidc \(path.joined(separator: " ")) needs a command of its own",
                     hint: "oidc help \(path.joined(separator: " "))")

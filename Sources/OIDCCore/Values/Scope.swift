@@ -4,17 +4,10 @@ public struct Scope: Sendable {
 
     /// Splits on spaces; a repeated token counts once.
     public init(_ text: String) {
-        self.init(tokens: text.utf8.split(separator: 0x20).map { String(Substring($0)) })
+        self.init(tokens: text.split(separator: " ").map(String.init))
     }
 
     public init(tokens: [String]) {
-        // A set costs more than it saves where there are few.
-        guard tokens.count > 16 else {
-            var unique: [String] = []
-            for token in tokens where !unique.contains(token) { unique.append(token) }
-            self.tokens = unique
-            return
-        }
         var seen: Set<String> = []
         self.tokens = tokens.filter { seen.insert($0).inserted }
     }

@@ -42,24 +42,50 @@ struct RegisterCommand: RunnableCommand {
         try writer.checkName(name, replacing: isForced)
         let setup = ProviderSetup(try settings(entries, context), context)
         let client = try register(setup)
-        entries.removeAll { $0.setting == .clientID }
-        for (setting, value) in [
-            (Setting.issuer, setup.settings.text(.issuer)), (.clientID, client.clientID),
-            (.clientSecretFile, try keep(client.clientSecret, beside: path, profile: name)),
-        ] where value != nil && !entries.contains(where: { $0.setting == setting }) {
-            entries.append(
-                Settings.Entry(setting: setting, value: JSONValue(value), origin: .option("register")))
+        do throws(OIDCError) {
+            entries = try written(entries, client, setup, path: path, profile: name, context)
+            try writer.write(entries, as: name, replacing: isForced)
+        } catch {
+            var error = error
+            error.message += "; the client is registered as \(DisplayText.quoted(client.clientID))"
+            throw error
         }
-        try writer.write(entries, as: name, replacing: isForced)
         context.console.note(
             "Registered \(DisplayText.quoted(client.clientID)); wrote profile \(DisplayText.clean(name)) to "
                 + "\(path). Now: oidc login" + (name == "default" ? "" : " -p \(ShellWord.quoted(name))"))
         if context.console.isJSON {
             try context.console.output([
                 "client_id": .string(client.clientID), "profile": .string(name), "path": .string(path),
+                "client_secret_expires_at": client.clientSecretExpiresAt.map {
+                    JSONValue($0.secondsSinceEpoch)
+                } ?? .null,
             ])
         }
         return 0
+    }
+
+    /// The options, and what the provider made of them: how the client proves itself is what it says, where
+    /// that is a method of ours.
+    private func written(
+        _ options: [Settings.Entry], _ client: RegisteredClient, _ setup: ProviderSetup, path: String,
+        profile: String, _ context: CommandContext
+    ) throws(OIDCError) -> [Settings.Entry] {
+        let secretFile = try keep(client.clientSecret, beside: path, profile: profile, context)
+        let method = client.clientSecret == nil ? nil : client.tokenEndpointAuthMethod
+        let made: [(Setting, String?)] = [
+            (.issuer, setup.settings.text(.issuer)), (.clientID, client.clientID),
+            (.clientSecretFile, secretFile),
+            (.clientAuth, method.flatMap { ClientAuthentication.methods.contains($0) ? $0 : nil }),
+        ]
+        var entries = options.filter { entry in
+            !made.contains { $0.0 == entry.setting && $0.1 != nil }
+        }
+        for (setting, value) in made {
+            guard let value else { continue }
+            entries.append(
+                Settings.Entry(setting: setting, value: .string(value), origin: .option("register")))
+        }
+        return entries
     }
 
     /// The profile that is to be written is not there yet: options and variables alone count.
@@ -92,10 +118,12 @@ struct RegisterCommand: RunnableCommand {
 
     /// A secret lies in a file of its own, which the profile names.
     private func keep(
-        _ secret: Redacted<String>?, beside path: String, profile: String
+        _ secret: Redacted<String>?, beside path: String, profile: String, _ context: CommandContext
     ) throws(OIDCError) -> String? {
         guard let secret else { return nil }
-        let directory = path.lastIndex(of: "/").map { path[..<$0] } ?? "."
+        let whole =
+            path.hasPrefix("/") ? path : "\(context.environment["PWD"] ?? ".")/\(path)"
+        let directory = whole.lastIndex(of: "/").map { whole[..<$0] } ?? "."
         let safe = profile.utf8.map { ASCII.isAlphanumeric($0) || $0 == 0x2D ? $0 : 0x5F }
         let file = "\(directory)/\(String(decoding: safe, as: UTF8.self)).secret"
         try UserFile.replace(file, with: Array((secret.revealed + "\n").utf8), named: "client_secret_file")

@@ -1,0 +1,31 @@
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// What this machine's resolver makes of a name.
+public enum HostLookup {
+    /// The addresses as text, each once; none where the name is not known.
+    public static func addresses(of name: String) -> [String] {
+        var hints = addrinfo()
+        hints.ai_family = AF_UNSPEC
+        hints.ai_protocol = Int32(IPPROTO_TCP)
+        var list: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(name, nil, &hints, &list) == 0 else { return [] }
+        defer { freeaddrinfo(list) }
+        var addresses: [String] = []
+        var entry = list
+        while let current = entry {
+            var text = [CChar](repeating: 0, count: 128)
+            let code = getnameinfo(
+                current.pointee.ai_addr, current.pointee.ai_addrlen, &text, socklen_t(text.count), nil, 0,
+                NI_NUMERICHOST)
+            let address = String(
+                decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+            if code == 0, !addresses.contains(address) { addresses.append(address) }
+            entry = current.pointee.ai_next
+        }
+        return addresses
+    }
+}

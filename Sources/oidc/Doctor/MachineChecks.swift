@@ -1,0 +1,80 @@
+import OIDCCore
+import OIDCSystem
+
+/// What a sign-in needs of this machine.
+struct MachineChecks {
+    let setup: ProviderSetup
+
+    private var settings: Settings { setup.settings }
+    private var variables: [String: String] { setup.context.environment }
+
+    func findings() -> [Finding] {
+        [callback(), localhost(), browser(), identity()]
+    }
+
+    private func callback() -> Finding {
+        do throws(OIDCError) {
+            let redirect = try redirect()
+            guard let address = redirect.loopback else {
+                return Finding("callback", .ok, "\(redirect.text) is pasted, nothing listens")
+            }
+            let server = try LoopbackServer(address)
+            defer { server.close() }
+            return Finding("callback", .ok, "\(redirect.text(port: server.port)) can be listened on")
+        } catch {
+            return Finding("callback", error)
+        }
+    }
+
+    private func redirect() throws(OIDCError) -> RedirectAddress {
+        try RedirectAddress(
+            settings.text(.redirectURI), port: settings.integer(.port).flatMap { UInt16(exactly: $0) },
+            ports: settings[.redirectPorts]?.array?.compactMap { $0.integer.flatMap { UInt16(exactly: $0) } }
+                ?? [])
+    }
+
+    /// This program needs no resolver for the name; a browser may.
+    private func localhost() -> Finding {
+        let addresses = HostLookup.addresses(of: "localhost")
+        let isNeeded = (try? redirect())?.loopback?.host == .localhost
+        let strangers = addresses.filter { $0 != "::1" && !$0.hasPrefix("127.") }
+        let remedy =
+            isNeeded ? "mend /etc/hosts, or use http://127.0.0.1/… as redirect_uri" : "mend /etc/hosts"
+        guard strangers.isEmpty else {
+            return Finding(
+                "localhost", isNeeded ? .problem : .warning,
+                "leads to another machine: \(strangers.joined(separator: ", "))", remedy: remedy)
+        }
+        guard !addresses.isEmpty else {
+            return Finding("localhost", .warning, "this machine's resolver does not know it", remedy: remedy)
+        }
+        return Finding("localhost", .ok, addresses.joined(separator: ", "))
+    }
+
+    private func browser() -> Finding {
+        let choice = BrowserChoice.resolve(
+            setting: settings.texts(.browser), .current(environment: variables))
+        switch choice {
+        case .commands(let commands):
+            let programs = commands.compactMap(\.first)
+            if let found = programs.first(where: { (try? Executable.find($0, in: variables)) != nil }) {
+                return Finding("browser", .ok, found)
+            }
+            return Finding(
+                "browser", .warning, "cannot be run: \(programs.joined(separator: ", "))",
+                remedy: "check the setting browser, or the variable BROWSER")
+        case .none(let reason):
+            return Finding(
+                "browser", .warning, "none: \(reason)",
+                remedy: "oidc login uses a device code or a pasted address; or set BROWSER")
+        }
+    }
+
+    private func identity() -> Finding {
+        guard let identity = CIIdentity.detected(variables) else {
+            return Finding("CI identity", .ok, "none")
+        }
+        let source = settings.text(.subjectTokenSource) ?? settings.text(.clientAssertionSource)
+        return Finding("CI identity", .ok, identity.name, remedy: source == nil ? identity.remedy : nil)
+    }
+}

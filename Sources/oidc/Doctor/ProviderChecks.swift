@@ -1,0 +1,135 @@
+import OIDCCore
+import OIDCCrypto
+import OIDCSystem
+
+/// The provider, and the way to it.
+struct ProviderChecks {
+    let setup: ProviderSetup
+
+    private var settings: Settings { setup.settings }
+    private var variables: [String: String] { setup.context.environment }
+
+    func findings() -> [Finding] {
+        guard let issuer = settings.text(.issuer) else { return [named(), proxy(isReached: true)] }
+        let probe: DateProbe
+        do throws(OIDCError) { probe = DateProbe(transport: try setup.transport()) } catch {
+            return [Finding("TLS", error)]
+        }
+        let environment = LoginEnvironment(
+            transport: probe, cache: NoCache(), now: { Clock.now() }, random: Random.bytes)
+        var findings = discovery(environment, probe)
+        findings.append(tls(WebURL(issuer), probe))
+        findings.append(proxy(isReached: probe.failure?.kind != .unreachable))
+        findings.append(probe.clock(now: setup.context.now, leeway: setup.leeway))
+        return findings
+    }
+
+    private func named() -> Finding {
+        settings.text(.tokenEndpoint) == nil
+            ? Finding(
+                "provider", .problem, "issuer is not set",
+                remedy: "oidc config init --issuer URL --client-id ID; without an account: oidc demo")
+            : Finding("provider", .ok, "endpoints are named; without issuer ID tokens are not believed")
+    }
+
+    private func discovery(_ environment: LoginEnvironment, _ probe: DateProbe) -> [Finding] {
+        var findings: [Finding] = []
+        let metadata: ProviderMetadata
+        do throws(OIDCError) {
+            metadata = try setup.metadata(environment, for: [.authorization, .token, .keys])
+        } catch {
+            return [Finding("discovery", error), client(nil, environment)]
+        }
+        findings.append(
+            Finding("discovery", .ok, metadata.isDiscovered ? metadata.issuer ?? "" : "endpoints are named"))
+        let remarks = metadata.isDiscovered ? metadata.remarks : []
+        findings.append(
+            remarks.isEmpty
+                ? Finding("metadata", .ok, "nothing is missing or unsafe")
+                : Finding(
+                    "metadata", .warning, remarks.joined(separator: "; "),
+                    remedy: "for the provider's operator; see: oidc discover"))
+        if let url = metadata.jwksURI { findings.append(keys(url, environment)) }
+        findings.append(client(metadata, environment))
+        return findings
+    }
+
+    private func keys(_ url: WebURL, _ environment: LoginEnvironment) -> Finding {
+        do throws(OIDCError) {
+            let documents = ProviderDocuments(
+                environment: environment, allowsInsecureHTTP: setup.allowsInsecureHTTP)
+            let count = try documents.keys(url).keys(refetching: true).keys.count
+            return count > 0
+                ? Finding("keys", .ok, "\(count) at \(url.withoutQuery)")
+                : Finding("keys", .problem, "none that can be used at \(url.withoutQuery)")
+        } catch {
+            return Finding("keys", error)
+        }
+    }
+
+    /// How the client proves itself, with what it needs for that: read, never shown.
+    private func client(_ metadata: ProviderMetadata?, _ environment: LoginEnvironment) -> Finding {
+        do throws(OIDCError) {
+            let client = try setup.client(metadata, environment)
+            for setting in [Setting.clientSecretFile, .privateKeyFile, .tlsClientKey] {
+                guard let path = setup.secrets.path(setting),
+                    let file = try UserFile.read(path, limit: 1 << 20, named: setting.name),
+                    file.permissions & 0o077 != 0
+                else { continue }
+                return Finding(
+                    "client", .warning, "\(setting.name): \(path) may be read by others",
+                    remedy: "chmod 600 \(ShellWord.quoted(path))")
+            }
+            return Finding("client", .ok, "\(client.id), by \(client.authentication.method)")
+        } catch {
+            return Finding("client", error)
+        }
+    }
+
+    private func tls(_ issuer: WebURL?, _ probe: DateProbe) -> Finding {
+        if let failure = probe.failure, failure.kind == .untrusted || failure.kind == .usage {
+            return Finding("TLS", failure)
+        }
+        if setup.allowsInsecureHTTP {
+            return Finding(
+                "TLS", .warning, "allow_insecure_http is set: tokens may cross the network in the open",
+                remedy: "use https, and remove allow_insecure_http")
+        }
+        guard issuer?.isSecure == true else {
+            return issuer?.isLoopback == true
+                ? Finding("TLS", .ok, "plain http, on this machine")
+                : Finding("TLS", .problem, "the issuer is not an https address", remedy: "use https")
+        }
+        return Finding("TLS", .ok, "\(probe.isAnswered ? "verified; " : "")trusts \(authorities)")
+    }
+
+    private var authorities: String {
+        if let path = setup.secrets.path(.caFile) { return "ca_file \(path)" }
+        if let path = variables["SSL_CERT_FILE"], !path.isEmpty { return "SSL_CERT_FILE \(path)" }
+        return "this machine's authorities"
+    }
+
+    /// Host and port alone: a proxy's address may hold a password.
+    private func proxy(isReached: Bool) -> Finding {
+        let names = ["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"]
+        let set = names.compactMap { name -> String? in
+            guard let value = variables[name], !value.isEmpty else { return nil }
+            return "\(name)=\(value.split(separator: "@").last ?? "")"
+        }
+        let exceptions = variables["no_proxy"] ?? variables["NO_PROXY"] ?? ""
+        guard !set.isEmpty else {
+            let isIgnored = variables["HTTP_PROXY"]?.isEmpty == false
+            return isIgnored
+                ? Finding(
+                    "proxy", .warning, "HTTP_PROXY is ignored, as by curl",
+                    remedy: "set http_proxy, https_proxy")
+                : Finding("proxy", .ok, "none")
+        }
+        let detail =
+            set.joined(separator: ", ") + (exceptions.isEmpty ? "" : ", no_proxy=\(exceptions)")
+            + "; never used for this machine"
+        return isReached
+            ? Finding("proxy", .ok, detail)
+            : Finding("proxy", .warning, detail, remedy: "check these: the provider is out of reach")
+    }
+}

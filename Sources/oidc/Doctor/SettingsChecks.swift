@@ -1,0 +1,70 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+/// Where the settings come from, and whether one hides another.
+struct SettingsChecks {
+    let context: CommandContext
+    let options: ProviderOptions
+
+    /// Every profile is read, not only the one that is used.
+    func configuration(_ settings: Settings) -> Finding {
+        let path = context.settingsLoader.path
+        do throws(OIDCError) {
+            let file = try context.settingsLoader.file()
+            for profile in file?.profiles ?? [] {
+                var named = context.common
+                named.profile = profile.name
+                _ = try SettingsLoader(environment: [:], common: named).load(from: file, in: path ?? "")
+            }
+        } catch {
+            return Finding("configuration", error)
+        }
+        guard let profile = settings.profile else {
+            return Finding(
+                "configuration", .ok, "no profile (\(path ?? "no file")); options and variables alone")
+        }
+        return Finding("configuration", .ok, "profile \(profile) of \(path ?? "")")
+    }
+
+    private static let others = [
+        "OIDC_PROFILE", "OIDC_CONFIG", "OIDC_STATE_DIR", "OIDC_CACHE_DIR", "OIDC_ACCESS_TOKEN",
+        "OIDC_ID_TOKEN",
+    ]
+
+    /// Variables that look like ours and are not.
+    func variables() -> Finding {
+        let known = Setting.all.map(\.variable) + SettingsChecks.others
+        let ours = context.environment.keys.filter { $0.hasPrefix("OIDC_") }.sorted()
+        let stray = ours.filter { !known.contains($0) }
+        guard !stray.isEmpty else {
+            return Finding("variables", .ok, ours.isEmpty ? "none" : ours.joined(separator: ", "))
+        }
+        let nearest = stray.lazy.compactMap { Nearest.match($0, among: known) }.first
+        return Finding(
+            "variables", .warning, "unknown, and ignored: \(stray.joined(separator: ", "))",
+            remedy: nearest.map { "did you mean \($0)?" }
+                ?? "oidc man lists the settings and their variables")
+    }
+
+    /// Settings of the profile that do not count: something stronger is set, or another provider or client is
+    /// named, to which they do not belong.
+    func precedence(_ settings: Settings) -> Finding {
+        guard let profile = settings.profile, let file = try? context.settingsLoader.file(),
+            let values = try? file.profile(named: profile)?.values
+        else { return Finding("precedence", .ok, "nothing is hidden") }
+        var hidden: [String] = []
+        for name in values.names {
+            guard let entry = settings.entries.first(where: { $0.setting.name == name }) else {
+                hidden.append("\(name) (of another provider or client)")
+                continue
+            }
+            if case .profile = entry.origin { continue }
+            hidden.append("\(name) (by \(entry.origin.text))")
+        }
+        guard !hidden.isEmpty else { return Finding("precedence", .ok, "nothing is hidden") }
+        return Finding(
+            "precedence", .warning, "settings of the profile do not count: \(hidden.joined(separator: ", "))",
+            remedy: "unset what hides them, or see: oidc config show")
+    }
+}

@@ -1,0 +1,88 @@
+import OIDCCore
+import OIDCSystem
+
+/// Where sessions are kept, and the one that the settings mean.
+struct StoreChecks {
+    let setup: ProviderSetup
+
+    func findings() -> [Finding] {
+        let choice: SessionStoreChoice
+        let store: any SessionStoring
+        do throws(OIDCError) {
+            choice = try SessionStoreChoice(setting: setup.settings.text(.store) ?? "file")
+            store = try setup.store()
+        } catch {
+            return [Finding("store", error)]
+        }
+        guard choice != .none else {
+            return [Finding("store", .warning, "none: sessions are not kept"), keychain(choice)]
+        }
+        let key: SessionKey? = try? setup.sessionKey()
+        return [self.store(store, key), keychain(choice)] + (key.map { [session(store, $0)] } ?? [])
+    }
+
+    /// That it can be written, by this user alone, and that all in it can be read.
+    private func store(_ store: any SessionStoring, _ key: SessionKey?) -> Finding {
+        do throws(OIDCError) {
+            if let key { try store.probe(key) }
+            let entries = try store.all()
+            let damaged = entries.compactMap { entry -> OIDCError? in
+                if case .failure(let error) = entry.content { error } else { nil }
+            }
+            if let first = damaged.first {
+                return Finding(
+                    "store", .warning,
+                    "\(damaged.count) of \(entries.count) cannot be read: \(first.message)",
+                    remedy: first.hint)
+            }
+            return Finding(
+                "store", .ok, "\(store.description), \(entries.count) session\(entries.count == 1 ? "" : "s")"
+            )
+        } catch {
+            return Finding("store", error)
+        }
+    }
+
+    private static let helpers = ["secretservice", "pass", "osxkeychain"]
+
+    private func keychain(_ choice: SessionStoreChoice) -> Finding {
+        func isThere(_ name: String) -> Bool {
+            (try? Executable.find("docker-credential-\(name)", in: setup.context.environment)) != nil
+        }
+        guard case .helper(let name) = choice else {
+            let found = StoreChecks.helpers.filter(isThere)
+            return Finding(
+                "keychain", .ok,
+                found.isEmpty
+                    ? "not used" : "not used; there is store=helper:\(found.joined(separator: ", helper:"))")
+        }
+        guard isThere(name) else {
+            return Finding(
+                "keychain", .problem, "docker-credential-\(name) is not found on PATH",
+                remedy: "install it, or set store to file")
+        }
+        return Finding("keychain", .ok, "docker-credential-\(name)")
+    }
+
+    private func session(_ store: any SessionStoring, _ key: SessionKey) -> Finding {
+        do throws(OIDCError) {
+            guard let session = try store.load(key) else {
+                return key.grant.needsPerson
+                    ? Finding("session", .warning, "not signed in", remedy: setup.loginLine)
+                    : Finding("session", .ok, "none yet; a token is fetched when it is asked for")
+            }
+            let now = setup.context.now
+            let report = SessionReport(session: session, profile: nil, location: "", now: now)
+            if session.tokens.access.obtainedAt > now.adding(60) {
+                return Finding(
+                    "session", .problem, "the token is from the future: this machine's clock was set back",
+                    remedy: "set the clock, then: oidc token --refresh")
+            }
+            return report.isUsable
+                ? Finding("session", .ok, "the token is valid \(report.validity)")
+                : Finding("session", .warning, "expired, and cannot be renewed", remedy: setup.loginLine)
+        } catch {
+            return Finding("session", error)
+        }
+    }
+}

@@ -1,0 +1,233 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import OIDCSystem
+import Testing
+
+@Suite("doctor")
+struct DoctorTests {
+    private func findings(
+        _ world: ToolWorld, _ arguments: [String] = [], _ variables: [String: String] = [:]
+    ) throws -> (code: Int32?, [String: JSONValue]) {
+        let result = try world.run(["doctor", "-o", "json"] + arguments, variables)
+        let items = try #require(try result.json().array, "\(result)")
+        let named = items.map { ($0["check"]?.string ?? "", $0) }
+        return (result.code, Dictionary(named) { first, _ in first })
+    }
+
+    private func configured(
+        _ more: [String: JSONValue] = [:], _ change: (inout DemoConfiguration) -> Void = { _ in }
+    ) throws -> ToolWorld {
+        let world = try ToolWorld(change)
+        var profile: [String: JSONValue] = ["issuer": .string(world.issuer), "client_id": "demo"]
+        profile.merge(more) { $1 }
+        var object = JSONObject()
+        for (name, value) in profile { object[name] = value }
+        try world.configure(.object(object))
+        return world
+    }
+
+    @Test("a machine that is well has a line for everything, and exit 0")
+    func well() throws {
+        let world = try configured()
+        try world.signIn()
+        let (code, found) = try findings(world, [], ["BROWSER": "true"])
+        #expect(
+            Set(found.keys) == [
+                "configuration", "variables", "precedence", "discovery", "metadata", "keys", "client", "TLS",
+                "proxy",
+                "clock", "libcrypto", "callback", "localhost", "browser", "CI identity", "store", "keychain",
+                "session",
+            ])
+        #expect(code == 0 && found.values.allSatisfy { $0["result"]?.string != "problem" }, "\(found)")
+        let text = try world.run(["doctor"], ["BROWSER": "true"])
+        #expect(text.code == 0 && text.output.contains("ok       discovery"), "\(text)")
+    }
+
+    @Test(
+        "each fault is found, with its remedy",
+        arguments: [
+            ("variables", "warning", ["OIDC_ISUER": "x"], "did you mean OIDC_ISSUER?"),
+            ("precedence", "warning", ["OIDC_CLIENT_ID": "other"], "unset"),
+            ("configuration", "problem", ["OIDC_PROFILE": "none-such"], "profiles:"),
+            ("configuration", "problem", ["OIDC_LEEWAY": "many"], ""),
+            ("discovery", "problem", ["OIDC_ISSUER": "http://127.0.0.1:1"], "check that it is running"),
+            ("TLS", "problem", ["OIDC_CA_FILE": "/no/such/file"], "PEM"),
+            ("TLS", "problem", ["OIDC_ISSUER": "http://login.example.com"], "https"),
+            ("TLS", "warning", ["OIDC_ALLOW_INSECURE_HTTP": "true"], "https"),
+            ("proxy", "warning", ["HTTP_PROXY": "proxy:1"], "http_proxy"),
+            ("callback", "ok", ["OIDC_REDIRECT_URI": "com.example.app:/back"], ""),
+            ("browser", "warning", ["BROWSER": "no-such-browser"], "BROWSER"),
+            ("browser", "warning", [:], "device"),
+            ("CI identity", "ok", ["GITLAB_CI": "true"], "gitlab"),
+            ("client", "problem", ["OIDC_CLIENT_SECRET_FILE": "/no/such/file"], ""),
+            ("store", "warning", ["OIDC_STORE": "none"], ""),
+            ("store", "problem", ["OIDC_STORE": "elsewhere"], "helper:NAME"),
+            ("store", "problem", ["OIDC_STORE": "helper:oidc"], "helper:NAME"),
+            ("keychain", "problem", ["OIDC_STORE": "helper:none-such"], "install"),
+            ("session", "warning", [:], "oidc login"),
+        ] as [(String, String, [String: String], String)])
+    func faults(check: String, result: String, variables: [String: String], remedy: String) throws {
+        let world = try configured()
+        let (code, found) = try findings(world, [], variables)
+        let finding = try #require(found[check], "\(found)")
+        #expect(
+            finding["result"]?.string == result
+                && (remedy.isEmpty || finding["remedy"]?.string?.contains(remedy) == true),
+            "\(finding)")
+        #expect((code == 1) == found.values.contains { $0["result"]?.string == "problem" })
+    }
+
+    @Test(
+        "a clock that is wrong is held against the provider's",
+        arguments: [(30, "warning"), (-3_600, "problem")])
+    func clock(offset: Int64, result: String) throws {
+        let world = try configured { $0.clockOffset = offset }
+        let clock = try #require(try findings(world).1["clock"])
+        #expect(
+            clock["result"]?.string == result
+                && clock["detail"]?.string?.contains(offset > 0 ? "behind" : "ahead") == true)
+    }
+
+    @Test("a token from the future, a session that can't be renewed, and a damaged one are told")
+    func sessions() throws {
+        let world = try configured()
+        try world.signIn { $0.tokens.access.obtainedAt = Clock.now().adding(7_200) }
+        #expect(try findings(world).1["session"]?["detail"]?.string?.contains("future") == true)
+        try world.signIn {
+            $0.tokens.refreshToken = nil
+            $0.tokens.access.expiresAt = Clock.now().adding(-1)
+        }
+        #expect(try findings(world).1["session"]?["result"]?.string == "warning")
+        let file = world.home + "/.local/state/oidc/broken-0000000000000000.json"
+        try Data("{".utf8).write(to: URL(fileURLWithPath: file))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+        #expect(try findings(world).1["store"]?["detail"]?.string?.hasPrefix("1 of 2 cannot be read") == true)
+        try FileManager.default.setAttributes(
+            [.posixPermissions: 0o755], ofItemAtPath: world.home + "/.local/state/oidc")
+        let open = try #require(try findings(world).1["store"])
+        #expect(
+            open["result"]?.string == "problem" && open["remedy"]?.string == "chmod 700 ~/.local/state/oidc",
+            "\(open)")
+    }
+
+    @Test("a busy callback port is a problem")
+    func busyPort() throws {
+        let world = try configured()
+        let port = try #require(WebURL(world.issuer)?.port)
+        let callback = try #require(try findings(world, ["--set", "port=\(port)"]).1["callback"])
+        #expect(
+            callback["result"]?.string == "problem" && callback["detail"]?.string?.contains("in use") == true)
+    }
+
+    @Test("nothing that is shown names the home directory, a token or a secret")
+    func redacted() throws {
+        let world = try configured(["client_secret": "hunter2-secret"])
+        let session = try world.signIn()
+        let variables = [
+            "https_proxy": "http://user:pass-word@proxy.example:3128", "OIDC_CLIENT_SECRET": "hunter3",
+        ]
+        let result = try world.run(["doctor"], variables)
+        for secret in [world.home, "hunter", "pass-word", session.tokens.access.token.revealed] {
+            #expect(!(result.output + result.errors).contains(secret), "\(result)")
+        }
+        #expect(
+            result.output.contains("~/.config/oidc/config.json")
+                && result.output.contains("proxy.example:3128"))
+    }
+
+    @Test("a secret's file that others may read is told")
+    func secretFile() throws {
+        let world = try configured()
+        let file = world.home + "/secret"
+        try Data("hush".utf8).write(to: URL(fileURLWithPath: file))
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
+        let client = try #require(try findings(world, ["--set", "client_secret_file=\(file)"]).1["client"])
+        #expect(client["result"]?.string == "warning" && client["remedy"]?.string == "chmod 600 ~/secret")
+    }
+
+    @Test("without any configuration it says how to begin")
+    func bare() throws {
+        let world = try ToolWorld()
+        let (code, found) = try findings(world)
+        #expect(code == 1 && found["provider"]?["remedy"]?.string?.contains("oidc config init") == true)
+    }
+}
+
+@Suite("register")
+struct RegisterTests {
+    private func profile(_ world: ToolWorld, _ name: String = "default") throws -> JSONValue {
+        let path = world.home + "/.config/oidc/config.json"
+        let data = try Data(contentsOf: URL(fileURLWithPath: path))
+        return try #require(try JSONValue(parsing: Array(data))["profiles"]?[name])
+    }
+
+    @Test("a public client is registered, and its profile is enough to sign in with")
+    func registers() throws {
+        let world = try ToolWorld()
+        let result = try world.run(["register", "--issuer", world.issuer, "--name", "My tool", "-o", "json"])
+        let id = try #require(try result.json()["client_id"]?.string, "\(result)")
+        let profile = try profile(world)
+        #expect(profile == ["issuer": .string(world.issuer), "client_id": .string(id)], "\(profile)")
+        let sent = try #require(world.server.requests.first { $0.url.path == "/register" })
+        let document = try JSONValue(parsing: sent.body)
+        #expect(
+            document["client_name"]?.string == "My tool"
+                && document["token_endpoint_auth_method"]?.string == "none"
+                && document["redirect_uris"] == ["http://127.0.0.1/callback"]
+                && document["application_type"]?.string == "native")
+        let address = try world.run(["authorize-url"]).json()
+        #expect(address["url"]?.string?.contains("client_id=\(id)") == true)
+    }
+
+    @Test("a secret that comes with it goes into a file of its own")
+    func secret() throws {
+        let world = try ToolWorld()
+        let result = try world.run([
+            "register", "--issuer", world.issuer, "-p", "ma chine", "--set", "client_auth=client_secret_post",
+        ])
+        #expect(result.code == 0, "\(result)")
+        let profile = try profile(world, "ma chine")
+        let file = try #require(profile["client_secret_file"]?.string)
+        let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
+        let secret = try String(contentsOfFile: file, encoding: .utf8).trimmingCharacters(in: .newlines)
+        #expect(mode == 0o600 && !secret.isEmpty && !(result.output + result.errors).contains(secret))
+        #expect(profile["client_auth"]?.string == "client_secret_post" && profile["client_secret"] == nil)
+        let token = try world.run(["token", "--grant", "client_credentials", "-p", "ma chine"])
+        #expect(
+            token.errors.contains("unauthorized_client"),
+            "the secret is right, the grant was not asked for: \(token)")
+    }
+
+    @Test("the initial access token comes from a file or stdin, and nowhere else")
+    func initialToken() throws {
+        let world = try ToolWorld { $0.initialAccessToken = "let-me-in" }
+        let register = ["register", "--issuer", world.issuer]
+        let refused = try world.run(register)
+        #expect(refused.code == 4 && refused.errors.contains("initial access token"), "\(refused)")
+        let argument = try world.run(register + ["--initial-access-token", "let-me-in"])
+        #expect(argument.code == 2)
+        let input = try world.run(register + ["--initial-access-token", "-"], input: "let-me-in\n")
+        #expect(input.code == 0, "\(input)")
+    }
+
+    @Test("a profile that is there is not replaced, and then nothing is registered")
+    func existing() throws {
+        let world = try ToolWorld()
+        try world.configure(["profiles": ["default": ["client_id": "mine"], "other": ["scope": "a"]]])
+        let result = try world.run(["register", "--issuer", world.issuer])
+        #expect(result.code == 2 && world.server.requests.isEmpty, "\(result)")
+        #expect(try world.run(["register", "--issuer", world.issuer, "--force"]).code == 0)
+        #expect(try profile(world, "other") == ["scope": "a"])
+    }
+
+    @Test("a provider that registers nobody is told so")
+    func unsupported() throws {
+        let world = try ToolWorld()
+        let api = try ToolServer()
+        api.start { _ in HTTPResponse(status: 404) }
+        let result = try world.run(["register", "--set", "registration_endpoint=\(api.origin)/register"])
+        #expect(result.code == 4 && result.output == "", "\(result)")
+        #expect(!FileManager.default.fileExists(atPath: world.home + "/.config/oidc/config.json"))
+    }
+}
