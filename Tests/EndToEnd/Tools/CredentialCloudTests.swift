@@ -9,8 +9,7 @@ struct AWSTests {
         _ answer: @escaping @Sendable (HTTPRequest) -> HTTPResponse
     ) throws -> (ToolWorld, ToolServer) {
         let world = try ToolWorld()
-        let sts = try ToolServer()
-        sts.start(answer)
+        let sts = try world.serve(answer)
         try world.configure([
             "issuer": .string(world.issuer), "client_id": "demo",
             "aws_role_arn": "arn:aws:iam::123456789012:role/dev",

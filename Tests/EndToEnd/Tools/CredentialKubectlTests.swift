@@ -1,3 +1,4 @@
+import TestSupport
 import DemoProvider
 import Foundation
 import OIDCCore
@@ -61,11 +62,11 @@ struct KubectlTests {
     func stale() throws {
         let world = try ToolWorld { $0.idTokenLifetime = 0 }
         let before = try world.signIn()
-        world.change { $0.configuration.idTokenLifetime = 600 }
+        world.provider.with { $0.configuration.idTokenLifetime = 600 }
         let result = try world.run(["credential", "kubectl"], world.person).json()
         let token = try #require(result["status"]?["token"]?.string)
         #expect(
             token != before.tokens.idToken?.revealed
-                && world.change { $0.requestCount(grant: "refresh_token") } == 1)
+                && world.provider.with { $0.requestCount(grant: "refresh_token") } == 1)
     }
 }

@@ -49,7 +49,7 @@ struct ExecTests {
             #expect(Int(result.code ?? -1) == status && result.output == "", "\(result)")
             #expect(result.errors.hasPrefix("error: “\(command)” can't be run: "))
         }
-        #expect(world.server.requests.isEmpty)
+        #expect(world.requests.isEmpty)
         let json = try world.run(["exec", "-o", "json", "no-such-command"], world.machine)
         #expect(try JSONValue(parsing: json.errors)["error"]?["exit"]?.integer == 127)
     }

@@ -1,3 +1,4 @@
+import TestSupport
 import DemoProvider
 import Foundation
 import OIDCCore
@@ -37,7 +38,7 @@ struct RequestTests {
         let (world, api) = try apiWorld { _ in HTTPResponse(status: 200) }
         let result = try world.run(["request", "\(api.origin)/x"], world.machine)
         #expect(result.code == 2 && result.errors.contains("--allow-origin \(api.origin)"), "\(result)")
-        #expect(api.requests.isEmpty && world.server.requests.isEmpty)
+        #expect(api.requests.isEmpty && world.requests.isEmpty)
         var variables = world.machine
         variables["OIDC_RESOURCES"] = #"[{"title":"API","url":"\#(api.origin)/other"}]"#
         #expect(try world.run(["request", "\(api.origin)/x"], variables).code == 0)
@@ -49,7 +50,7 @@ struct RequestTests {
     func plainHTTP(more: [String]) throws {
         let world = try ToolWorld()
         let result = try world.run(["request", "http://api.example.com/"] + more, world.machine)
-        #expect(result.code == 2 && world.server.requests.isEmpty, "\(result)")
+        #expect(result.code == 2 && world.requests.isEmpty, "\(result)")
     }
 
     @Test(
@@ -62,7 +63,7 @@ struct RequestTests {
     func badOptions(more: [String]) throws {
         let world = try ToolWorld()
         let result = try world.run(["request", "\(world.issuer)/api/hello"] + more, world.machine)
-        #expect(result.code == 2 && world.server.requests.isEmpty, "\(result)")
+        #expect(result.code == 2 && world.requests.isEmpty, "\(result)")
     }
 
     @Test(
@@ -123,29 +124,9 @@ struct RequestTests {
         #expect(refused.code == 4 && refused.output == "no" && api.requests.count == 4, "\(refused)")
     }
 
-    @Test("a file that is too long to be held is sent again all the same")
-    func longFile() throws {
-        let refusals = Mutex(1)
-        let (world, api) = try apiWorld { request in
-            refusals.withLock { left in
-                defer { left -= 1 }
-                return HTTPResponse(
-                    status: left > 0 ? 401 : 200, body: Array(String(request.body.count).utf8))
-            }
-        }
-        let size = 900_000 + (1 << 20)
-        let file = world.home + "/long"
-        try Data(repeating: 0x61, count: size).write(to: URL(fileURLWithPath: file))
-        let result = try world.run(
-            ["request", "\(api.origin)/x", "-d", "@" + file, "--allow-origin", api.origin], world.machine)
-        #expect(result.code == 0 && result.output == "\(size)" && api.requests.count == 2, "\(result)")
-    }
-
     @Test("a redirect is followed within the origin, and never to another one")
     func redirects() throws {
-        let other = try ToolServer()
-        other.start { _ in HTTPResponse(status: 200, body: Array("stolen".utf8)) }
-        defer { other.stop() }
+        let elsewhere = Mutex("")
         let (world, api) = try apiWorld { request in
             func moved(_ place: String) -> HTTPResponse {
                 HTTPResponse(
@@ -153,11 +134,13 @@ struct RequestTests {
             }
             return switch request.url.path {
             case "/near": moved("/there")
-            case "/far": moved(other.origin + "/x")
+            case "/far": moved(elsewhere.withLock { $0 } + "/x")
             case "/loop": moved("/loop")
             default: HTTPResponse(status: 200, body: Array("there".utf8))
             }
         }
+        let other = try world.serve { _ in HTTPResponse(status: 200, body: Array("stolen".utf8)) }
+        elsewhere.withLock { $0 = other.origin }
         func get(_ path: String, _ more: [String] = []) throws -> ToolResult {
             try world.run(["request", api.origin + path, "--allow-origin", api.origin] + more, world.machine)
         }
@@ -177,7 +160,7 @@ struct RequestTests {
         let result = try world.run(
             ["request", "\(world.issuer)/api/hello", "--set", "dpop=true"], world.machine)
         #expect(result.code == 0 && result.output.contains("hello"), "\(result)")
-        let tries = world.server.requests.filter { $0.url.path == "/api/hello" }
+        let tries = world.requests.filter { $0.url.path == "/api/hello" }
         #expect(
             tries.count == 2 && tries.allSatisfy { $0.headers["Authorization"]?.hasPrefix("DPoP ") == true })
     }
@@ -192,7 +175,7 @@ struct RequestTests {
                 && admin.errors.contains("acr_values=urn:demo:acr:strong")
                 && admin.errors.contains("max_age=300"),
             "\(admin)")
-        #expect(world.change { $0.requestCount(grant: "refresh_token") } == 0)
+        #expect(world.provider.with { $0.requestCount(grant: "refresh_token") } == 0)
         let items = try world.run(["request", "\(world.issuer)/api/items"], world.person)
         #expect(items.code == 4 && items.errors.contains("--scope 'openid api:admin api:read'"), "\(items)")
     }
@@ -212,62 +195,7 @@ struct RequestTests {
     private func apiWorld(
         _ handle: @escaping @Sendable (HTTPRequest) -> HTTPResponse
     ) throws -> (ToolWorld, ToolServer) {
-        let api = try ToolServer()
-        api.start(handle)
-        return (try ToolWorld(), api)
-    }
-}
-
-@Suite("resources")
-struct ResourcesTests {
-    private func world() throws -> ToolWorld {
         let world = try ToolWorld()
-        try world.configure([
-            "issuer": .string(world.issuer), "client_id": "demo",
-            "resources": [
-                ["title": "Hello", "url": .string("\(world.issuer)/api/hello")],
-                ["title": "Items", "url": .string("\(world.issuer)/api/items"), "scope": "api:read"],
-                [
-                    "title": "Add", "url": .string("\(world.issuer)/api/items"), "scope": "api:write",
-                    "method": "POST",
-                ],
-            ],
-        ])
-        return world
-    }
-
-    @Test("the list says what the granted scopes open")
-    func list() throws {
-        let world = try world()
-        #expect(try world.run(["resources"]).output.contains("Items  sign in  api:read"))
-        try world.signIn(scope: "openid api:read")
-        #expect(
-            try world.run(["resources"]).output == """
-                TITLE  STATE   SCOPE      URL
-                Hello  open    -          \(world.issuer)/api/hello
-                Items  open    api:read   \(world.issuer)/api/items
-                Add    closed  api:write  POST \(world.issuer)/api/items
-
-                """)
-        let json = try world.run(["resources", "-o", "json"]).json()
-        #expect(json.array?.map { $0["open"]?.bool } == [true, true, false])
-        #expect(world.server.requests.isEmpty)
-    }
-
-    @Test("one is called by its title, with its method")
-    func call() throws {
-        let world = try world()
-        try world.signIn(scope: "openid api:read api:write")
-        #expect(try world.run(["resources", "Items"]).output.contains("biscuits"))
-        let added = try world.run(["resources", "Add", "-d", "abc"])
-        #expect(added.code == 0 && added.output == #"{"received":3}"#, "\(added)")
-        let unknown = try world.run(["resources", "Itms"])
-        #expect(unknown.code == 2 && unknown.errors.contains("Items"), "\(unknown)")
-    }
-
-    @Test("a profile without any is told how to name one")
-    func none() throws {
-        let world = try ToolWorld()
-        #expect(try world.run(["resources"], world.person).code == 2)
+        return (world, try world.serve(handle))
     }
 }

@@ -4,50 +4,43 @@ import OIDCCore
 import OIDCCrypto
 import OIDCSystem
 import Synchronization
+import TestSupport
 import Testing
 
 /// The built program, a provider on loopback with an API below `/api`, and a home directory of its own.
 final class ToolWorld: Sendable {
-    static let program: String = {
-        let tests = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        return tests.deletingLastPathComponent().appendingPathComponent("oidc").path
-    }()
     private static let rsaKey = Result { try PrivateKey.generate(.rsa2048) }
+    static let program = Program.path
 
     let home: String
-    let server: ToolServer
-    private let provider: Mutex<DemoProvider>
+    let provider: ProviderServer
+    private let servers = Mutex<[ToolServer]>([])
 
-    var issuer: String { server.origin }
+    var issuer: String { provider.origin }
+
+    /// What the provider was asked.
+    var requests: [HTTPRequest] { provider.with { $0.log.map(\.request) } }
 
     init(_ change: (inout DemoConfiguration) -> Void = { _ in }) throws {
-        home = try ToolWorld.makeDirectory()
-        server = try ToolServer()
+        home = FileManager.default.temporaryDirectory.path + "/oidc-tools-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: home, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         var configuration = DemoConfiguration()
         configuration.signingKeys = [try ToolWorld.rsaKey.get()]
         configuration.person = .approves("alice")
         change(&configuration)
-        provider = Mutex(
-            try DemoProvider(issuer: try #require(WebURL(server.origin)), configuration: configuration))
-        server.start { [unowned self] request in
-            self.provider.withLock { $0.handle(request, at: Clock.now()) }
-        }
+        provider = try ProviderServer(configuration)
     }
 
     deinit {
-        server.stop()
         try? FileManager.default.removeItem(atPath: home)
     }
 
-    static func makeDirectory() throws -> String {
-        let path = FileManager.default.temporaryDirectory.path + "/oidc-tools-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(
-            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        return path
-    }
-
-    func change<Value>(_ body: (inout DemoProvider) throws -> sending Value) rethrows -> sending Value {
-        try provider.withLock { try body(&$0) }
+    /// An API that lives as long as this world.
+    func serve(_ handle: @escaping @Sendable (HTTPRequest) -> HTTPResponse) throws -> ToolServer {
+        let server = try ToolServer(handle)
+        servers.withLock { $0.append(server) }
+        return server
     }
 
     /// Everything that the program may know of its surroundings.
@@ -133,7 +126,7 @@ extension ToolWorld {
                 ("code_challenge_method", "S256"),
             ].map { FormEncoding.Pair($0.0, $0.1) })
         let token = try #require(origin.replacingPath("/token"))
-        return try change { provider in
+        return try provider.with { provider in
             let answer = provider.handle(HTTPRequest(.get, authorize), at: Clock.now())
             let callback = try #require(answer.headers["Location"].flatMap { WebURL($0) })
             let pairs = FormEncoding.decode(callback.query ?? "") ?? []
@@ -168,52 +161,26 @@ struct ToolResult: Equatable, CustomStringConvertible {
     var description: String { "\(status)\nstdout: \(output)\nstderr: \(errors)" }
 }
 
-/// An HTTP server on loopback, on a thread of its own until it is stopped.
+/// An API on loopback, and what it was asked.
 final class ToolServer: Sendable {
-    let origin: String
-    private let serving: Mutex<LoopbackServer?>
-    private let stopping: (reading: FileDescriptor, writing: FileDescriptor)
-    private let log = Mutex<[HTTPRequest]>([])
-
-    init() throws {
-        var limits = HTTP1.Limits()
-        limits.body = 8 << 20
-        let server = try LoopbackServer(limits: limits)
-        origin = server.origin
-        stopping = try FileDescriptor.pipe()
-        serving = Mutex(nil)
-        let handed = Handed(server)
-        serving.withLock { $0 = handed.server }
+    private final class Log: Sendable {
+        let requests = Mutex<[HTTPRequest]>([])
     }
 
-    private struct Handed: @unchecked Sendable {
-        // One thread has it at a time: this one until `start`, the server's own after that.
-        let server: LoopbackServer
-        init(_ server: LoopbackServer) { self.server = server }
-    }
+    private let log: Log
+    private let server: BackgroundServer
 
-    func start(_ handle: @escaping @Sendable (HTTPRequest) -> HTTPResponse) {
-        let handed = serving.withLock { held -> Handed? in
-            defer { held = nil }
-            return held.map { Handed($0) }
-        }
-        guard let handed else { return }
-        let stop = stopping.reading.rawValue
-        Thread.detachNewThread { [self] in
-            _ = handed.server.serve(also: [stop]) { request in
-                guard let url = WebURL(origin + request.target) else { return HTTPResponse(status: 400) }
-                let request = HTTPRequest(
-                    request.method, url, headers: request.headers, body: request.body)
-                log.withLock { $0.append(request) }
-                return handle(request)
-            }
+    var origin: String { server.origin }
+    var requests: [HTTPRequest] { log.requests.withLock { $0 } }
+
+    fileprivate init(_ handle: @escaping @Sendable (HTTPRequest) -> HTTPResponse) throws {
+        let log = Log()
+        self.log = log
+        server = try BackgroundServer { request in
+            log.requests.withLock { $0.append(request) }
+            return handle(request)
         }
     }
 
-    /// What has come in.
-    var requests: [HTTPRequest] { log.withLock { $0 } }
-
-    func stop() {
-        stopping.writing.close()
-    }
+    deinit { server.end() }
 }
