@@ -10,11 +10,32 @@ public enum StandardOutput {
         try write(Array(text.utf8))
     }
 
+    /// What a pipe that has room takes without waiting (POSIX: PIPE_BUF on Linux).
+    private static let portion = 4_096
+
+    /// A reader that does not read is waited for until a signal comes.
     static func write(_ bytes: [UInt8], to descriptor: FileDescriptor) throws(OIDCError) {
-        do throws(Errno) {
-            try descriptor.writeAll(bytes)
-        } catch {
-            throw OIDCError(.failed, "standard output can't be written: \(reason(error))")
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            try waitForRoom(descriptor)
+            do throws(Errno) {
+                rest = rest.dropFirst(try descriptor.write(rest.prefix(portion)))
+            } catch {
+                guard error != .wouldBlock else { continue }
+                throw OIDCError(.failed, "standard output can't be written: \(reason(error))")
+            }
+        }
+    }
+
+    private static func waitForRoom(_ descriptor: FileDescriptor) throws(OIDCError) {
+        while true {
+            var interests = [Poll.Interest(descriptor.rawValue, .writing)]
+            if let wakeUp = Interruption.wakeUpDescriptor {
+                interests.append(Poll.Interest(wakeUp, .reading))
+            }
+            Poll.wait(&interests, until: nil)
+            if interests[0].ready.contains(.writing) { return }
+            try Interruption.throwIfPending()
         }
     }
 

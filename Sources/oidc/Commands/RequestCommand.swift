@@ -25,7 +25,7 @@ struct RequestCommand: RunnableCommand {
         ],
         options: [
             .repeated(
-                \.allowedOrigins, "--allow-origin", "ORIGIN", "send the token there too; repeatable"),
+                \.allowedOrigins, "--allow-origin", "ORIGIN", "send the token there too"),
             .group(\.request), .group(\.provider), .group(\.common),
         ])
 

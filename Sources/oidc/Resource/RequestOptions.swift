@@ -6,7 +6,7 @@ struct RequestOptions: OptionGroup {
     static let title = "Request options"
 
     static let options: [Option<RequestOptions>] = [
-        .repeated(\.headers, "--header", "NAME: VALUE", "a header to add; repeatable", short: "H"),
+        .repeated(\.headers, "--header", "NAME: VALUE", "a header to add", short: "H"),
         .value(
             \.data, "--data", "DATA", "a body: text, @FILE, or - for stdin", short: "d", completion: .file),
         .flag(\.includesHead, "--include", "print status and headers too", short: "i"),

@@ -191,6 +191,21 @@ struct RequestTests {
         #expect(result.code == 1 && result.errors.contains("standard output"), "\(result)")
     }
 
+    @Test("a signal ends it, also while nobody reads what it writes")
+    func signal() throws {
+        let (world, api) = try apiWorld { _ in
+            HTTPResponse(status: 200, body: [UInt8](repeating: 0x61, count: 400_000))
+        }
+        let script = """
+            mkfifo "$HOME/pipe"; sleep 20 < "$HOME/pipe" & reader=$!
+            "$1" request "$2/x" --allow-origin "$2" > "$HOME/pipe" & pid=$!
+            sleep 0.4; kill -TERM $pid; wait $pid; echo $?; kill $reader
+            """
+        let result = try world.run(
+            ["sh", "-c", script, "sh", ToolWorld.program, api.origin], world.machine, as: "/usr/bin/env")
+        #expect(result.output == "143\n", "\(result)")
+    }
+
     /// A provider, and an API of another origin.
     private func apiWorld(
         _ handle: @escaping @Sendable (HTTPRequest) -> HTTPResponse
