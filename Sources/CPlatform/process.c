@@ -82,6 +82,7 @@ static int set_up_attributes(posix_spawnattr_t *attributes, int flags) {
     sigemptyset(&none);
     sigemptyset(&defaults);
     if (oidc_broken_pipes_were_default()) sigaddset(&defaults, SIGPIPE);
+    if (oidc_file_size_was_default()) sigaddset(&defaults, SIGXFSZ);
     if (flags & OIDC_SPAWN_NEW_SESSION) {
         sigaddset(&defaults, SIGINT);
         sigaddset(&defaults, SIGTERM);

@@ -17,6 +17,7 @@ static void (*previous_handlers[recorded_signal_count])(int);
 
 static void (*previous_broken_pipe)(int) = SIG_DFL;
 static int ignores_broken_pipes;
+static int ignores_file_size;
 
 /// The third signal ends the process whatever it is doing.
 static void record(int number) {
@@ -92,14 +93,23 @@ void oidc_ignore_broken_pipes(void) {
     if (sigaction(SIGPIPE, NULL, &previous) != 0) return;
     previous_broken_pipe = previous.sa_handler;
     if (previous.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
+    // Likewise a limit on the size of files: it is an error of the write, not the end of the process.
+    if (sigaction(SIGXFSZ, NULL, &previous) == 0 && previous.sa_handler == SIG_DFL) {
+        signal(SIGXFSZ, SIG_IGN);
+        ignores_file_size = 1;
+    }
     ignores_broken_pipes = 1;
 }
 
 void oidc_restore_broken_pipes(void) {
     if (!ignores_broken_pipes) return;
     signal(SIGPIPE, previous_broken_pipe);
+    if (ignores_file_size) signal(SIGXFSZ, SIG_DFL);
+    ignores_file_size = 0;
     ignores_broken_pipes = 0;
 }
+
+int oidc_file_size_was_default(void) { return ignores_file_size; }
 
 int oidc_broken_pipes_were_default(void) {
     if (ignores_broken_pipes) return previous_broken_pipe == SIG_DFL;

@@ -81,7 +81,7 @@ public struct AccessTokenSource {
         _ session: Session, _ demand: TokenDemand, before: AccessToken?
     ) -> Result<Delivery, OIDCError>? {
         guard case let source = session.source(for: demand), source.isGranted,
-            let access = session.accessToken(from: source), access.token != before?.token
+            let access = session.accessToken(from: source), access != before
         else { return nil }
         return .success(Delivery(session: session, access: access))
     }
@@ -104,15 +104,15 @@ public struct AccessTokenSource {
         do {
             try store.save(renewed.session, replacingDamaged: false)
         } catch {
-            warnings.append(
-                "the token could not be kept: \(error.message)" + (error.hint.map { " (\($0))" } ?? ""))
+            warnings.append("the token could not be kept: \(error.told)")
         }
         return Delivery(session: renewed.session, access: try renewed.access.get(), warnings: warnings)
     }
 }
 
 extension TokenSource {
-    var isGranted: Bool {
+    /// Whether a session has it to give.
+    public var isGranted: Bool {
         if case .wider = self { return false }
         return true
     }

@@ -11,6 +11,13 @@ public struct Program: Sendable {
         public let status: Int32
         public let output: String
         public let errorOutput: String
+
+        public init(status: Int32, output: String, errorOutput: String) {
+            self.status = status
+            self.output = output
+            self.errorOutput = errorOutput
+        }
+
         /// The last line that begins with `error: `.
         public var error: String? {
             errorOutput.split(separator: "\n").last { $0.hasPrefix("error: ") }.map {

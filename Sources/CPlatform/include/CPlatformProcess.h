@@ -18,6 +18,8 @@ void oidc_restore_broken_pipes(void);
 
 /// Whether a broken pipe ended this process as it was started.
 int oidc_broken_pipes_were_default(void);
+/// Whether `oidc_ignore_broken_pipes` took SIGXFSZ away from its default.
+int oidc_file_size_was_default(void);
 
 /// Records SIGINT, SIGTERM and SIGHUP, and makes a descriptor readable then. SIGHUP stays ignored where it
 /// was (nohup); SIGINT does not, as shells ignore it for what they start in the background.

@@ -45,6 +45,9 @@ public struct OIDCError: Error, Hashable, Sendable {
     /// Only the provider's `invalid_grant` on a refresh ends a session; a network failure never does.
     public var endsSession: Bool { kind == .loginRequired && oauthError == "invalid_grant" }
 
+    /// Message and remedy in one line, for a warning.
+    public var told: String { message + (hint.map { " (\($0))" } ?? "") }
+
     /// A provider's answer that breaks a rule: the member, what the rule expects, and what came.
     public static func protocolViolation(
         _ stage: Stage, _ member: String, expected: String, found: String, hint: String? = nil

@@ -83,7 +83,9 @@ extension OAuthErrorResponse {
         let from = place.map { "\(DisplayText.clean($0.withoutQuery)) " } ?? "the provider "
         return OIDCError(
             isTemporary ? .unreachable : .refused, "\(stage.title): \(from)answered \(what)",
-            hint: isTemporary ? "try again later" : hint(code), stage: stage,
+            hint: isTemporary
+                ? response.retryAfter.map { "try again in \($0) seconds" } ?? "try again later" : hint(code),
+            stage: stage,
             oauthError: answer?.code, retryAfter: isTemporary ? response.retryAfter : nil)
     }
 

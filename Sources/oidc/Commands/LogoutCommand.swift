@@ -40,28 +40,67 @@ struct LogoutCommand: RunnableCommand {
         let setup = ProviderSetup(try context.settings(provider), context)
         let store = try setup.store()
         guard isAll else {
-            let access = try SessionAccess(setup)
-            return try forget(Result { () throws(OIDCError) in try access.load() }, setup, context) {
-                () throws(OIDCError) in try store.remove(access.key)
-            }
+            return try forget(take(try SessionAccess(setup).key, from: store, setup), setup, context)
         }
         var worst: Int32 = 0
         for stored in try store.all() {
-            let code = try forget(stored.content.map { $0 }, setup, context) { () throws(OIDCError) in
-                try store.remove(stored)
+            do {
+                worst = max(worst, try forget(try take(stored, from: store, setup), setup, context))
+            } catch {
+                guard error.kind != .interrupted else { throw error }
+                context.console.warn(error.told)
+                worst = max(worst, Diagnostics.exitCode(error))
             }
-            worst = max(worst, code)
         }
         return worst
     }
 
-    /// A session that cannot be read is forgotten too.
+    /// What was in the store, and why a part of it may still be there.
+    private struct Taken {
+        var content: Result<Session?, OIDCError>
+        var failure: OIDCError?
+
+        var session: Session? { (try? content.get()) ?? nil }
+    }
+
+    private func take(
+        _ stored: StoredSession, from store: any SessionStoring, _ setup: ProviderSetup
+    ) throws(OIDCError) -> Taken {
+        if let key = stored.session?.key { return try take(key, from: store, setup) }
+        try store.remove(stored)
+        return Taken(content: stored.content.map { $0 })
+    }
+
+    /// Removed first: whatever the provider does or however long it takes, this much is done. Under the lock, as
+    /// a refresh that is under way would bring the session back; without it where it cannot be had.
+    private func take(
+        _ key: SessionKey, from store: any SessionStoring, _ setup: ProviderSetup
+    ) throws(OIDCError) -> Taken {
+        var taken: Taken?
+        do {
+            try store.withLock(key, setup.renewalWait) { () throws(OIDCError) in
+                taken = remove(key, from: store)
+            }
+        } catch {
+            guard error.kind != .interrupted else { throw error }
+        }
+        let result = taken ?? remove(key, from: store)
+        guard result.session == nil, let failure = result.failure else { return result }
+        throw failure
+    }
+
+    private func remove(_ key: SessionKey, from store: any SessionStoring) -> Taken {
+        var taken = Taken(content: Result { () throws(OIDCError) in try store.load(key) })
+        do { try store.remove(key) } catch { taken.failure = error }
+        return taken
+    }
+
+    /// A session that could not be read is forgotten too.
     private func forget(
-        _ content: Result<Session?, OIDCError>, _ setup: ProviderSetup, _ context: CommandContext,
-        _ remove: () throws(OIDCError) -> Void
+        _ taken: Taken, _ setup: ProviderSetup, _ context: CommandContext
     ) throws(OIDCError) -> Int32 {
         var failures: [OIDCError] = []
-        switch content {
+        switch taken.content {
         case .failure(let error):
             context.console.warn("\(error.message); it is forgotten")
             if !isLocal {
@@ -73,20 +112,18 @@ struct LogoutCommand: RunnableCommand {
         case .success(nil):
             context.console.note("there was no session")
         case .success(let session?):
-            // Forgotten first: whatever the provider does or however long it takes, this much is done.
-            try remove()
             if !isLocal {
                 let signOut = SignOut(setup: setup, session: session)
                 failures = signOut.revoke()
                 if endsProviderSession { failures += signOut.endProviderSession() }
             }
+            if let failure = taken.failure { throw failure }
             let provider = DisplayText.clean(session.key.provider)
             context.console.note(
                 failures.isEmpty && !isLocal
                     ? "Signed out of \(provider); the session is forgotten."
                     : "The session at \(provider) is forgotten here.")
         }
-        try remove()
         guard let failure = failures.first(where: { $0.kind == .interrupted }) ?? failures.first else {
             return 0
         }

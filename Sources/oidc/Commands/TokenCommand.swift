@@ -51,12 +51,12 @@ struct TokenCommand: RunnableCommand {
             throw OIDCError.usage(
                 "grant \(access.key.grant.rawValue) gives no ID token", hint: "leave --type id out")
         }
+        let seen = mayLogIn ? try? access.load() : nil
         do {
             try print(access, context)
         } catch {
             guard mayLogIn, error.kind == .loginRequired, access.key.grant.needsPerson else { throw error }
-            try LoginOnDemand(setup: setup, access: access).run()
-            try print(access, context)
+            try print(LoginOnDemand(setup: setup, access: access, seen: seen).run(), context)
         }
         return 0
     }

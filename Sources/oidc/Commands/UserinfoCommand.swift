@@ -28,12 +28,13 @@ struct UserinfoCommand: RunnableCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let setup = ProviderSetup(try context.settings(provider), context)
         let access = try SessionAccess(setup, mayKeepNothing: mayLogIn)
+        let seen = mayLogIn ? try? access.load() : nil
         let claims: JSONObject
         do {
             claims = try UserInfoAccess(access: access).claims()
         } catch {
             guard mayLogIn, error.kind == .loginRequired, access.key.grant.needsPerson else { throw error }
-            try LoginOnDemand(setup: setup, access: access).run()
+            let access = try LoginOnDemand(setup: setup, access: access, seen: seen).run()
             claims = try UserInfoAccess(access: access).claims()
         }
         guard let claim else {

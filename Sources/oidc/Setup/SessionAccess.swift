@@ -22,6 +22,13 @@ struct SessionAccess {
         self.store = MemorySessionStore()
     }
 
+    /// The same session, kept elsewhere.
+    init(_ other: SessionAccess, in store: any SessionStoring) {
+        setup = other.setup
+        key = other.key
+        self.store = store
+    }
+
     /// A remedy of the store's is completed to the command line that signs in here.
     func load() throws(OIDCError) -> Session? {
         do throws(OIDCError) { return try store.load(key) } catch {
@@ -70,17 +77,13 @@ struct SessionAccess {
         _ demand: TokenDemand, seen: Session?, refusing refusal: AccessTokenSource.Refusal
     ) throws(OIDCError) -> AccessTokenSource.Delivery {
         try refuseWider(seen, demand)
-        let console = context.console
-        let wait = LockWait(
-            limit: .seconds((setup.settings.integer(.httpTimeout) ?? 30) * 2 + 30),
-            onWaiting: { console.note("waiting for another oidc process that is getting a token …") },
-            isCancelled: { Interruption.pending != nil })
-        let source = AccessTokenSource(store: store, key: key, now: { Clock.now() }, wait: wait)
+        let source = AccessTokenSource(
+            store: store, key: key, now: { Clock.now() }, wait: setup.renewalWait)
         let delivery = try source.renewed(demand, seen: seen, refusing: refusal) {
             (current, source) throws(OIDCError) in
             try renew(current, source)
         }
-        for warning in delivery.warnings { console.warn(warning) }
+        for warning in delivery.warnings { context.console.warn(warning) }
         return delivery
     }
 
@@ -116,6 +119,14 @@ struct SessionAccess {
 extension ProviderSetup {
     /// The command line that signs in with these settings.
     var loginLine: String { ProviderSetup.loginLine(settings) }
+
+    /// How long the lock of a session is waited for: its holder may be at the network.
+    var renewalWait: LockWait {
+        let console = context.console
+        return LockWait(
+            limit: .seconds((settings.integer(.httpTimeout) ?? 30) * 2 + 30),
+            onWaiting: { console.note("waiting for another oidc process that is getting a token …") })
+    }
 
     static func loginLine(_ settings: Settings) -> String {
         var words = ["oidc login"]

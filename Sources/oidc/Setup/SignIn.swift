@@ -8,6 +8,10 @@ struct SignIn {
     let store: any SessionStoring
     /// `--no-browser`: the address is printed, nothing is opened.
     var opensBrowser = true
+    /// When it must be done; else `timeout` counts from its start.
+    var deadline: MonotonicTime?
+    /// Where set, a session that cannot be kept is no failure: somebody is waiting for its token.
+    var onUnkept: ((OIDCError) -> Void)?
 
     private var settings: Settings { setup.settings }
     private var console: Console { setup.context.console }
@@ -27,7 +31,7 @@ struct SignIn {
                 hint: "oidc token --grant \(key.grant.rawValue)")
         }
         try store.probe(key)
-        let deadline = MonotonicTime.now().adding(seconds: timeout)
+        let deadline = deadline ?? MonotonicTime.now().adding(seconds: timeout)
         let environment = try setup.environment(until: deadline)
         let metadata = try setup.metadata(environment, for: needed)
         let flow = try flow(metadata)
@@ -83,7 +87,25 @@ struct SignIn {
     }
 
     private func keep(_ outcome: Login.Outcome) throws(OIDCError) {
-        try store.save(outcome.session, replacingDamaged: true)
+        do {
+            try save(outcome.session)
+        } catch {
+            guard let onUnkept, error.kind != .interrupted else { throw error }
+            onUnkept(error)
+        }
+    }
+
+    /// Under the session's lock: a refresh that is under way would put what it got in the place of this. A lock
+    /// that cannot be had is no reason to lose a sign-in.
+    private func save(_ session: Session) throws(OIDCError) {
+        do {
+            try store.withLock(key, setup.renewalWait) { () throws(OIDCError) in
+                try store.save(session, replacingDamaged: true)
+            }
+        } catch {
+            guard error.kind != .interrupted else { throw error }
+            try store.save(session, replacingDamaged: true)
+        }
     }
 
     /// What has to be known before the browser opens; with `openid` the keys too.
@@ -187,28 +209,5 @@ struct SignIn {
         console.note(
             "note: no refresh token was given, although offline_access was asked for; "
                 + "some providers give one only with: oidc login --prompt consent")
-    }
-}
-
-/// Signs in for a command that was given `--login`. Of several processes one does it; the others wait for it,
-/// and find its session. The session's own lock is free meanwhile.
-struct LoginOnDemand {
-    let setup: ProviderSetup
-    let access: SessionAccess
-
-    func run() throws(OIDCError) {
-        var signInKey = access.key
-        signInKey.grant = GrantType(rawValue: "authorization_code, signing in")
-        let signIn = SignIn(setup: setup, access: access)
-        let console = setup.context.console
-        let before = try? access.load()
-        let wait = LockWait(
-            limit: .seconds(signIn.timeout),
-            onWaiting: { console.note("waiting for the sign-in of another oidc process …") },
-            isCancelled: { Interruption.pending != nil })
-        try access.store.withLock(signInKey, wait) { () throws(OIDCError) in
-            if let session = try? access.load(), session != before { return }
-            _ = try signIn.run()
-        }
     }
 }

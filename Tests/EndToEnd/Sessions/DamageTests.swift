@@ -1,0 +1,158 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite("what stands in a session file's place")
+struct DamageTests {
+    /// Text to find in the error, and in its remedy.
+    struct Case: Sendable, CustomStringConvertible {
+        let description: String
+        let message: String
+        let remedy: String
+        /// Whether `login` may replace it.
+        let isRepaired: Bool
+        let damage: @Sendable (SessionWorld, URL) throws -> Void
+    }
+
+    static let cases: [Case] = [
+        Case(description: "truncated", message: "damaged", remedy: "oidc login", isRepaired: true) {
+            try $0.put($0.bytes.prefix(200))
+            _ = $1
+        },
+        Case(description: "empty", message: "damaged", remedy: "oidc login", isRepaired: true) {
+            try $0.put(Data())
+            _ = $1
+        },
+        Case(description: "no JSON", message: "damaged", remedy: "oidc login", isRepaired: true) {
+            try $0.put(Data("hello".utf8))
+            _ = $1
+        },
+        Case(description: "foreign JSON", message: "damaged", remedy: "oidc login", isRepaired: true) {
+            try $0.put(Data(#"{"version":1,"name":"something"}"#.utf8))
+            _ = $1
+        },
+        Case(description: "without a token", message: "damaged", remedy: "oidc login", isRepaired: true) {
+            try $0.edit { $0["access"] = nil }
+            _ = $1
+        },
+        Case(description: "a newer version", message: "newer", remedy: "newer oidc", isRepaired: false) {
+            try $0.edit { $0["version"] = 2 }
+            _ = $1
+        },
+        Case(description: "another key", message: "another session", remedy: "mv ", isRepaired: false) {
+            try $0.edit { object in
+                object["key"] = (object["key"] as? String)?.replacingOccurrences(of: "demo", with: "other")
+            }
+            _ = $1
+        },
+        Case(description: "a wide mode", message: "0644", remedy: "chmod 600", isRepaired: false) {
+            try $0.put($0.bytes, mode: 0o644)
+            _ = $1
+        },
+        Case(description: "a symbolic link", message: "symbolic link", remedy: "mv ", isRepaired: false) {
+            let target = $0.program.home.appendingPathComponent("elsewhere.json")
+            try FileManager.default.moveItem(at: $1, to: target)
+            try FileManager.default.createSymbolicLink(at: $1, withDestinationURL: target)
+        },
+        Case(description: "a directory", message: "directory", remedy: "mv ", isRepaired: false) {
+            _ = $0
+            try FileManager.default.removeItem(at: $1)
+            try FileManager.default.createDirectory(at: $1, withIntermediateDirectories: false)
+        },
+        Case(description: "another owner", message: "another user", remedy: "chown ", isRepaired: false) {
+            try $0.shell(#"chown 12345 "$1""#, [$1.path])
+        },
+    ]
+
+    /// What is there, seen without following links.
+    private func look(_ file: URL) -> String {
+        let attributes = (try? FileManager.default.attributesOfItem(atPath: file.path)) ?? [:]
+        let content = (try? Data(contentsOf: file)) ?? Data()
+        return "\(attributes[.type] ?? "") \(attributes[.posixPermissions] ?? "") "
+            + "\(attributes[.ownerAccountID] ?? "") \(content.base64EncodedString())"
+    }
+
+    @Test("a clear error with its remedy, nothing sent, nothing overwritten", arguments: cases)
+    func complaint(damage: Case) throws {
+        guard damage.description != "another owner" || getuid() == 0 else { return }
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let file = try world.file
+        try damage.damage(world, file)
+        let before = look(file)
+        for command in [["token"], ["token", "--refresh"], ["status"], ["userinfo"]] {
+            let outcome = try world.program.start(command).finish()
+            #expect(outcome.status == 1, "\(command): \(outcome.errorOutput)")
+            #expect(outcome.output == "")
+            #expect(outcome.error?.contains(damage.message) == true, "\(outcome.errorOutput)")
+            #expect(outcome.errorOutput.contains("  try: "))
+            #expect(outcome.errorOutput.contains(damage.remedy), "\(outcome.errorOutput)")
+        }
+        #expect(look(file) == before)
+        #expect(world.refreshes == 0)
+        let login = try world.program.signIn(at: world.provider)
+        if damage.isRepaired {
+            #expect(login.status == 0, "\(login.errorOutput)")
+            #expect(try world.program.run("token").status == 0)
+        } else {
+            #expect(login.status == 1)
+            #expect(!login.errorOutput.contains("code_challenge"), "nobody is asked in vain")
+            #expect(look(file) == before)
+        }
+    }
+
+    @Test("logout removes what is damaged, alone and with --all, and leaves what a link leads to")
+    func removable() throws {
+        for damage in DamageTests.cases
+        where ["truncated", "empty", "a newer version", "a wide mode", "a symbolic link"].contains(
+            damage.description)
+        {
+            for options in [[], ["--all"]] {
+                let world = try SessionWorld.signedIn()
+                defer { world.remove() }
+                let file = try world.file
+                try damage.damage(world, file)
+                let outcome = try world.program.start(["logout"] + options).finish()
+                #expect(outcome.status == 0, "\(damage) \(options): \(outcome.errorOutput)")
+                #expect(outcome.errorOutput.contains("warning: "))
+                #expect(!FileManager.default.fileExists(atPath: file.path))
+                #expect((try? FileManager.default.destinationOfSymbolicLink(atPath: file.path)) == nil)
+                if damage.description == "a symbolic link" {
+                    #expect(world.program.files(in: "").contains { $0.lastPathComponent == "elsewhere.json" })
+                }
+                #expect(try world.program.run("token").status == 3)
+            }
+        }
+    }
+
+    @Test("a state directory that others may enter, or that is a link, is refused with its remedy")
+    func directory() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let path = world.directory.path
+        try world.shell(#"chmod 755 "$1""#, [path])
+        let wide = try world.program.run("token")
+        #expect(wide.status == 1)
+        #expect(wide.errorOutput.contains("chmod 700"))
+        try world.shell(#"chmod 700 "$1"; mv "$1" "$1.real"; ln -s "$1.real" "$1""#, [path])
+        let linked = try world.program.run("token")
+        #expect(linked.status == 1)
+        #expect(linked.errorOutput.contains("symbolic link"))
+        #expect(world.refreshes == 0)
+    }
+
+    @Test("a damaged session is told among the others by status --all, and in its own by status")
+    func listed() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let damaged = world.directory.appendingPathComponent("damaged-0000000000000000.json")
+        try world.shell(#"cp "$1" "$2"; echo x > "$2"; chmod 600 "$2""#, [world.file.path, damaged.path])
+        let outcome = try world.program.run("status", "--all", "-o", "json")
+        #expect(outcome.status == 0)
+        #expect(outcome.errorOutput.contains(damaged.path))
+        let list = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [Any]
+        #expect(list?.count == 1)
+    }
+}

@@ -1,0 +1,170 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite("when a token is fresh")
+struct FreshnessTests {
+    @Test("a fresh token costs no request and no lock")
+    func fresh() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        for file in world.program.files(in: ".local/state/oidc") where file.pathExtension == "lock" {
+            try FileManager.default.removeItem(at: file)
+        }
+        let first = try world.program.run("token")
+        #expect(first.status == 0)
+        #expect(try world.program.run("token").output == first.output)
+        #expect(world.provider.with { $0.log.isEmpty })
+        #expect(world.program.files(in: ".local/state/oidc").count == 1)
+    }
+
+    @Test(
+        "--min-valid asks for time that is left, and half the lifetime is always enough",
+        arguments: [(200, 100, 0), (100, 120, 1), (100, 90, 0), (140, 3_600, 1), (200, 3_600, 0)])
+    func minimumValidity(left: Int, wanted: Int, refreshes: Int) throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let now = Int(Date().timeIntervalSince1970)
+        try world.edit { object in
+            var access = object["access"] as? [String: Any] ?? [:]
+            access["obtained_at"] = now - 300 + left
+            access["expires_at"] = now + left
+            object["access"] = access
+        }
+        #expect(try world.program.run("token", "--min-valid", "\(wanted)").status == 0)
+        #expect(world.refreshes == refreshes)
+    }
+
+    @Test("--refresh gets another token though the stored one is fresh")
+    func forced() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let before = try world.program.run("token").token
+        let after = try world.program.run("token", "--refresh").token
+        #expect(after != before)
+        #expect(try world.program.run("token").token == after)
+        #expect(world.refreshes == 1)
+    }
+
+    @Test("--type id: judged by its own exp, refreshed when stale, and 3 when a refresh brings no new one")
+    func idToken() throws {
+        let world = try SessionWorld.signedIn { $0.idTokenLifetime = 4 }
+        defer { world.remove() }
+        let first = try world.program.run("token", "--type", "id")
+        #expect(first.status == 0, "\(first.errorOutput)")
+        #expect(first.token.split(separator: ".").count == 3)
+        sleep(3)
+        let second = try world.program.run("token", "--type", "id")
+        #expect(second.status == 0, "\(second.errorOutput)")
+        #expect(second.token != first.token)
+        #expect(world.refreshes == 1)
+        world.provider.with { $0.configuration.refreshReturnsIDToken = false }
+        sleep(3)
+        let third = try world.program.run("token", "--type", "id")
+        #expect(third.status == 3)
+        #expect(third.output == "")
+        #expect(third.errorOutput.contains("try: oidc login"))
+    }
+
+    @Test("an ID token of another person in a refresh is not believed: 7, and the session stays")
+    func otherPerson() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let before = try world.bytes
+        world.provider.with { $0.faults = [.refreshedIDToken(.subjectInvalid)] }
+        let outcome = try world.program.run("token", "--refresh")
+        #expect([4, 7].contains(outcome.status))
+        #expect(outcome.error?.contains("sub") == true, "\(outcome.errorOutput)")
+        #expect(try world.bytes == before)
+    }
+
+    @Test("no expires_in: fresh until refused, and userinfo refreshes once on 401")
+    func noLifetime() throws {
+        let world = try SessionWorld()
+        defer { world.remove() }
+        world.provider.with { $0.faults = [.tokenResponse(.expiresInMissing)] }
+        #expect(try world.program.signIn(at: world.provider).status == 0)
+        world.provider.with { $0.resetCounts() }
+        let json = try world.program.run("token", "-o", "json", "--min-valid", "86400")
+        #expect(json.output.contains(#""expires_at":null"#))
+        #expect(world.refreshes == 0)
+        let refusals = Counter()
+        world.provider.intercept { request in
+            guard request.url.path == "/userinfo" else { return nil }
+            refusals.add()
+            guard refusals.count == 1 else { return nil }
+            let challenge = [("WWW-Authenticate", #"Bearer error="invalid_token""#)]
+            return .json("{}", status: 401, challenge)
+        }
+        let outcome = try world.program.run("userinfo", "--claim", "sub")
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(world.refreshes == 1)
+        #expect(refusals.count == 2)
+    }
+
+    @Test("a clock that was set back: the token from the future is renewed, and status explains it")
+    func clockSetBack() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let future = Int(Date().timeIntervalSince1970) + 7_200
+        try world.edit { object in
+            var access = object["access"] as? [String: Any] ?? [:]
+            access["obtained_at"] = future
+            access["expires_at"] = future + 300
+            object["access"] = access
+        }
+        let status = try world.program.run("status")
+        #expect(status.status == 0)
+        #expect(status.output.contains("clock was set back"))
+        #expect(try world.program.run("token").status == 0)
+        #expect(world.refreshes == 1)
+        #expect(try world.program.run("status").output.contains("expires in"))
+    }
+
+    @Test("without a refresh token an expired session is 3 for token and status")
+    func noRefreshToken() throws {
+        let world = try SessionWorld.signedIn(["--scope", "openid"])
+        defer { world.remove() }
+        #expect(try world.program.run("status").status == 0)
+        try world.age()
+        let token = try world.program.run("token")
+        #expect(token.status == 3)
+        #expect(token.errorOutput.contains("no refresh token"))
+        #expect(try world.program.run("status").status == 3)
+    }
+
+    @Test("ten thousand sessions: token finds its own, status --all lists them")
+    func tenThousand() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let text = try String(contentsOf: world.file, encoding: .utf8)
+        for index in 0..<10_000 {
+            let copy = text.replacingOccurrences(
+                of: #"\"client_id\":\"demo\""#, with: #"\"client_id\":\"c\#(index)\""#)
+            let file = world.directory.appendingPathComponent("c\(index)-0000000000000000.json")
+            try Data(copy.utf8).write(to: file)
+        }
+        try world.shell(#"find "$1" -name 'c*.json' -exec chmod 600 {} +"#, [world.directory.path])
+        #expect(try world.program.run("token").status == 0)
+        let outcome = try world.program.run("status", "--all", "-o", "json")
+        #expect(outcome.status == 0, "\(outcome.errorOutput.prefix(300))")
+        let list = try #require(
+            try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [[String: Any]])
+        #expect(list.count == 10_001)
+        #expect(Set(list.compactMap { $0["client_id"] as? String }).count == 10_001)
+    }
+
+    @Test("signing out while the provider is down forgets the session: 5, and what stays valid is told")
+    func logoutWhileDown() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        world.provider.intercept { _ in HTTPResponse(status: 503) }
+        let outcome = try world.program.run("logout")
+        #expect(outcome.status == 5, "\(outcome.errorOutput)")
+        #expect(outcome.errorOutput.contains("forgotten"))
+        #expect(world.program.sessionFiles.isEmpty)
+        #expect(try world.program.run("logout").status == 0)
+    }
+}

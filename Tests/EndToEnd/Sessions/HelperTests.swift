@@ -1,0 +1,122 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite("a credential helper as the store")
+struct HelperTests {
+    /// Its keychain is a directory; each call is noted, with its arguments.
+    private static let keeping = """
+        #!/bin/sh
+        echo "$*" >> "$HOME/calls"
+        mkdir -p "$HOME/keychain"
+        entry() { printf %s "$1" | tr -c 'A-Za-z0-9' '_'; }
+        case "$1" in
+        store) json=$(cat)
+            printf %s "$json" > "$HOME/keychain/$(entry "$(printf %s "$json" | sed 's/.*"ServerURL":"\\([^"]*\\)".*/\\1/')")" ;;
+        get) f="$HOME/keychain/$(entry "$(cat)")"
+            [ -f "$f" ] && exec cat "$f"; echo "credentials not found in native keychain"; exit 1 ;;
+        erase) rm -f "$HOME/keychain/$(entry "$(cat)")" ;;
+        esac
+        """
+
+    private func world(_ script: String?) throws -> SessionWorld {
+        var world = try SessionWorld(["OIDC_STORE": "helper:fake"])
+        if let script { try world.install("docker-credential-fake", script) }
+        let bin = world.program.home.appendingPathComponent("bin").path
+        world.program.environment["PATH"] = "\(bin):/usr/local/bin:/usr/bin:/bin"
+        return world
+    }
+
+    private func sealed(_ world: SessionWorld) -> [URL] {
+        world.program.files(in: ".local/state/oidc").filter { $0.pathExtension == "sealed" }
+    }
+
+    @Test("the helper keeps a key alone; the session is an encrypted file, and works as any other")
+    func keeping() throws {
+        let world = try world(HelperTests.keeping)
+        defer { world.remove() }
+        let login = try world.program.signIn(at: world.provider)
+        #expect(login.status == 0, "\(login.errorOutput)")
+        let token = try world.program.run("token").token
+        #expect(token.count > 10)
+        let file = try #require(sealed(world).first)
+        #expect(world.program.sessionFiles.isEmpty)
+        let text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
+        #expect(!text.contains(token))
+        for entry in world.program.files(in: "keychain") {
+            #expect(try Data(contentsOf: entry).count < 1_000, "within every keychain's limit")
+        }
+        let refreshed = try world.program.run("token", "--refresh").token
+        #expect(refreshed != token)
+        #expect(try world.program.run("token").token == refreshed)
+        #expect(try world.program.run("status").output.contains("docker-credential-fake"))
+        #expect(try world.program.run("logout").status == 0)
+        #expect(sealed(world).isEmpty)
+        #expect(world.program.files(in: "keychain").isEmpty)
+        let calls = try String(
+            contentsOf: world.program.home.appendingPathComponent("calls"), encoding: .utf8)
+        #expect(Set(calls.split(separator: "\n")) == ["store", "get", "erase"], "no secret in its arguments")
+    }
+
+    @Test("twenty processes refresh once through the helper too")
+    func parallel() throws {
+        let world = try world(HelperTests.keeping)
+        defer { world.remove() }
+        #expect(try world.program.signIn(at: world.provider).status == 0)
+        let before = try world.program.run("token").token
+        let outcomes = try world.crowd(20, ["token", "--min-valid", "86400"])
+        #expect(outcomes.allSatisfy { $0.status == 0 && $0.token == before })
+        world.provider.with { $0.configuration.accessTokenLifetime = 1 }
+        #expect(try world.program.run("token", "--refresh").status == 0)
+        sleep(1)
+        world.provider.with {
+            $0.configuration.accessTokenLifetime = 300
+            $0.resetCounts()
+        }
+        let renewed = try world.crowd(20, ["token"])
+        #expect(renewed.allSatisfy { $0.status == 0 }, "\(renewed.map(\.errorOutput))")
+        #expect(Set(renewed.map(\.output)).count == 1)
+        #expect(world.refreshes == 1)
+    }
+
+    @Test(
+        "one that misbehaves is found before anybody is asked, is named, and nothing falls back to plain files",
+        arguments: [
+            (nil, 2, "not on PATH"), ("#!/bin/sh\nexit 1\n", 1, "docker-credential-fake"),
+            ("#!/bin/sh\ncat >/dev/null; echo garbage\n", 1, "expected JSON"),
+            ("#!/bin/sh\ncat >/dev/null; echo locked >&2; exit 1\n", 1, "locked"),
+            ("#!/bin/sh\nexec sleep 60\n", 1, "no answer within 10 s"),
+        ] as [(String?, Int32, String)])
+    func misbehaving(script: String?, status: Int32, word: String) throws {
+        let world = try world(script)
+        defer { world.remove() }
+        let start = Date()
+        let outcome = try world.program.run("login", "--no-browser", "--timeout", "5")
+        #expect(outcome.status == status, "\(outcome.errorOutput)")
+        #expect(outcome.errorOutput.contains(word), "\(outcome.errorOutput)")
+        #expect(outcome.errorOutput.contains("store"))
+        #expect(!outcome.errorOutput.contains("code_challenge"))
+        #expect(Date().timeIntervalSince(start) < 25)
+        #expect(world.program.sessionFiles.isEmpty && sealed(world).isEmpty)
+    }
+
+    @Test("one that fails later leaves the session alone, and its recovery brings the session back")
+    func failsLater() throws {
+        let world = try world(HelperTests.keeping)
+        defer { world.remove() }
+        #expect(try world.program.signIn(at: world.provider).status == 0)
+        let before = try Data(contentsOf: #require(sealed(world).first))
+        try world.install("docker-credential-fake", "#!/bin/sh\ncat >/dev/null; echo locked; exit 1\n")
+        for arguments in [["token"], ["token", "--refresh"], ["status"]] {
+            let outcome = try world.program.start(arguments).finish()
+            #expect(outcome.status == 1)
+            #expect(outcome.error?.contains("locked") == true)
+        }
+        #expect(try Data(contentsOf: #require(sealed(world).first)) == before)
+        try world.install("docker-credential-fake", HelperTests.keeping)
+        #expect(try world.program.run("token").status == 0)
+        #expect(world.refreshes == 0)
+    }
+}

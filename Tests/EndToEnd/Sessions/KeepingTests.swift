@@ -1,0 +1,131 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite("where a session cannot be kept")
+struct KeepingTests {
+    private static let machine = [
+        "OIDC_CLIENT_ID": "demo-confidential", "OIDC_CLIENT_SECRET": "demo-secret",
+        "OIDC_GRANT": "client_credentials",
+    ]
+
+    @Test("a store that breaks during a refresh: the token is delivered, and the failure told")
+    func breaksMeanwhile() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        try world.age()
+        let run = try world.duringTokenRequest(of: 300) {
+            try world.program.start(["token"])
+        } _: { _ in
+            try world.shell(#"mv "$1" "$1.old"; : > "$1""#, [world.directory.path])
+        }
+        let outcome = run.finish()
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(outcome.token.count > 10)
+        #expect(outcome.errorOutput.contains("warning: the token could not be kept"))
+    }
+
+    @Test("a store that is known to be broken: the refresh token is not spent, and the session stays")
+    func brokenBefore() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        try world.age()
+        let before = try world.bytes
+        let outcome = try world.runBelowShell("ulimit -f 0", ["token"])
+        #expect(outcome.status == 1, "\(outcome.errorOutput)")
+        #expect(outcome.error != nil)
+        #expect(outcome.output == "")
+        #expect(world.refreshes == 0)
+        #expect(try world.bytes == before)
+        #expect(try world.program.run("token").status == 0)
+    }
+
+    @Test("a token that needs no person is delivered although it cannot be kept")
+    func machineUnkept() throws {
+        let world = try SessionWorld(KeepingTests.machine)
+        defer { world.remove() }
+        let outcome = try world.runBelowShell("ulimit -f 0", ["token"])
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(outcome.errorOutput.contains("warning: "))
+        #expect(world.program.sessionFiles.isEmpty)
+    }
+
+    @Test("no HOME: the token is printed with a warning, and nothing is written anywhere")
+    func nowhere() throws {
+        let world = try SessionWorld(KeepingTests.machine)
+        defer { world.remove() }
+        var program = world.program
+        program.environment["HOME"] = nil
+        program.environment["TMPDIR"] = world.program.home.appendingPathComponent("tmp").path
+        try FileManager.default.createDirectory(
+            atPath: program.environment["TMPDIR"] ?? "", withIntermediateDirectories: false)
+        let outcome = try program.run("token")
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(outcome.token.count > 10)
+        #expect(outcome.errorOutput.contains("warning: "))
+        #expect(outcome.errorOutput.contains("OIDC_STATE_DIR"))
+        #expect(program.files(in: "").map(\.lastPathComponent) == ["tmp"])
+        #expect(program.files(in: "tmp").isEmpty)
+    }
+
+    @Test("OIDC_STORE=none keeps nothing, and has nothing to say about it", arguments: [true, false])
+    func memory(hasHome: Bool) throws {
+        let world = try SessionWorld(KeepingTests.machine.merging(["OIDC_STORE": "none"]) { $1 })
+        defer { world.remove() }
+        var program = world.program
+        if !hasHome { program.environment["HOME"] = nil }
+        let outcome = try program.run("token")
+        #expect(outcome.status == 0)
+        #expect(outcome.errorOutput == "")
+        #expect(program.sessionFiles.isEmpty)
+    }
+
+    @Test("login where nothing can be kept fails before anybody is asked")
+    func loginNowhere() throws {
+        let world = try SessionWorld()
+        defer { world.remove() }
+        var program = world.program
+        program.environment["HOME"] = nil
+        let outcome = try program.run("login", "--no-browser", "--timeout", "2")
+        #expect(outcome.status == 1)
+        #expect(outcome.errorOutput.contains("OIDC_STATE_DIR"))
+        #expect(!outcome.errorOutput.contains("code_challenge"))
+    }
+
+    @Test("token --login delivers its token where nothing can be kept", arguments: ["HOME", "none"])
+    func tokenLoginNowhere(variable: String) throws {
+        let world = try SessionWorld { $0.person = .approves("alice") }
+        defer { world.remove() }
+        var program = world.program
+        if variable == "HOME" {
+            program.environment["HOME"] = nil
+        } else {
+            program.environment["OIDC_STORE"] = "none"
+        }
+        try world.install("browser", "#!/bin/sh\nexec curl -sL -o /dev/null \"$1\"\n")
+        program.environment["BROWSER"] = world.program.home.appendingPathComponent("bin/browser").path
+        let outcome = try program.run("token", "--login", "--set", "timeout=20")
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(outcome.token.count > 10)
+        #expect(outcome.errorOutput.contains("warning: ") == (variable == "HOME"))
+    }
+
+    @Test("token --login delivers its token when the store breaks during the sign-in")
+    func tokenLoginBreaks() throws {
+        let world = try SessionWorld { $0.person = .approves("alice") }
+        defer { world.remove() }
+        try world.install("browser", "#!/bin/sh\nexec curl -sL -o /dev/null \"$1\"\n")
+        let browser = world.program.home.appendingPathComponent("bin/browser").path
+        let run = try world.duringTokenRequest(of: 300) {
+            try world.program.start(["token", "--login", "--set", "timeout=20"], ["BROWSER": browser])
+        } _: { _ in
+            try world.shell(#"mv "$1" "$1.old"; : > "$1""#, [world.directory.path])
+        }
+        let outcome = run.finish()
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(outcome.token.count > 10)
+        #expect(outcome.errorOutput.contains("could not be kept"))
+    }
+}

@@ -1,0 +1,143 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite("outages are no reason to sign in again")
+struct OutageTests {
+    /// The session stays byte for byte, and once the provider is back the next call succeeds.
+    private func outage(
+        _ status: Int32, naming word: String, _ options: [String] = [],
+        _ begin: (SessionWorld) throws -> Void
+    ) throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        try world.age()
+        let endpoint = "\(world.provider.origin)/token"
+        try begin(world)
+        let before = try world.bytes
+        let outcome = try world.program.start(["token"] + options).finish()
+        #expect(outcome.status == status, "\(outcome.errorOutput)")
+        #expect(outcome.output == "")
+        #expect(outcome.errorOutput.contains(word), "\(outcome.errorOutput)")
+        #expect(!outcome.errorOutput.contains("oidc login"))
+        #expect(try world.bytes == before)
+        world.provider.intercept(nil)
+        world.provider.delayTokens(milliseconds: 0)
+        try world.point(toEndpoint: endpoint)
+        let recovered = try world.program.run("token")
+        #expect(recovered.status == 0, "\(recovered.errorOutput)")
+        #expect(!recovered.token.isEmpty)
+    }
+
+    @Test(
+        "an answer that asks for patience is 5",
+        arguments: [
+            (500, "server_error", "500"), (502, "", "502"), (503, "temporarily_unavailable", "503"),
+            (429, "slow_down", "429"),
+        ])
+    func serverErrors(status: Int, code: String, word: String) throws {
+        try outage(5, naming: word) { world in
+            world.provider.intercept { request in
+                guard request.url.path == "/token" else { return nil }
+                return .json(#"{"error":"\#(code)"}"#, status: status)
+            }
+        }
+    }
+
+    @Test("429 with Retry-After says how long to wait, and waits for nothing")
+    func retryAfter() throws {
+        try outage(5, naming: "120") { world in
+            world.provider.intercept { request in
+                guard request.url.path == "/token" else { return nil }
+                return .json("{}", status: 429, [("Retry-After", "120")])
+            }
+        }
+    }
+
+    @Test("nobody listens: 5")
+    func down() throws {
+        try outage(5, naming: "127.0.0.1") { try $0.point(toEndpoint: "http://127.0.0.1:9/token") }
+    }
+
+    @Test("a name that does not resolve: 5")
+    func unknownName() throws {
+        try outage(5, naming: "provider.invalid") {
+            try $0.point(toEndpoint: "https://provider.invalid/token")
+        }
+    }
+
+    @Test("no answer in time: 5")
+    func timeout() throws {
+        try outage(5, naming: "1 s", ["--set", "http_timeout=1"]) {
+            $0.provider.delayTokens(milliseconds: 1_600)
+            // What comes too late is forgotten, so that the refresh token stays unused.
+            $0.provider.intercept { request in
+                guard request.url.path == "/token" else { return nil }
+                usleep(1_600_000)
+                return HTTPResponse(status: 503)
+            }
+        }
+    }
+
+    @Test("TLS that cannot be spoken: 5")
+    func brokenTLS() throws {
+        try outage(5, naming: "TLS") { world in
+            let secure = world.provider.origin.replacingOccurrences(of: "http:", with: "https:")
+            try world.point(toEndpoint: "\(secure)/token")
+        }
+    }
+
+    @Test("a certificate that does not hold: 7, and the request is not sent")
+    func certificate() throws {
+        let server = try OddServer(.untrusted)
+        try outage(7, naming: "certificate") {
+            try $0.point(toEndpoint: "https://127.0.0.1:\(server.port)/token")
+        }
+        #expect(server.requests == 0)
+    }
+
+    @Test("a connection that ends before the answer: 5, the refresh is not repeated, and the error says so")
+    func lostAnswer() throws {
+        let server = try OddServer(.closing)
+        try outage(5, naming: "answer") {
+            try $0.point(toEndpoint: "http://127.0.0.1:\(server.port)/token")
+        }
+        #expect(server.requests == 1)
+    }
+
+    @Test("a refresh refused otherwise than by invalid_grant is 4, and the session is kept")
+    func refusedOtherwise() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        try world.age()
+        let before = try world.bytes
+        for (status, body) in [(400, ""), (401, #"{"error":"invalid_client"}"#), (403, "<html>")] {
+            world.provider.intercept { request in
+                request.url.path == "/token" ? .json(body, status: status) : nil
+            }
+            let outcome = try world.program.run("token")
+            #expect(outcome.status == 4, "\(outcome.errorOutput)")
+            #expect(try world.bytes == before)
+        }
+        world.provider.intercept(nil)
+        #expect(try world.program.run("token").status == 0)
+    }
+
+    @Test("an error as JSON is one object on stderr, with what a script needs")
+    func json() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        try world.age()
+        world.provider.with { $0.faults = [.refuses(.token, "invalid_grant")] }
+        let outcome = try world.program.run("token", "-o", "json")
+        #expect(outcome.status == 3)
+        let object = try #require(
+            try JSONSerialization.jsonObject(with: Data(outcome.errorOutput.utf8)) as? [String: Any])
+        let error = try #require(object["error"] as? [String: Any])
+        #expect(error["kind"] as? String == "login_required")
+        #expect(error["oauth_error"] as? String == "invalid_grant")
+        #expect(error["exit"] as? Int == 3)
+    }
+}

@@ -1,0 +1,169 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import OIDCCrypto
+import OIDCSystem
+import Synchronization
+import TestSupport
+import Testing
+
+/// The built program beside its provider, with a session whose file can be aged, changed and compared.
+struct SessionWorld {
+    let provider: ProviderServer
+    var program: Program
+
+    private static let keys = Result { [try PrivateKey.generate(.rsa2048), try PrivateKey.generate(.p256)] }
+
+    init(
+        _ variables: [String: String] = [:], _ change: (inout DemoConfiguration) -> Void = { _ in }
+    ) throws {
+        var configuration = DemoConfiguration()
+        configuration.signingKeys = try SessionWorld.keys.get()
+        change(&configuration)
+        provider = try ProviderServer(configuration)
+        program = try Program(provider, variables)
+    }
+
+    /// With a session, and the counts at zero.
+    static func signedIn(
+        _ options: [String] = [], _ variables: [String: String] = [:],
+        _ change: (inout DemoConfiguration) -> Void = { _ in }
+    ) throws -> SessionWorld {
+        let world = try SessionWorld(variables, change)
+        let outcome = try world.program.signIn(at: world.provider, options)
+        try #require(outcome.status == 0, "\(outcome.errorOutput)")
+        world.provider.with { $0.resetCounts() }
+        return world
+    }
+
+    var refreshes: Int { provider.requestCount(grant: "refresh_token") }
+
+    var file: URL {
+        get throws { try #require(program.sessionFiles.first) }
+    }
+
+    var directory: URL { program.home.appendingPathComponent(".local/state/oidc") }
+
+    var bytes: Data {
+        get throws { try Data(contentsOf: file) }
+    }
+
+    func stored() throws -> [String: Any] {
+        try #require(try JSONSerialization.jsonObject(with: bytes) as? [String: Any])
+    }
+
+    func edit(_ change: (inout [String: Any]) -> Void) throws {
+        var object = try stored()
+        change(&object)
+        try put(JSONSerialization.data(withJSONObject: object))
+    }
+
+    func put(_ data: Data, mode: Int = 0o600) throws {
+        let file = try file
+        try data.write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
+    }
+
+    /// As if the token, and those derived of it, had been got long ago and had just expired.
+    func age() throws {
+        let now = Int(Date().timeIntervalSince1970)
+        let old = { (access: Any?) -> [String: Any] in
+            var access = access as? [String: Any] ?? [:]
+            access["obtained_at"] = now - 400
+            access["expires_at"] = now - 100
+            return access
+        }
+        try edit { object in
+            object["access"] = old(object["access"])
+            guard let derived = object["derived"] as? [[String: Any]] else { return }
+            object["derived"] = derived.map { $0.merging(["access": old($0["access"])]) { $1 } }
+        }
+    }
+
+    func point(toEndpoint url: String) throws {
+        try edit { $0["token_endpoint"] = url }
+    }
+
+    /// That many processes at once, started by one shell.
+    func crowd(
+        _ count: Int, _ arguments: [String], _ variables: [String: String] = [:]
+    ) throws -> [Program.Outcome] {
+        let folder = program.home.appendingPathComponent("crowd-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let script = """
+            cd "$FOLDER"; i=0
+            while [ $i -lt \(count) ]; do
+                ("$PROGRAM" "$@" >o.$i 2>e.$i </dev/null; echo $? >s.$i) & i=$((i+1))
+            done
+            wait
+            """
+        let environment = program.environment.merging(variables) { $1 }
+            .merging(["FOLDER": folder.path, "PROGRAM": Program.path]) { $1 }
+        try shell(script, arguments, environment)
+        let text = { (name: String) in
+            (try? String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)) ?? ""
+        }
+        return (0..<count).map { index in
+            Program.Outcome(
+                status: Int32(text("s.\(index)").trimmingCharacters(in: .whitespacesAndNewlines)) ?? -1,
+                output: text("o.\(index)"), errorOutput: text("e.\(index)"))
+        }
+    }
+
+    /// One run of the program below a shell that prepares what it finds.
+    func runBelowShell(_ preparation: String, _ arguments: [String]) throws -> Program.Outcome {
+        let outcome = try child(
+            "\(preparation); exec \"$PROGRAM\" \"$@\"", arguments,
+            program.environment.merging(["PROGRAM": Program.path]) { $1 })
+        guard case .exited(let status) = outcome.status else {
+            return Program.Outcome(status: -1, output: "", errorOutput: "\(outcome.status)")
+        }
+        return Program.Outcome(
+            status: status, output: String(decoding: outcome.output, as: UTF8.self),
+            errorOutput: String(decoding: outcome.errorOutput, as: UTF8.self))
+    }
+
+    private func child(
+        _ script: String, _ arguments: [String], _ environment: [String: String]
+    ) throws -> ChildProcess.Outcome {
+        var child = ChildProcess(["/bin/sh", "-c", script, "sh"] + arguments, environment: environment)
+        child.errorOutput = .captured
+        child.milliseconds = 120_000
+        return try child.run()
+    }
+
+    func shell(_ script: String, _ arguments: [String] = [], _ environment: [String: String]? = nil) throws {
+        let outcome = try child(script, arguments, environment ?? program.environment)
+        #expect(outcome.status == .exited(0), "\(String(decoding: outcome.errorOutput, as: UTF8.self))")
+    }
+
+    /// Runs `body` once the next token request has come in, while the provider still works on it.
+    func duringTokenRequest(of milliseconds: Int64, _ start: () throws -> Run, _ body: (Run) throws -> Void)
+        throws -> Run
+    {
+        let arrived = DispatchSemaphore(value: 0)
+        provider.intercept { request in
+            if request.url.path == "/token" { arrived.signal() }
+            return nil
+        }
+        provider.delayTokens(milliseconds: milliseconds)
+        let run = try start()
+        try #require(arrived.wait(timeout: .now() + 30) == .success)
+        try body(run)
+        return run
+    }
+
+    /// A script on PATH.
+    func install(_ name: String, _ script: String) throws {
+        let folder = program.home.appendingPathComponent("bin")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let path = folder.appendingPathComponent(name).path
+        try shell(#"printf %s "$2" > "$1" && chmod 700 "$1""#, [path, script])
+    }
+
+    func remove() { program.remove() }
+}
+
+extension Program.Outcome {
+    var token: String { output.trimmingCharacters(in: .newlines) }
+}

@@ -1,0 +1,116 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite("sign-ins at the same time", .serialized)
+struct SignInCrowdTests {
+    /// A browser that notes each call and then plays the person.
+    private func withBrowser(
+        _ play: String = "exec curl -sL -o /dev/null \"$1\"",
+        _ change: (inout DemoConfiguration) -> Void = { _ in }
+    ) throws -> SessionWorld {
+        var world = try SessionWorld {
+            $0.person = .approves("alice")
+            change(&$0)
+        }
+        let calls = world.program.home.path + "/calls"
+        try world.install("browser", "#!/bin/sh\necho call >> \(calls)\nsleep 0.3\n\(play)\n")
+        world.program.environment["BROWSER"] = world.program.home.appendingPathComponent("bin/browser").path
+        return world
+    }
+
+    private func calls(_ world: SessionWorld) -> Int {
+        let text = try? String(
+            contentsOf: world.program.home.appendingPathComponent("calls"), encoding: .utf8)
+        return text?.split(separator: "\n").count ?? 0
+    }
+
+    @Test("twenty token --login on a cold start open one browser, and all have a token")
+    func coldStart() throws {
+        let world = try withBrowser()
+        defer { world.remove() }
+        let outcomes = try world.crowd(20, ["token", "--login", "--set", "timeout=30"])
+        #expect(
+            outcomes.allSatisfy { $0.status == 0 }, "\(outcomes.first { $0.status != 0 }?.errorOutput ?? "")")
+        #expect(Set(outcomes.map(\.output)).count == 1)
+        #expect(calls(world) == 1)
+        #expect(world.provider.requestCount(grant: "authorization_code") == 1)
+    }
+
+    @Test("when the person says no, nobody is asked again by the processes that waited")
+    func denied() throws {
+        let world = try withBrowser("exec curl -sL -o /dev/null \"$1\"") { $0.person = .denies }
+        defer { world.remove() }
+        let outcomes = try world.crowd(10, ["token", "--login", "--set", "timeout=30"])
+        #expect(outcomes.allSatisfy { [3, 4].contains($0.status) && $0.output.isEmpty })
+        #expect(outcomes.contains { $0.status == 4 })
+        #expect(calls(world) <= 2)
+    }
+
+    @Test("when nobody comes, all end with 6 within the time of one sign-in")
+    func nobodyComes() throws {
+        let world = try withBrowser("exit 0")
+        defer { world.remove() }
+        let start = Date()
+        let outcomes = try world.crowd(5, ["token", "--login", "--set", "timeout=2"])
+        #expect(Date().timeIntervalSince(start) < 8)
+        #expect(outcomes.allSatisfy { [3, 6].contains($0.status) }, "\(outcomes.map(\.errorOutput))")
+        #expect(outcomes.contains { $0.status == 6 })
+    }
+
+    @Test("two logins at once both finish, the later one stands, and the file is whole")
+    func twoLogins() throws {
+        let world = try SessionWorld()
+        defer { world.remove() }
+        let first = try world.program.start(["login", "--no-browser"])
+        let second = try world.program.start(["login", "--no-browser"])
+        for run in [second, first] {
+            let url = try #require(run.address.flatMap(WebURL.init))
+            let request = try #require(world.provider.redirect(of: url))
+            try world.shell("curl -s -o /dev/null \"$1\"", [request.url.text])
+            let outcome = run.finish()
+            #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        }
+        #expect(world.program.sessionFiles.count == 1)
+        #expect(try world.program.run("token", "--refresh").status == 0)
+    }
+
+    @Test("a login that ends while a refresh is under way stands")
+    func loginDuringRefresh() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        try world.age()
+        let login = try world.program.start(["login", "--no-browser"])
+        let url = try #require(login.address.flatMap(WebURL.init))
+        let request = try #require(world.provider.redirect(of: url))
+        let refresh = try world.duringTokenRequest(of: 200) {
+            try world.program.start(["token"])
+        } _: { refresh in
+            refresh.signal(SIGSTOP)
+            world.provider.delayTokens(milliseconds: 0)
+            try world.shell(
+                "curl -s -m 20 -o /dev/null \"$1\" >/dev/null 2>&1 </dev/null &", [request.url.text])
+            usleep(600_000)
+            refresh.signal(SIGCONT)
+        }
+        let refreshed = refresh.finish()
+        #expect(refreshed.status == 0)
+        #expect(login.finish().status == 0)
+        let kept = try world.program.run("token").token
+        #expect(!kept.isEmpty && kept != refreshed.token)
+    }
+
+    @Test("the session's lock is free while a person is waited for")
+    func lockIsFree() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let login = try world.program.start(["login", "--no-browser"])
+        _ = try #require(login.address)
+        #expect(try world.program.start(["token", "--refresh"]).finish(within: 10).status == 0)
+        login.signal(SIGTERM)
+        #expect(login.finish().status == 143)
+        #expect(try world.program.run("token").status == 0)
+    }
+}
