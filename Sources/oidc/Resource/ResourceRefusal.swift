@@ -32,8 +32,10 @@ struct ResourceRefusal {
         if target.origin != url.origin {
             return ": a redirect to another origin, \(target.origin), where the token is not sent"
         }
-        return method == .get
-            ? ": more redirects than are followed" : ": a redirect, which is not followed for \(method)"
+        let isFollowed = (method == .get || method == HTTPMethod("HEAD")) && body.isEmpty
+        return isFollowed
+            ? ": more redirects than are followed"
+            : ": a redirect, which is not followed for \(method)\(body.isEmpty ? "" : " with a body")"
     }
 
     private var retryAfter: Int? {
