@@ -56,7 +56,7 @@ struct TokenErrorTests {
             #expect(found?.oauthError == "invalid_grant")
             #expect(found?.retryAfter == 20)
             #expect(found?.endsSession == false)
-            #expect(found?.hint == "try again later")
+            #expect(found?.hint == "try again in 20 seconds")
         }
     }
 
