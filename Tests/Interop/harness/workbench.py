@@ -85,10 +85,8 @@ class Provider:
         done = subprocess.run([self.folder / verb], env=self.environment, capture_output=True, text=True, timeout=300)
         if done.returncode != 0:
             raise Failure(f"providers/{self.name}/{verb}: exit {done.returncode}\n{done.stdout}{done.stderr}".rstrip())
-
-    @property
-    def version(self):
-        return (self.state / "version").read_text().strip()
+        if verb == "up":
+            self.version = (self.state / "version").read_text().strip()
 
     @property
     def origin(self):
