@@ -1,0 +1,116 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import OIDCSystem
+import TestSupport
+import Testing
+
+@Suite("client conformance: after the sign-in")
+struct SessionModuleTests {
+    private func signedIn(
+        _ change: (inout DemoConfiguration) -> Void = { _ in }
+    ) throws -> (ProviderServer, Program) {
+        let provider = try Module.server([], change)
+        let program = try Program(provider)
+        let outcome = try program.signIn(at: provider)
+        try #require(outcome.status == 0, "\(outcome.errorOutput)")
+        return (provider, program)
+    }
+
+    @Test("oidcc-client-test-scope-userinfo-claims, oidcc-client-test-userinfo-bearer-header")
+    func userInfo() throws {
+        let (provider, program) = try signedIn()
+        defer { program.remove() }
+        let outcome = try program.run("userinfo")
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        let claims = try JSONValue(parsing: outcome.output)
+        #expect(claims["sub"] == "alice" && claims["email"] == "alice@example.com" && claims["name"] != nil)
+        let request = try #require(provider.with { $0.requests(to: .userinfo).first })
+        #expect(request.headers["Authorization"]?.hasPrefix("Bearer ") == true)
+        #expect(request.url.query == nil && request.body.isEmpty)
+    }
+
+    @Test("oidcc-client-test-userinfo-signed")
+    func signedUserInfo() throws {
+        let (provider, program) = try signedIn { $0.signsUserInfo = true }
+        defer { program.remove() }
+        let outcome = try program.run("userinfo", "--claim", "email")
+        #expect(provider.requestCount(.userinfo) == 1)
+        #expect(outcome.status == 0 && outcome.output == "alice@example.com\n", "\(outcome.errorOutput)")
+    }
+
+    @Test(
+        "oidcc-client-test-userinfo-invalid-sub, and signed answers that do not hold",
+        arguments: [
+            (.subjectInvalid, false, "sub"), (.subjectMissing, false, "sub"), (.subjectNumber, false, "sub"),
+            (.subjectInvalid, true, "sub"), (.issuerInvalid, true, "iss"), (.audienceInvalid, true, "aud"),
+            (.unsigned, true, "alg"), (.signatureInvalid, true, "signature"),
+        ] as [(UserInfoFault, Bool, String)])
+    func badUserInfo(fault: UserInfoFault, isSigned: Bool, name: String) throws {
+        let (provider, program) = try signedIn { $0.signsUserInfo = isSigned }
+        defer { program.remove() }
+        provider.with { _ = $0.faults.insert(.userInfo(fault)) }
+        let outcome = try program.run("userinfo")
+        outcome.expectRefusal(outcome.status == 4 ? 4 : 7, name)
+        #expect(program.sessionFiles.count == 1)
+    }
+
+    @Test("oidcc-client-test-refresh-token: the newest refresh token is the one presented")
+    func refresh() throws {
+        let (provider, program) = try signedIn()
+        defer { program.remove() }
+        for count in 1...3 {
+            let outcome = try program.run("token", "--refresh")
+            #expect(outcome.status == 0, "\(outcome.errorOutput)")
+            #expect(provider.requestCount(grant: "refresh_token") == count)
+        }
+        let presented = provider.with { $0.requests(to: .token) }.compactMap { request in
+            FormEncoding.decode(String(decoding: request.body, as: UTF8.self))?
+                .first { $0.name == "refresh_token" }?.value
+        }
+        #expect(Set(presented).count == 3)
+    }
+
+    @Test(
+        "oidcc-client-test-refresh-token-invalid-issuer, -invalid-sub: the answer is refused, the session stays",
+        arguments: [
+            (.issuerInvalid, "iss"), (.subjectInvalid, "sub"), (.audienceInvalid, "aud"),
+            (.signatureInvalid, "signature"), (.unsigned, "alg"),
+        ] as [(IDTokenFault, String)])
+    func badRefresh(fault: IDTokenFault, name: String) throws {
+        let (provider, program) = try signedIn { $0.rotatesRefreshTokens = false }
+        defer { program.remove() }
+        let file = try #require(program.sessionFiles.first)
+        let before = try Data(contentsOf: file)
+        provider.with { _ = $0.faults.insert(.refreshedIDToken(fault)) }
+        try program.run("token", "--refresh").expectRefusal(7, name)
+        #expect(try Data(contentsOf: file) == before)
+        provider.with { $0.faults = [] }
+        #expect(try program.run("token", "--refresh").status == 0)
+    }
+
+    @Test("FAPI 2.0 client: refresh test: a 401 from the resource is one refresh and one more call")
+    func resourceRefresh() throws {
+        let (provider, program) = try signedIn()
+        defer { program.remove() }
+        provider.with { $0.inject(.answer(.resource, .unauthorized), times: 1) }
+        let outcome = try program.run("request", "\(provider.origin)/api/hello")
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(provider.requestCount(grant: "refresh_token") == 1)
+        #expect(provider.requestCount(.resource) == 2)
+    }
+
+    @Test("oidcc-client-test-dynamic-registration: registers, and the new client signs in")
+    func registration() throws {
+        let provider = try Module.server()
+        let url = try #require(WebURL("\(provider.origin)/register"))
+        let call = try Registration(clientName: "conformance", redirectURIs: ["http://127.0.0.1/callback"])
+            .call(
+                at: url)
+        let client = try CurlTransport().perform(call)
+        let program = try Program(provider, client: client.clientID)
+        defer { program.remove() }
+        let outcome = try program.signIn(at: provider)
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+    }
+}

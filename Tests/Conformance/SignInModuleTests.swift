@@ -1,0 +1,112 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import OIDCCrypto
+import TestSupport
+import Testing
+
+@Suite("client conformance: one sign-in")
+struct SignInModuleTests {
+    @Test("a sign-in, answered in the query and by form_post", arguments: Module.all, ["query", "form_post"])
+    func signIn(module: Module, mode: String) throws {
+        let (provider, program) = try module.world()
+        defer { program.remove() }
+        let outcome = try program.signIn(
+            at: provider, ["--set", "response_mode=\(mode)"] + module.options)
+        switch module.expectation {
+        case .signsIn:
+            #expect(outcome.status == 0, "\(outcome.errorOutput)")
+            #expect(outcome.output == "")
+            #expect(outcome.errorOutput.contains("Signed in as alice@example.com"))
+            #expect(program.sessionFiles.count == 1)
+        case .refuses(let code, let name):
+            outcome.expectRefusal(code, name)
+            #expect(program.sessionFiles.isEmpty)
+            #expect(provider.requestCount(.userinfo) == 0)
+        }
+    }
+
+    @Test("oidcc-client-test-client-secret-basic: id and secret are form-encoded before Basic")
+    func basic() throws {
+        let module = try #require(Module.all.first { $0.name.hasSuffix("client-secret-basic") })
+        let (provider, program) = try module.world()
+        defer { program.remove() }
+        try program.signIn(at: provider)
+        let header = try #require(
+            provider.with { $0.requests(to: .token).first?.headers["Authorization"] })
+        let expected = "client%3Aone:s%26cr%3Dt%20%2B%25%2F%C3%A4"
+        #expect(header == "Basic \(Data(expected.utf8).base64EncodedString())")
+    }
+
+    @Test("oidcc-client-test-signing-key-rotation: both sign-ins hold")
+    func rotation() throws {
+        let provider = try Module.server { $0.signingAlgorithms = [.es256] }
+        let program = try Program(provider)
+        defer { program.remove() }
+        #expect(try program.signIn(at: provider).status == 0)
+        try provider.with { try $0.rotateKeys() }
+        let second = try program.signIn(at: provider)
+        #expect(second.status == 0, "\(second.errorOutput)")
+        #expect(provider.requestCount(.jwks) == 2)
+    }
+
+    @Test(
+        "oidcc-client-test-signing-key-rotation-just-before-signing: the keys are fetched once more, not oftener"
+    )
+    func unknownKey() throws {
+        let provider = try Module.server([.idToken(.keyIDUnknown)])
+        let program = try Program(provider)
+        defer { program.remove() }
+        try program.signIn(at: provider).expectRefusal(7, "kid")
+        #expect(provider.requestCount(.jwks) <= 2)
+    }
+
+    @Test("FAPI 2.0 client: invalid iss, and no other endpoint is called")
+    func mixUp() throws {
+        let provider = try Module.server([.authorization(.issuerInvalid)])
+        let program = try Program(provider)
+        defer { program.remove() }
+        try program.signIn(at: provider).expectRefusal(7, "iss")
+        #expect(provider.requestCount(.token) == 0)
+        #expect(provider.requestCount(.jwks) == 0)
+    }
+
+    @Test("FAPI 2.0 client: PAR, and the address holds client_id and request_uri only")
+    func pushed() throws {
+        let provider = try Module.server { $0.requiresPushedAuthorization = true }
+        let program = try Program(provider)
+        defer { program.remove() }
+        let run = try program.start(["login", "--no-browser"])
+        let url = try #require(run.address.flatMap(WebURL.init))
+        let names = try #require(FormEncoding.decode(url.query ?? "")).map(\.name)
+        #expect(names.sorted() == ["client_id", "request_uri"])
+        run.signal(SIGINT)
+        #expect(run.finish().status == 130)
+        #expect(try program.signIn(at: provider).status == 0)
+    }
+
+    @Test("FAPI 2.0 client: DPoP nonces are taken up once, with a new jti", arguments: [false, true])
+    func proofNonces(isLowerCase: Bool) throws {
+        let provider = try Module.server(isLowerCase ? [.proof(.schemeLowerCase)] : []) {
+            $0.requiresDPoP = true
+            $0.requiresDPoPNonceAtToken = true
+            $0.requiresDPoPNonceAtResource = true
+        }
+        let program = try Program(provider, ["OIDC_DPOP": "true"])
+        defer { program.remove() }
+        let outcome = try program.signIn(at: provider)
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        let userinfo = try program.run("userinfo", "--claim", "sub")
+        #expect(userinfo.status == 0 && userinfo.output == "alice\n", "\(userinfo.errorOutput)")
+        for endpoint in [Endpoint.token, .userinfo] {
+            let proofs = provider.with { $0.requests(to: endpoint).compactMap { $0.headers["DPoP"] } }
+            #expect(proofs.count == 2)
+            let claims = try proofs.map { proof in
+                let parts = proof.split(separator: ".")
+                return try JSONValue(parsing: try #require(Base64URL.decode(parts[1])))
+            }
+            #expect(Set(claims.compactMap { $0["jti"]?.string }).count == 2)
+            #expect(claims.first?["nonce"] == nil && claims.last?["nonce"] != nil)
+        }
+    }
+}

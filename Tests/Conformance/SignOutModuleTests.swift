@@ -1,0 +1,124 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import OIDCSystem
+import TestSupport
+import Testing
+
+@Suite("client conformance: sign-out and client certificates")
+struct SignOutModuleTests {
+    static let returnAddress = "http://127.0.0.1/signed-out"
+
+    private struct World {
+        let provider: ProviderServer
+        let program: Program
+        let addressFile: URL
+
+        /// The provider's side of a sign-out; the address that the browser was given, and what came of it.
+        func signOut(_ options: String..., timeout: Int = 20) throws -> (Run, HTTPResponse, WebURL) {
+            let run = try program.start(
+                ["logout", "--browser", "--set", "timeout=\(timeout)"] + options,
+                ["BROWSER": "\(program.home.path)/browser %s"])
+            let end = Date().addingTimeInterval(20)
+            while !FileManager.default.fileExists(atPath: addressFile.path), Date() < end { usleep(5_000) }
+            let text = try String(contentsOf: addressFile, encoding: .utf8)
+            let url = try #require(WebURL(text.trimmingCharacters(in: .whitespacesAndNewlines)))
+            let answer = RawConnection.exchange(
+                port: UInt16(url.port ?? 80), "GET \(url.path) HTTP/1.1\r\nHost: \(url.hostAndPort)\r\n\r\n")
+            let location = try #require(
+                answer.split(separator: "\r\n").first { $0.hasPrefix("Location: ") }?.dropFirst(10))
+            let target = try #require(WebURL(String(location)))
+            let response = provider.with { $0.handle(HTTPRequest(.get, target), at: Clock.now()) }
+            return (run, response, target)
+        }
+    }
+
+    private func world(_ faults: Fault..., redirect: Bool = true) throws -> World {
+        let provider = try Module.server(Set(faults)) {
+            $0.clients = [DemoClient(id: "demo", postLogoutRedirectURIs: [Self.returnAddress])]
+        }
+        let setting = redirect ? ["OIDC_POST_LOGOUT_REDIRECT_URI": Self.returnAddress] : [:]
+        let program = try Program(provider, setting)
+        let outcome = try program.signIn(at: provider)
+        try #require(outcome.status == 0, "\(outcome.errorOutput)")
+        let script = program.home.appendingPathComponent("browser")
+        let file = program.home.appendingPathComponent("address")
+        try Data(
+            "#!/bin/sh\nprintf '%s' \"$1\" >'\(file.path).new' && mv '\(file.path).new' '\(file.path)'\n".utf8
+        )
+        .write(to: script)
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: script.path)
+        return World(provider: provider, program: program, addressFile: file)
+    }
+
+    @Test("oidcc-client-test-rp-init-logout", arguments: [true, false])
+    func signOut(redirect: Bool) throws {
+        let world = try world(redirect: redirect)
+        defer { world.program.remove() }
+        let (run, response, target) = try world.signOut()
+        let pairs = try #require(FormEncoding.decode(target.query ?? ""))
+        let names = Set(pairs.map(\.name))
+        let expected: Set =
+            redirect ? ["id_token_hint", "client_id", "post_logout_redirect_uri", "state"] : []
+        #expect(names == (redirect ? expected : ["id_token_hint", "client_id"]))
+        if redirect {
+            let back = try #require(response.headers["Location"].flatMap(WebURL.init))
+            let page = RawConnection.exchange(
+                port: UInt16(back.port ?? 80),
+                "GET \(back.path)?\(back.query ?? "") HTTP/1.1\r\nHost: \(back.hostAndPort)\r\n\r\n")
+            #expect(RawConnection.status(page) == 200)
+        }
+        let outcome = run.finish()
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(world.program.sessionFiles.isEmpty)
+    }
+
+    @Test(
+        "oidcc-client-test-rp-init-logout-other-state, -no-state: not taken for our sign-out",
+        arguments: [EndSessionFault.stateInvalid, .stateMissing])
+    func strangeState(fault: EndSessionFault) throws {
+        let world = try world(.endSession(fault))
+        defer { world.program.remove() }
+        let (run, response, _) = try world.signOut(timeout: 2)
+        let back = try #require(response.headers["Location"].flatMap(WebURL.init))
+        let query = back.query.map { "?\($0)" } ?? ""
+        let page = RawConnection.exchange(
+            port: UInt16(back.port ?? 80),
+            "GET \(back.path)\(query) HTTP/1.1\r\nHost: \(back.hostAndPort)\r\nConnection: close\r\n\r\n")
+        #expect(RawConnection.status(page) == 404)
+        let outcome = run.finish()
+        #expect(outcome.status == 4, "\(outcome.errorOutput)")
+        #expect(outcome.error?.contains("sign-out") == true)
+        #expect(world.program.sessionFiles.isEmpty)
+    }
+
+    @Test("oidcc-client-test-mtls-endpoint-aliases: used when a client certificate is configured")
+    func aliases() throws {
+        let first = try Module.server()
+        let second = try Module.server()
+        second.intercept { request in first.with { $0.handle(request, at: Clock.now()) } }
+        first.with { $0.configuration.mutualTLSBase = second.origin }
+        let program = try Program(first)
+        defer { program.remove() }
+        for name in ["client.pem", "client.key"] {
+            let label = name.hasSuffix("pem") ? "CERTIFICATE" : "PRIVATE KEY"
+            let file = program.home.appendingPathComponent(name)
+            try Data("-----BEGIN \(label)-----\nMIIB\n-----END \(label)-----\n".utf8).write(to: file)
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
+        }
+        let seen = Seen()
+        first.intercept { request in
+            seen.note(request)
+            return nil
+        }
+        let outcome = try program.signIn(
+            at: first,
+            [
+                "--set", "tls_client_certificate=\(program.home.path)/client.pem", "--set",
+                "tls_client_key=\(program.home.path)/client.key", "--set", "client_auth=none",
+            ])
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(first.requestCount(.token) == 1)
+        #expect(!seen.paths.contains("/token"))
+    }
+}

@@ -1,0 +1,189 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import OIDCCrypto
+import TestSupport
+import Testing
+
+@Suite("hostile providers, and the built program")
+struct HostileProviderTests {
+    private static let outOfReach: Set<AnswerFault> = [
+        .htmlServerError, .serverError, .badGateway, .unavailable, .tooManyRequests,
+    ]
+
+    /// What is odd and yet right there.
+    private static func isLegal(_ endpoint: Endpoint, _ fault: AnswerFault) -> Bool {
+        switch fault {
+        case .plainTextType, .byteOrderMark: true
+        case .redirectSameOrigin, .redirectSameOriginKeepingMethod: endpoint != .token
+        default: false
+        }
+    }
+
+    @Test(
+        "a broken answer of each kind: the documented exit code, one clean line, nothing stored",
+        arguments: [Endpoint.discovery, .token, .jwks], AnswerFault.allCases)
+    func answers(endpoint: Endpoint, fault: AnswerFault) throws {
+        let foreign = try TrustWorld.server()
+        let provider = try TrustWorld.server([.answer(endpoint, fault)]) { $0.foreignOrigin = foreign.origin }
+        let program = try Program(provider, ["OIDC_HTTP_TIMEOUT": "20"])
+        defer { program.remove() }
+        let outcome = try program.signIn(at: provider)
+        if Self.isLegal(endpoint, fault) {
+            #expect(outcome.status == 0, "\(outcome.errorOutput)")
+            return
+        }
+        let expected: Int32 = Self.outOfReach.contains(fault) ? 5 : 4
+        #expect(outcome.status == expected, "\(outcome.errorOutput)")
+        #expect(outcome.isClean && outcome.output == "", "\(outcome.errorOutput)")
+        #expect(program.sessionFiles.isEmpty)
+        for endpoint in Endpoint.allCases { #expect(foreign.requestCount(endpoint) == 0) }
+    }
+
+    @Test(
+        "an ID token with any fault is refused with 7, and nothing is stored",
+        arguments: IDTokenFault.allCases)
+    func idTokens(fault: IDTokenFault) throws {
+        let legal: Set<IDTokenFault> = [
+            .audienceArray, .audienceSecondaryAuthorized, .keyIDMissing, .authTimeMissing, .authTimeOld,
+            .subjectInvalid,
+        ]
+        let provider = try TrustWorld.server([.idToken(fault)]) {
+            if fault == .signatureDER { $0.signingAlgorithms = [.es256] }
+        }
+        let program = try Program(provider)
+        defer { program.remove() }
+        let outcome = try program.signIn(at: provider)
+        let expected: Int32 = legal.contains(fault) ? 0 : [.missing, .payloadHuge].contains(fault) ? 4 : 7
+        #expect(outcome.status == expected, "\(outcome.errorOutput)")
+        #expect(program.sessionFiles.isEmpty == (expected != 0))
+        if expected != 0 { #expect(outcome.isClean) }
+    }
+
+    @Test("max_age asks for a recent auth_time", arguments: [IDTokenFault.authTimeMissing, .authTimeOld])
+    func maximumAge(fault: IDTokenFault) throws {
+        let provider = try TrustWorld.server([.idToken(fault)])
+        let program = try Program(provider, ["OIDC_MAX_AGE": "60"])
+        defer { program.remove() }
+        let outcome = try program.signIn(at: provider)
+        #expect(outcome.status == 7 && outcome.error?.contains("auth_time") == true, "\(outcome.errorOutput)")
+    }
+
+    @Test("a key set of each kind", arguments: KeySetFault.allCases)
+    func keySets(fault: KeySetFault) throws {
+        let legal: Set<KeySetFault> = [
+            .rotationBeforeSigning, .single, .withoutKeyIDs, .unknownKinds, .duplicateKeyIDs, .twoThousand,
+        ]
+        let provider = try TrustWorld.server([.keys(fault)]) {
+            if fault == .rotationBeforeSigning { $0.signingAlgorithms = [.es256] }
+        }
+        let program = try Program(provider)
+        defer { program.remove() }
+        let outcome = try program.signIn(at: provider)
+        if legal.contains(fault) {
+            #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        } else {
+            #expect(
+                outcome.status == (fault == .tenThousand || fault == .withoutKeys ? 4 : 7),
+                "\(outcome.errorOutput)")
+            #expect(outcome.isClean && program.sessionFiles.isEmpty)
+        }
+        #expect(provider.requestCount(.jwks) <= 2)
+    }
+
+    @Test("a token response of each kind", arguments: TokenResponseFault.allCases)
+    func tokenResponses(fault: TokenResponseFault) throws {
+        let refused: Set<TokenResponseFault> = [
+            .typeMissing, .typeUnknown, .accessTokenMissing, .accessTokenEmpty, .accessTokenNumber,
+            .accessTokenLineBreak, .accessTokenEscapes, .accessTokenNonASCII, .refreshTokenNumber,
+            .duplicateMembers, .errorWithSuccess, .errorWithToken,
+        ]
+        let provider = try TrustWorld.server([.tokenResponse(fault)])
+        let program = try Program(provider)
+        defer { program.remove() }
+        let outcome = try program.signIn(at: provider)
+        #expect(outcome.status == (refused.contains(fault) ? 4 : 0), "\(outcome.errorOutput)")
+        if refused.contains(fault) { #expect(outcome.isClean && program.sessionFiles.isEmpty) }
+        #expect(provider.requestCount(.token) == 1)
+        guard outcome.status == 0 else { return }
+        let status = try program.run("status", "-o", "json")
+        let expiry = try JSONValue(parsing: status.output)["expires_at"]
+        let unknown: Set<TokenResponseFault> = [
+            .expiresInMissing, .expiresInNonsense, .expiresInHuge, .expiresInInfinite,
+        ]
+        if unknown.contains(fault) { #expect(expiry == .null, "\(status.output)") }
+    }
+
+    @Test("Bearer where a bound token was asked for is refused")
+    func downgrade() throws {
+        let provider = try TrustWorld.server([.tokenResponse(.typeBearer)])
+        let program = try Program(provider, ["OIDC_DPOP": "true"])
+        defer { program.remove() }
+        let outcome = try program.signIn(at: provider)
+        #expect(
+            outcome.status == 4 && outcome.error?.contains("token_type") == true, "\(outcome.errorOutput)")
+        #expect(program.sessionFiles.isEmpty)
+    }
+
+    @Test("metadata of each kind", arguments: MetadataFault.allCases)
+    func metadata(fault: MetadataFault) throws {
+        let expected: [MetadataFault: (Int32, String)] = [
+            .issuerMismatch: (7, "issuer"), .issuerTrailingSlash: (7, "issuer"),
+            .issuerMissing: (4, "issuer"),
+            .issuerNumber: (4, "issuer"), .plainHTTPTokenEndpoint: (4, "token_endpoint"),
+            .plainHTTPKeys: (4, "jwks_uri"), .plainHTTPUserInfo: (0, ""), .foreignTokenEndpoint: (5, ""),
+            .authorizationEndpointScript: (4, "authorization_endpoint"),
+            .authorizationEndpointFile: (4, "authorization_endpoint"),
+            .authorizationEndpointOption: (4, "authorization_endpoint"),
+            .authorizationEndpointControls: (4, "authorization_endpoint"),
+            .authorizationEndpointNumber: (4, "authorization_endpoint"),
+            .tokenEndpointNumber: (4, "token_endpoint"),
+            .plainPKCEOnly: (4, "code_challenge_methods_supported"),
+            .noneAlgorithmOnly: (7, "alg"), .withoutKeys: (4, "jwks_uri"),
+            .withoutTokenEndpoint: (4, "token_endpoint"),
+            .withoutAuthorizationEndpoint: (4, "authorization_endpoint"), .duplicateMembers: (4, "issuer"),
+        ]
+        let provider = try TrustWorld.server([.metadata(fault)]) { $0.foreignOrigin = "https://127.0.0.1:9" }
+        let program = try Program(provider)
+        defer { program.remove() }
+        let outcome = try program.signIn(at: provider)
+        let (status, name) = expected[fault] ?? (0, "")
+        #expect(outcome.status == status, "\(outcome.errorOutput)")
+        guard status != 0 else { return }
+        #expect(
+            (name.isEmpty || outcome.error?.contains(name) == true) && outcome.isClean,
+            "\(outcome.errorOutput)")
+        #expect(program.sessionFiles.isEmpty)
+        if fault == .issuerTrailingSlash {
+            #expect(outcome.errorOutput.contains("--issuer \(provider.origin)/"), "\(outcome.errorOutput)")
+        }
+    }
+
+    @Test(
+        "clocks may differ by the leeway, not by more",
+        arguments: [(-30, 0), (30, 0), (300, 7), (-3_600, 7)] as [(Int64, Int32)])
+    func clocks(offset: Int64, status: Int32) throws {
+        let provider = try TrustWorld.server { $0.clockOffset = offset }
+        let program = try Program(provider)
+        defer { program.remove() }
+        let outcome = try program.signIn(at: provider)
+        #expect(outcome.status == status, "\(outcome.errorOutput)")
+    }
+
+    @Test("a provider's text reaches the terminal without what a terminal acts on")
+    func escapes() throws {
+        let provider = try TrustWorld.server([.authorization(.descriptionEscapes)])
+        let program = try Program(provider)
+        defer { program.remove() }
+        let outcome = try program.signIn(at: provider)
+        #expect(outcome.status == 4 && outcome.isClean, "\(outcome.errorOutput)")
+        let object = try program.signIn(at: provider, ["-o", "json"])
+        #expect(object.status == 4)
+        let last = try #require(object.errorOutput.split(separator: "\n").last.map(String.init))
+        #expect(try JSONValue(parsing: last)["error"]?["kind"] == "refused")
+        #expect(
+            !object.errorOutput.unicodeScalars.contains {
+                $0.value == 27 || $0.value == 7 || $0.value == 0x202E
+            })
+    }
+}

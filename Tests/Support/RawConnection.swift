@@ -1,0 +1,84 @@
+import Foundation
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// A peer on loopback that sends whatever bytes it likes.
+public final class RawConnection: Sendable {
+    private let descriptor: Int32
+
+    /// Nil where nobody listens, or no more connections are taken.
+    public init?(port: UInt16) {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_port = port.bigEndian
+        let isConnected = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+        var flag: Int32 = 1
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &flag, socklen_t(MemoryLayout<Int32>.size))
+        guard isConnected else {
+            Glibc.close(descriptor)
+            return nil
+        }
+    }
+
+    deinit { Glibc.close(descriptor) }
+
+    /// False where the other side is gone, or takes nothing for two seconds.
+    @discardableResult
+    public func send(_ bytes: [UInt8]) -> Bool {
+        var sent = 0
+        while sent < bytes.count {
+            var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+            guard poll(&entry, 1, 2_000) > 0 else { return false }
+            let count = bytes[sent...].withUnsafeBytes {
+                Glibc.send(
+                    descriptor, $0.baseAddress, $0.count,
+                    Int32(MSG_NOSIGNAL) | Int32(truncatingIfNeeded: MSG_DONTWAIT))
+            }
+            guard count > 0 else { return false }
+            sent += count
+        }
+        return true
+    }
+
+    @discardableResult
+    public func send(_ text: String) -> Bool { send(Array(text.utf8)) }
+
+    public func finishSending() { Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
+
+    /// What comes until the other side closes, or the time is over.
+    public func received(within seconds: Double = 5) -> String {
+        let end = Date().addingTimeInterval(seconds)
+        var bytes: [UInt8] = []
+        while true {
+            let left = end.timeIntervalSinceNow
+            var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard left > 0, poll(&entry, 1, Int32(left * 1_000)) > 0 else { break }
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            guard count > 0 else { break }
+            bytes += buffer[..<count]
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The status of an answer.
+    public static func status(_ answer: String) -> Int? {
+        guard answer.hasPrefix("HTTP/1.1 ") else { return nil }
+        return Int(answer.dropFirst(9).prefix(3))
+    }
+
+    /// One request with `Connection: close` in it, and its answer.
+    public static func exchange(port: UInt16, _ text: String, within seconds: Double = 5) -> String {
+        guard let connection = RawConnection(port: port) else { return "" }
+        connection.send(text)
+        return connection.received(within: seconds)
+    }
+}
