@@ -10,7 +10,7 @@ struct DiscoveryTests {
             ("https://op.example", ""), ("https://op.example/", ""), ("https://op.example/a/b", "/a/b"),
             ("https://op.example/a/", "/a"),
         ])
-    func places(_ issuer: String, _ path: String) throws {
+    func wellKnown(_ issuer: String, _ path: String) throws {
         let urls = try ProviderMetadata.wellKnownURLs(issuer: issuer)
         #expect(
             urls.map(\.text) == [

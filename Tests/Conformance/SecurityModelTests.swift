@@ -1,0 +1,78 @@
+import Foundation
+import Testing
+
+@Suite("the table of requirements and tests")
+struct SecurityModelTests {
+    private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent()
+    private static let page = tests.deletingLastPathComponent()
+        .appendingPathComponent("Sources/OIDCCore/Documentation.docc/SecurityModel.md")
+    private static let variable = "OIDC_WRITE_DOCUMENTATION"
+    private static let catalog = Result { try TestCatalog(below: tests) }
+
+    private static func requirements() throws -> Requirements {
+        Requirements(
+            try String(contentsOf: tests.appendingPathComponent("requirements.txt"), encoding: .utf8))
+    }
+
+    @Test("every requirement has a test, and every test that is named is there")
+    func complete() throws {
+        let requirements = try Self.requirements()
+        #expect(!requirements.rows.isEmpty)
+        let problems = try requirements.problems(Self.catalog.get())
+        #expect(problems == [])
+    }
+
+    @Test("every client module that is run stands in the table")
+    func modules() throws {
+        let named = Set(try Self.requirements().rows.flatMap(\.tests))
+        let missing = Module.all.map { "SignInModuleTests/signIn: \($0.name)" }.filter { !named.contains($0) }
+        #expect(missing == [])
+    }
+
+    @Test("the page Security model holds the table as it is now; OIDC_WRITE_DOCUMENTATION=1 writes it")
+    func current() throws {
+        let table = try Self.requirements().page(Self.catalog.get())
+        let text = try String(contentsOf: Self.page, encoding: .utf8)
+        let start = try #require(text.range(of: "<!-- requirements:begin -->\n"))
+        let end = try #require(text.range(of: "\n<!-- requirements:end -->"))
+        guard ProcessInfo.processInfo.environment[Self.variable] == nil else {
+            let new = text[..<start.upperBound] + "\n" + table + text[end.lowerBound...]
+            return try Data(new.utf8).write(to: Self.page)
+        }
+        #expect(
+            text[start.upperBound..<end.lowerBound] == "\n" + table,
+            "\(Self.variable)=1 swift test --filter SecurityModelTests")
+    }
+
+    @Test("what is no test, or one of two of a name, is found missing")
+    func missing() {
+        let source = """
+            @Suite("a suite")
+            struct SampleTests {
+                @Test("the \\"rule\\"", arguments: [1])
+                func rule(number: Int) {}
+                @Test func bare() {}
+                @Test(
+                    "long", arguments: ["a case"])
+                func table(text: String) {}
+                @Test func twice() {}
+                @Test func twice(again: Int) {}
+                func helper() {}
+            }
+            """
+        let catalog = TestCatalog(source: source)
+        #expect(catalog.title(of: "SampleTests/rule") == "the \"rule\"")
+        #expect(catalog.title(of: "SampleTests/bare") == "bare")
+        #expect(catalog.title(of: "SampleTests/table") == "long")
+        #expect(catalog.title(of: "SampleTests/table: a case") == "a case")
+        for absent in ["table: other", "twice", "helper", "renamed"] {
+            #expect(catalog.title(of: "SampleTests/\(absent)") == nil, "\(absent)")
+        }
+        let requirements = Requirements(
+            "# how\n\n== A\n\none\n  RFC 1\n  SampleTests/rule\n  SampleTests/helper\n\ntwo\n  -")
+        #expect(
+            requirements.problems(catalog) == ["no such test: SampleTests/helper", "without a test: two"])
+        #expect(requirements.page(catalog).hasPrefix("### A\n\n| Requirement | Clause | Test |\n"))
+    }
+}
