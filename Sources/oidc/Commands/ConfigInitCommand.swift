@@ -25,18 +25,24 @@ struct ConfigInitCommand: RunnableCommand {
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let loader = context.settingsLoader
+        var loader = context.settingsLoader
         guard let path = loader.path else {
             throw OIDCError.usage(
                 "there is no place for a configuration file: neither HOME nor XDG_CONFIG_HOME is set",
                 hint: "name one with --config FILE or OIDC_CONFIG")
         }
         let entries = try provider.entries()
-        let setup = ProviderSetup(Settings(profile: nil, entries: entries), context)
+        let name = loader.profileName ?? "default"
+        // What is written must do by itself; variables say how the provider is reached, as with a `ca_file`.
+        let written = Settings(profile: nil, entries: entries)
+        loader.profileName = nil
+        let around = try loader.load(from: nil, in: path).entries.filter {
+            $0.setting.owner == .anyone && $0.setting != .issuer
+        }
+        let setup = ProviderSetup(Settings(profile: nil, entries: written.entries + around), context)
         _ = try setup.clientID()
         _ = try setup.metadata(try setup.environment(), for: [.authorization, .token])
         let writer = ProfileWriter(path: path)
-        let name = loader.profileName ?? "default"
         try writer.write(entries, as: name, replacing: isForced)
         context.console.note(
             "Wrote profile \(DisplayText.clean(name)) to \(path). Now: oidc login"
