@@ -50,7 +50,9 @@ import Testing
         #expect(!Self.page.contains("secret"))
     }
 
-    @Test("groff renders it without a warning", .enabled(if: ShellSession.path("groff") != nil))
+    @Test(
+        "groff renders it without a warning",
+        .enabled(if: ShellSession.path("groff") != nil, "groff is not installed"))
     func groff() throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("toy-\(UUID().uuidString).1")
         defer { try? FileManager.default.removeItem(at: file) }

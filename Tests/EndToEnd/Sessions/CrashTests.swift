@@ -64,7 +64,9 @@ struct CrashTests {
         #expect(leftovers(world).isEmpty)
     }
 
-    @Test("during a login: the session before it, a new one or none, and the next login succeeds")
+    @Test(
+        "during a login: the session before it, a new one or none, and the next login succeeds",
+        .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
     func login() throws {
         let world = try SessionWorld { $0.person = .approves("alice") }
         defer { world.remove() }

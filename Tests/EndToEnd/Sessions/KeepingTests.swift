@@ -94,7 +94,10 @@ struct KeepingTests {
         #expect(!outcome.errorOutput.contains("code_challenge"))
     }
 
-    @Test("token --login delivers its token where nothing can be kept", arguments: ["HOME", "none"])
+    @Test(
+        "token --login delivers its token where nothing can be kept",
+        .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"),
+        arguments: ["HOME", "none"])
     func tokenLoginNowhere(variable: String) throws {
         let world = try SessionWorld { $0.person = .approves("alice") }
         defer { world.remove() }
@@ -112,7 +115,9 @@ struct KeepingTests {
         #expect(outcome.errorOutput.contains("warning: ") == (variable == "HOME"))
     }
 
-    @Test("token --login delivers its token when the store breaks during the sign-in")
+    @Test(
+        "token --login delivers its token when the store breaks during the sign-in",
+        .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
     func tokenLoginBreaks() throws {
         let world = try SessionWorld { $0.person = .approves("alice") }
         defer { world.remove() }

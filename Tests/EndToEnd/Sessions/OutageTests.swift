@@ -81,7 +81,9 @@ struct OutageTests {
         }
     }
 
-    @Test("TLS that cannot be spoken: 5")
+    @Test(
+        "TLS that cannot be spoken: 5",
+        .enabled(if: Installed.certificateAuthorities, "this machine has no list of certificate authorities"))
     func brokenTLS() throws {
         try outage(5, naming: "TLS") { world in
             let secure = world.provider.origin.replacingOccurrences(of: "http:", with: "https:")
@@ -89,7 +91,9 @@ struct OutageTests {
         }
     }
 
-    @Test("a certificate that does not hold: 7, and the request is not sent")
+    @Test(
+        "a certificate that does not hold: 7, and the request is not sent",
+        .enabled(if: Installed.programs("python3", "openssl"), "python3 or openssl is not installed"))
     func certificate() throws {
         let server = try OddServer(.untrusted)
         try outage(7, naming: "certificate") {
@@ -98,7 +102,9 @@ struct OutageTests {
         #expect(server.requests == 0)
     }
 
-    @Test("a connection that ends before the answer: 5, the refresh is not repeated, and the error says so")
+    @Test(
+        "a connection that ends before the answer: 5, the refresh is not repeated, and the error says so",
+        .enabled(if: Installed.programs("python3"), "python3 is not installed"))
     func lostAnswer() throws {
         let server = try OddServer(.closing)
         try outage(5, naming: "answer") {

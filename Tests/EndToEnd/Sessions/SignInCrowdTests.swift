@@ -4,7 +4,9 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("sign-ins at the same time", .serialized)
+@Suite(
+    "sign-ins at the same time", .serialized,
+    .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
 struct SignInCrowdTests {
     /// A browser that notes each call and then plays the person.
     private func withBrowser(

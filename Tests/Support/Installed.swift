@@ -1,0 +1,18 @@
+import Foundation
+
+/// What of the machine a test leans on; without it the test is skipped, and says so.
+public enum Installed {
+    /// Whether programs of these names are on PATH, or where daemons are.
+    public static func programs(_ names: String...) -> Bool {
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        let directories = path.split(separator: ":").map(String.init) + ["/usr/sbin", "/usr/bin", "/bin"]
+        return names.allSatisfy { name in
+            directories.contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
+        }
+    }
+
+    /// Without a list of authorities no TLS connection is begun.
+    public static let certificateAuthorities = [
+        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem",
+    ].contains { FileManager.default.fileExists(atPath: $0) }
+}
