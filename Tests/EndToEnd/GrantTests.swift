@@ -109,49 +109,17 @@ struct GrantTests {
         #expect(outcome.error?.contains("private_key_file") == true)
     }
 
-    /// A CI system that gives its jobs an identity: its key, and a server that hands tokens out.
-    private func job(
-        audience: String? = nil
-    ) throws -> (trusted: TrustedIssuer, token: @Sendable (String) throws -> String) {
-        let key = try PrivateKey.generate(.p256)
-        let signer = try JWTSigner(key, keyID: "ci")
-        let keys = JWKSet(keys: [JSONWebKey(publicKey: key.publicKey, keyID: "ci")])
-        let token: @Sendable (String) throws -> String = { audience in
-            let now = Clock.now().secondsSinceEpoch
-            var claims = JSONObject()
-            claims["iss"] = "https://ci.example"
-            claims["sub"] = "repo:example/app:ref:refs/heads/main"
-            claims["aud"] = .string(audience)
-            claims["iat"] = JSONValue(now)
-            claims["exp"] = JSONValue(now + 300)
-            claims["jti"] = .string(UUID().uuidString)
-            return try signer.sign(claims: claims)
-        }
-        return (TrustedIssuer(issuer: "https://ci.example", keys: keys), token)
-    }
-
     @Test("a GitHub Actions job exchanges its identity for a token, with one command and no secret")
     func githubActions() throws {
-        let (trusted, token) = try job()
+        let job = try ContinuousIntegration()
         var configuration = DemoConfiguration()
-        configuration.trustedIssuers = [trusted]
+        configuration.trustedIssuers = [job.trusted]
         let provider = try ProviderServer(configuration)
-        let actions = try BackgroundServer { request in
-            guard request.headers["Authorization"] == "Bearer job-secret",
-                let audience = FormEncoding.decode(request.url.query ?? "")?.first(where: {
-                    $0.name == "audience"
-                }),
-                let value = try? token(audience.value)
-            else { return HTTPResponse(status: 403) }
-            return HTTPResponse(status: 200, body: (["value": .string(value)] as JSONValue).bytes)
-        }
+        let actions = try job.actions()
         defer { actions.end() }
         let program = try Program(
             provider,
-            [
-                "ACTIONS_ID_TOKEN_REQUEST_URL": "\(actions.origin)/token?api-version=2",
-                "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "job-secret",
-            ])
+            ContinuousIntegration.variables(actions))
         defer { program.remove() }
         let outcome = try program.run(
             "token", "--grant", "token_exchange", "--set", "subject_token_source=github-actions")
@@ -164,9 +132,9 @@ struct GrantTests {
 
     @Test("a JWT assertion from a file or a variable is a grant of its own; an expired one is told at once")
     func jwtBearer() throws {
-        let (trusted, token) = try job()
+        let job = try ContinuousIntegration()
         var configuration = DemoConfiguration()
-        configuration.trustedIssuers = [trusted]
+        configuration.trustedIssuers = [job.trusted]
         let provider = try ProviderServer(configuration)
         let program = try Program(provider)
         defer { program.remove() }
@@ -174,12 +142,14 @@ struct GrantTests {
             "token", "--grant", "jwt_bearer", "--set", "subject_token_source=env", "--set",
             "subject_token_env=CI_TOKEN",
         ]
-        let right = try program.start(options, ["CI_TOKEN": try token(provider.origin)]).finish()
+        let right = try program.start(options, ["CI_TOKEN": try job.token(provider.origin)]).finish()
         #expect(right.status == 0, "\(right.errorOutput)")
         let missing = try program.start(options).finish()
         #expect(missing.status == 2)
         #expect(missing.error?.contains("CI_TOKEN") == true)
-        let foreign = try program.start(options, ["CI_TOKEN": try job().token(provider.origin)]).finish()
+        let foreign = try program.start(
+            options, ["CI_TOKEN": try ContinuousIntegration().token(provider.origin)]
+        ).finish()
         #expect(foreign.status == 4 || foreign.output == right.output)
     }
 

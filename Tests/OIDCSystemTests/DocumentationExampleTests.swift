@@ -31,13 +31,16 @@ func finishSignIn(
 }
 // end
 
-@Test("the examples of the documentation are those that compile here", arguments: ["OIDCSystem", "OIDCCore"])
-func examples(module: String) throws {
+@Test(
+    "the examples of the documentation are those that compile here",
+    arguments: [
+        ("OIDCSystem", "Sources/OIDCSystem/Documentation.docc/OIDCSystem.md"), ("OIDCSystem", "README.md"),
+        ("OIDCCore", "Sources/OIDCCore/Documentation.docc/OIDCCore.md"),
+    ])
+func examples(module: String, document: String) throws {
     let here = URL(fileURLWithPath: #filePath)
     let root = here.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let page = try String(
-        contentsOf: root.appendingPathComponent("Sources/\(module)/Documentation.docc/\(module).md"),
-        encoding: .utf8)
+    let page = try String(contentsOf: root.appendingPathComponent(document), encoding: .utf8)
     let source = try String(contentsOf: here, encoding: .utf8)
     let start = try #require(source.range(of: "// begin \(module)\n"))
     let rest = source[start.upperBound...]

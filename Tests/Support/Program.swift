@@ -58,10 +58,13 @@ public struct Program: Sendable {
         return "oidc"
     }
 
-    public func start(_ arguments: [String], input: Input = .none, _ variables: [String: String] = [:]) throws
-        -> Run
-    {
-        try Run(arguments, input: input, environment: environment.merging(variables) { $1 }, in: home)
+    /// `executable` is another program that calls this one, such as a shell.
+    public func start(
+        _ arguments: [String], input: Input = .none, _ variables: [String: String] = [:],
+        executable: String = Program.path
+    ) throws -> Run {
+        try Run(
+            executable, arguments, input: input, environment: environment.merging(variables) { $1 }, in: home)
     }
 
     @discardableResult

@@ -10,9 +10,10 @@ public final class Run: @unchecked Sendable {
     private let readers = DispatchGroup()
 
     init(
-        _ arguments: [String], input source: Program.Input, environment: [String: String], in directory: URL
+        _ executable: String, _ arguments: [String], input source: Program.Input,
+        environment: [String: String], in directory: URL
     ) throws {
-        process.executableURL = URL(fileURLWithPath: Program.path)
+        process.executableURL = URL(fileURLWithPath: executable)
         process.arguments = arguments
         process.environment = environment
         process.currentDirectoryURL = directory

@@ -1,0 +1,197 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import OIDCCrypto
+import OIDCSystem
+import TestSupport
+import Testing
+
+/// A newcomer's machine: a home with the program in its `~/.local/bin`, and behind a proxy, under certificates of
+/// a private CA, the two hosts that the README speaks of.
+private final class Newcomer {
+    static let isPossible = Terminator.isAvailable && Installed.programs("bash", "curl", "jq")
+
+    let program: Program
+    let proxy: TunnelProxy
+    let provider: ProviderServer
+    private let terminator: Terminator
+    private let actions: BackgroundServer
+
+    init() throws {
+        terminator = try Terminator(["login.example.com", "api.example.com"])
+        let job = try ContinuousIntegration()
+        actions = try job.actions()
+        var configuration = DemoConfiguration()
+        configuration.person = .approves("alice")
+        configuration.signingAlgorithms = [.es256]
+        configuration.deviceInterval = 1
+        configuration.trustedIssuers = [job.trusted]
+        configuration.clients = [
+            DemoClient(id: "my-cli"), DemoClient(id: "my-job"),
+            DemoClient(id: "my-ci", secret: "a secret"),
+        ]
+        provider = try ProviderServer(configuration, issuer: terminator.origin)
+        provider.intercept { request in
+            guard request.url.path == "/me" else { return nil }
+            let isSent = request.headers["Authorization"].map { $0.hasPrefix("Bearer ") && $0.count > 20 }
+            return HTTPResponse(status: isSent == true ? 200 : 401, body: Array("{}".utf8))
+        }
+        try terminator.start(before: provider.backend)
+        proxy = try TunnelProxy(to: terminator.port)
+        program = try Program([
+            "BROWSER": "curl -sL -o /dev/null %s", "CURL_CA_BUNDLE": terminator.path("server.pem"),
+            "SECRET": "a secret",
+        ])
+        let programs = program.home.appendingPathComponent(".local/bin")
+        try FileManager.default.createDirectory(at: programs, withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(
+            atPath: programs.path + "/oidc", withDestinationPath: Program.path)
+        // With what curl is told of a refusal, a request without its token is a failure.
+        try Data("fail-with-body\n".utf8).write(to: program.home.appendingPathComponent(".curlrc"))
+    }
+
+    deinit {
+        proxy.end()
+        actions.end()
+        program.remove()
+    }
+
+    /// The variables of everybody on that network.
+    private var network: [String: String] {
+        [
+            "PATH": program.home.path + "/.local/bin:/usr/local/bin:/usr/bin:/bin",
+            "https_proxy": "http://127.0.0.1:\(proxy.port)", "OIDC_CA_FILE": terminator.path("server.pem"),
+        ]
+    }
+
+    /// Runs a block in a shell of its own; somebody pastes the address that the browser ends on, where asked.
+    func run(_ text: String, _ variables: [String: String] = [:]) throws -> Program.Outcome {
+        let run = try program.start(
+            ["-euo", "pipefail", "-c", text], input: .open, network.merging(variables) { $1 },
+            executable: "/usr/bin/bash")
+        if text.contains("--flow paste") {
+            let url = try #require(run.address.flatMap(WebURL.init))
+            run.type(try #require(provider.redirect(of: url)).url.text + "\n")
+        }
+        run.closeInput()
+        return run.finish()
+    }
+
+    /// What the section on proxies has a reader set is what the network of this test is.
+    func proxied(_ text: String) throws -> Program.Outcome {
+        let own = text.replacingOccurrences(
+            of: "http://proxy.example.com:3128", with: "http://127.0.0.1:\(proxy.port)"
+        ).replacingOccurrences(of: "/etc/ssl/company.pem", with: terminator.path("server.pem"))
+        #expect(own != text)
+        return try run("unset https_proxy OIDC_CA_FILE\n" + own)
+    }
+
+    func job(_ block: ReadmeBlock) throws -> Program.Outcome {
+        let (variables, commands) = block.workflow
+        #expect(variables["OIDC_GRANT"] == "token_exchange")
+        return try run(commands, variables.merging(ContinuousIntegration.variables(actions)) { $1 })
+    }
+
+    /// Every file below the home that is not the test's own, or kubectl's.
+    var leftovers: [String] {
+        let all = FileManager.default.enumerator(atPath: program.home.path)?.allObjects as? [String] ?? []
+        return all.filter { path in
+            var isDirectory: ObjCBool = false
+            let isThere = FileManager.default.fileExists(
+                atPath: program.home.path + "/" + path, isDirectory: &isDirectory)
+            return !(isThere && isDirectory.boolValue) && path != ".curlrc" && !path.hasPrefix(".kube/")
+        }
+    }
+}
+
+@Suite("the README, word by word")
+struct ReadmeTests {
+    /// What the gate itself runs, in a checkout.
+    private static let ofTheGate = [["swift run oidc demo"], ["swift build", "swift test"]]
+
+    @Test(
+        "its commands, from top to bottom on one machine behind a proxy, do what it says",
+        .enabled(if: Newcomer.isPossible, "nginx, openssl, bash, curl or jq is not installed"))
+    func commands() throws {
+        let newcomer = try Newcomer()
+        var isProxied = false
+        for block in try ReadmeBlock.all() where !block.isExample {
+            let outcome: Program.Outcome
+            switch block.language {
+            case "sh" where Self.ofTheGate.contains(block.lines): continue
+            case "sh" where block.text.contains("https_proxy"):
+                outcome = try newcomer.proxied(block.text)
+                isProxied = true
+            case "sh": outcome = try newcomer.run(block.text)
+            case "yaml": outcome = try newcomer.job(block)
+            default: continue
+            }
+            #expect(outcome.status == 0, "\(block.section): \(block.text)\n\(outcome.errorOutput)")
+            check(block, outcome)
+        }
+        #expect(isProxied)
+        #expect(newcomer.proxy.hosts == ["login.example.com:443", "api.example.com:443"])
+        #expect(newcomer.leftovers == [])
+    }
+
+    /// What each section promises to print.
+    private func check(_ block: ReadmeBlock, _ outcome: Program.Outcome) {
+        switch block.section {
+        case "Print userinfo": #expect(outcome.output == "alice@example.com\nalice@example.com\n")
+        case "In scripts": #expect(outcome.output.hasPrefix("{}{}{}"))
+        case "In CI": #expect(outcome.output.count > 20)
+        case "In GitHub Actions": #expect(outcome.output.hasSuffix("{}"))
+        case "Several providers or accounts": #expect(outcome.output.contains("account"))
+        default: break
+        }
+    }
+
+    @Test(
+        "every block is run, is the gate's own, is Swift that is compiled elsewhere, or is marked as an example"
+    )
+    func blocks() throws {
+        let blocks = try ReadmeBlock.all()
+        for block in blocks where !block.isExample {
+            #expect(["sh", "yaml", "swift", "mermaid"].contains(block.language), "\(block.text)")
+        }
+        for own in Self.ofTheGate {
+            #expect(blocks.contains { $0.lines == own && !$0.isExample }, "\(own)")
+        }
+        #expect(blocks.filter { $0.isExample && $0.language == "sh" }.count <= 5)
+    }
+
+    @Test("every link leads to a heading of it or to a file of the repository")
+    func links() throws {
+        let text = try ReadmeBlock.readme()
+        let headings = text.split(separator: "\n").filter { $0.hasPrefix("#") }.map { line in
+            line.drop { $0 == "#" }.dropFirst().lowercased().filter {
+                $0.isLetter || $0.isNumber || " -".contains($0)
+            }
+            .replacingOccurrences(of: " ", with: "-")
+        }
+        let targets = text.components(separatedBy: "](").dropFirst().map { String($0.prefix { $0 != ")" }) }
+        #expect(targets.count > 20)
+        for target in targets where !target.hasPrefix("https://") {
+            let exists =
+                target.hasPrefix("#")
+                ? headings.contains(String(target.dropFirst()))
+                : FileManager.default.fileExists(atPath: ReadmeBlock.root.appendingPathComponent(target).path)
+            #expect(exists, "\(target)")
+        }
+    }
+
+    @Test("its exit codes are those of the manual")
+    func exitCodes() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let manual = try program.run("man").output
+        let rows = try ReadmeBlock.readme().components(separatedBy: "## Exit codes")[1]
+            .components(separatedBy: "\n## ")[0].split(separator: "\n").filter { $0.hasPrefix("| ") }
+            .dropFirst(2)
+        #expect(rows.count == 9)
+        for row in rows {
+            let code = row.split(separator: "|")[0].trimmingCharacters(in: .whitespaces)
+            #expect(manual.contains("\n\\fB\(code)\\fR\n"), "\(code)")
+        }
+    }
+}
