@@ -58,6 +58,7 @@ struct CurlProxyTests {
     @Test(
         "a proxy that refuses is named, and nothing was sent",
         arguments: [
+            (401, "give user and password in the proxy's address"),
             (407, "give user and password in the proxy's address"),
             (403, "check the proxy's address and no_proxy"),
             (502, "check the proxy's address and no_proxy"),
@@ -73,6 +74,19 @@ struct CurlProxyTests {
         ) {
             try CurlTransport(through(proxy, user: "me:secret@")).send(.form(url, []), stage: .token)
         }
+    }
+
+    @Test("status 407 is the proxy's word over plain http too, and the provider's own on loopback")
+    func refusingPlain() throws {
+        let proxy = try ScriptedServer.answering(answer("407 No", "Proxy-Authenticate: Basic realm=x"))
+        let url = try #require(WebURL("http://idp.invalid/keys"))
+        #expect(
+            throws: OIDCError(
+                .unreachable, "jwks: the proxy does not connect to idp.invalid: it answers 407",
+                hint: "give user and password in the proxy's address", stage: .keys)
+        ) { try CurlTransport(through(proxy)).send(.json(url), stage: .keys) }
+        let server = try ScriptedServer.answering(answer("407 No"))
+        #expect(try CurlTransport(through(proxy)).send(.json(server.url()), stage: .keys).status == 407)
     }
 
     @Test("a proxy that is not there is said to be missing, without its password")

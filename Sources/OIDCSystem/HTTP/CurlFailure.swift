@@ -109,15 +109,19 @@ struct CurlFailure {
     }
 
     private var brokenConnection: OIDCError {
-        if !result.isSent, result.proxyStatus >= 300 {
-            let hint = result.proxyStatus == 407 ? "give user and password in \(proxyVariables)" : nil
-            return error(
-                .unreachable, "the proxy does not connect to \(host): it answers \(result.proxyStatus)",
-                hint: hint ?? "check \(proxyVariables) and no_proxy")
-        }
+        if !result.isSent, result.proxyStatus >= 300 { return proxyRefusal(status: result.proxyStatus) }
         if let refusal = CurlTLSFailure(failure: self, code: 56).alertAfterHandshake { return refusal }
         let reason = result.systemError != 0 ? ": \(Errno(result.systemError))" : ""
         return broken("the connection to \(host) broke\(reason)")
+    }
+
+    /// Some proxies answer 401 in place of 407 where the password is wrong.
+    func proxyRefusal(status: Int) -> OIDCError {
+        let hint =
+            [401, 407].contains(status)
+            ? "give user and password in \(proxyVariables)" : "check \(proxyVariables) and no_proxy"
+        return error(
+            .unreachable, "the proxy does not connect to \(host): it answers \(status)", hint: hint)
     }
 
     private func broken(_ message: String) -> OIDCError {

@@ -117,7 +117,9 @@ public final class CurlTransport: HTTPTransport {
         guard exchange.head.isComplete, (200...599).contains(exchange.head.status) else {
             return failure.error(.refused, "\(request.url.hostAndPort) does not answer with HTTP")
         }
-        return nil
+        // RFC 9110 §15.5.8: the word of a proxy, also where plain http goes through it without a tunnel.
+        let isBeyondLoopback = !request.url.isSecure && !request.url.isLoopback
+        return exchange.head.status == 407 && isBeyondLoopback ? failure.proxyRefusal(status: 407) : nil
     }
 
     private func wait(_ pause: Duration, before request: HTTPRequest, stage: Stage) throws(OIDCError) {
