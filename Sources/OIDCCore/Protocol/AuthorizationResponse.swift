@@ -47,6 +47,7 @@ extension PendingAuthorization {
             let mixUp = issuerFailure(found: DisplayText.clean(iss))
             return error != nil && code == nil ? .stranger(mixUp) : .end(mixUp)
         }
+        // Some providers promise `iss` and leave it out of errors: the person is told the error all the same.
         let isIssuerMissing = isIssuerPromised && iss == nil
         if let error {
             return .end(

@@ -89,6 +89,7 @@ struct RedirectReceiver {
     }
 
     /// Path, method, Host, then what the answer itself says; `Origin`, `Referer` and the like are not judged.
+    /// Some providers ignore `response_mode=form_post` and redirect: a GET is taken then too.
     private func judge(_ request: HTTPServerRequest, at server: LoopbackServer) -> Judgement {
         guard request.path == path else { return .stranger(404) }
         let isPost = request.method == .post && pending.responseMode == .formPost
