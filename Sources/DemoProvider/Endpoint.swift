@@ -10,7 +10,7 @@ public enum Endpoint: String, Sendable, CaseIterable {
     case resource, home, unknown
 
     /// Below the issuer's own path; the resource server answers everything below its path.
-    var path: String {
+    public var path: String {
         switch self {
         case .discovery: "/.well-known/openid-configuration"
         case .jwks: "/jwks"

@@ -40,9 +40,8 @@ struct SecurityModelTests {
             let new = text[..<start.upperBound] + "\n" + table + text[end.lowerBound...]
             return try Data(new.utf8).write(to: Self.page)
         }
-        #expect(
-            text[start.upperBound..<end.lowerBound] == "\n" + table,
-            "\(Self.variable)=1 swift test --filter SecurityModelTests")
+        let isCurrent = text[start.upperBound..<end.lowerBound] == "\n" + table
+        #expect(isCurrent, "\(Self.variable)=1 swift test --filter SecurityModelTests")
     }
 
     @Test("what is no test, or one of two of a name, is found missing")

@@ -1,15 +1,15 @@
 import Foundation
-import OIDCCore
+public import OIDCCore
 
 /// Servers that speak TLS, each with its own fault, and the certificates they need, all made here; by python3
 /// and openssl, since we write no TLS.
-final class TLSServers: Sendable {
-    let folder: String
+public final class TLSServers: Sendable {
+    public let folder: String
     private let ports: [String: Int]
     /// The servers end with this end of their standard input.
     private let input: FileHandle
 
-    static let areAvailable: Bool = {
+    public static let areAvailable: Bool = {
         ["python3 -c 'import ssl'", "openssl version"].allSatisfy { command in
             let process = Process()
             process.executableURL = URL(fileURLWithPath: "/bin/sh")
@@ -21,7 +21,7 @@ final class TLSServers: Sendable {
     }()
 
     /// Made once for all tests.
-    static let shared = try? TLSServers()
+    public static let shared = try? TLSServers()
 
     private init() throws {
         folder = NSTemporaryDirectory() + "oidc-tls-\(UInt64.random(in: 0 ... .max))"
@@ -48,11 +48,21 @@ final class TLSServers: Sendable {
             })
     }
 
-    func url(_ name: String, host: String = "127.0.0.1") -> WebURL? {
+    public func url(_ name: String, host: String = "127.0.0.1") -> WebURL? {
         ports[name].flatMap { WebURL("https://\(host):\($0)/x?secret") }
     }
 
-    func path(_ file: String) -> String { "\(folder)/\(file)" }
+    /// What `good` answers below `/NAME/`, in place of its protocol's version.
+    public func publish(_ name: String, _ body: String) throws {
+        try Data(body.utf8).write(to: URL(fileURLWithPath: path("\(name).json")))
+    }
+
+    /// A proxy whose tunnels all end at this machine, whatever the name.
+    public var proxy: String { "http://127.0.0.1:\(ports["proxy"] ?? 0)" }
+
+    public func port(_ name: String) -> Int { ports[name] ?? 0 }
+
+    public func path(_ file: String) -> String { "\(folder)/\(file)" }
 
     private static let script = #"""
         import os, shutil, socket, ssl, subprocess, sys, threading, warnings
@@ -73,6 +83,9 @@ final class TLSServers: Sendable {
             openssl("x509", "-req", "-in", name + ".csr", "-CA", ca + ".pem", "-CAkey", ca + ".key",
                     "-CAcreateserial", "-days", days, "-extfile", "san", "-out", name + ".pem")
         authority("ca"); authority("alien")
+        key("selfsigned")
+        openssl("req", "-x509", "-new", "-key", "selfsigned.key", "-days", "2", "-subj", "/CN=selfsigned",
+                "-addext", "subjectAltName=IP:127.0.0.1", "-out", "selfsigned.pem")
         leaf("good", "ca"); leaf("expired", "ca", "-1"); leaf("client", "ca"); leaf("stranger", "alien")
         openssl("pkcs8", "-topk8", "-in", "client.key", "-out", "locked.key", "-passout", "pass:open sesame")
         def serve(context, listener):
@@ -95,11 +108,31 @@ final class TLSServers: Sendable {
                             peer = s.getpeercert()
                             name = peer["subject"][0][0][1] if peer else "nobody"
                             body = (s.version() + " " + name).encode()
+                            page = d + head.split()[1].decode().split("/")[1] + ".json"
+                            if os.path.exists(page): body = open(page, "rb").read()
                             s.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
                 except OSError:
                     raw.close()
             while True:
                 threading.Thread(target=talk, args=(listener.accept()[0],), daemon=True).start()
+        def relay(a, b):
+            try:
+                while data := a.recv(65536): b.sendall(data)
+                b.shutdown(socket.SHUT_WR)
+            except OSError: pass
+        def tunnel(raw):
+            port = int(raw.recv(65536).split()[1].rsplit(b":", 1)[1])
+            end = socket.create_connection(("127.0.0.1", port))
+            raw.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            threading.Thread(target=relay, args=(raw, end), daemon=True).start()
+            relay(end, raw)
+        def proxy():
+            listener = socket.create_server(("127.0.0.1", 0))
+            def serve():
+                while True:
+                    threading.Thread(target=tunnel, args=(listener.accept()[0],), daemon=True).start()
+            threading.Thread(target=serve, daemon=True).start()
+            return "proxy=" + str(listener.getsockname()[1])
         def server(name, certificate="good", newest=None, oldest=None, verify=None):
             c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             if oldest: c.minimum_version = oldest; c.set_ciphers("ALL:@SECLEVEL=0")
@@ -116,7 +149,8 @@ final class TLSServers: Sendable {
         print(server("good"), server("expired", "expired"), server("stranger", "stranger"),
               server("tls12", newest=v.TLSv1_2), server("tls11", oldest=v.TLSv1, newest=v.TLSv1_1),
               server("asking", verify=ssl.CERT_OPTIONAL), server("demanding", verify=ssl.CERT_REQUIRED),
-              server("demanding12", newest=v.TLSv1_2, verify=ssl.CERT_REQUIRED), flush=True)
+              server("demanding12", newest=v.TLSv1_2, verify=ssl.CERT_REQUIRED),
+              server("selfsigned", "selfsigned"), proxy(), flush=True)
         sys.stdin.read()
         shutil.rmtree(d)
         """#
