@@ -20,11 +20,7 @@ struct CredentialHelper: Sendable {
     var program: String { "docker-credential-\(name)" }
 
     func store(_ entry: Entry) throws(OIDCError) {
-        let json: JSONValue = [
-            "ServerURL": .string(entry.serverURL), "Username": .string(entry.username),
-            "Secret": .string(entry.secret),
-        ]
-        let outcome = try run("store", json.bytes)
+        let outcome = try run("store", entry.json.bytes)
         guard outcome.status == .exited(0) else { throw failure("store", outcome, hiding: entry.secret) }
     }
 
@@ -35,12 +31,10 @@ struct CredentialHelper: Sendable {
             if isAbsence(outcome) { return nil }
             throw failure("get", outcome)
         }
-        guard let json = try? JSONValue(parsing: outcome.output), let username = json["Username"]?.string,
-            let secret = json["Secret"]?.string
-        else {
+        guard let entry = Entry(answer: outcome.output, to: serverURL) else {
             throw complaint("get: expected JSON with Username and Secret, found something else")
         }
-        return Entry(serverURL: serverURL, username: username, secret: secret)
+        return entry
     }
 
     /// It is no failure when there was none.
@@ -98,4 +92,19 @@ struct CredentialHelper: Sendable {
     }
 
     private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+}
+
+extension CredentialHelper.Entry {
+    /// What a helper says to `get`; nil for anything else.
+    init?(answer: [UInt8], to serverURL: String) {
+        guard let json = try? JSONValue(parsing: answer), let username = json["Username"]?.string,
+            let secret = json["Secret"]?.string
+        else { return nil }
+        self.init(serverURL: serverURL, username: username, secret: secret)
+    }
+
+    /// As `store` is told it.
+    var json: JSONValue {
+        ["ServerURL": .string(serverURL), "Username": .string(username), "Secret": .string(secret)]
+    }
 }

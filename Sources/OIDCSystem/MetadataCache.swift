@@ -12,8 +12,14 @@ public struct MetadataCache: DocumentCache {
 
     public func lookup(_ url: WebURL, at now: Instant) -> [UInt8]? {
         guard let directory = try? PrivateDirectory.open(path),
-            let bytes = try? AtomicFile.read(MetadataCache.name(url) + ".json", in: directory),
-            let json = try? JSONValue(parsing: bytes),
+            let bytes = try? AtomicFile.read(MetadataCache.name(url) + ".json", in: directory)
+        else { return nil }
+        return MetadataCache.body(of: bytes, for: url, at: now)
+    }
+
+    /// What such a file holds of the answer, while it is fresh.
+    static func body(of bytes: [UInt8], for url: WebURL, at now: Instant) -> [UInt8]? {
+        guard let json = try? JSONValue(parsing: bytes),
             json["version"]?.integer == MetadataCache.formatVersion, json["url"]?.string == url.text,
             let fetchedAt = json["fetched_at"]?.integer, let freshUntil = json["fresh_until"]?.integer,
             let body = json["body"]?.string

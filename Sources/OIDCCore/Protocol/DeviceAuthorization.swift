@@ -46,7 +46,9 @@ public struct DeviceAuthorization: Sendable {
     ) throws(OIDCError) -> EndpointCall<DeviceAuthorization> {
         let message = try client.request(
             to: endpoint, request.parameters(client), now: now, random: random)
-        return EndpointCall(message, stage: .deviceAuthorization) { response throws(OIDCError) in
+        return EndpointCall(
+            message, stage: .deviceAuthorization, withholding: { client.secrets(in: message) }
+        ) { response throws(OIDCError) in
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
                 throw client.failure(response, to: message, stage: .deviceAuthorization)
             }

@@ -10,7 +10,9 @@ public struct Introspection: Hashable, Sendable {
     ) throws(OIDCError) -> EndpointCall<Introspection> {
         let request = try client.request(
             to: endpoint, TokenTypeHint.parameters(token, hint), now: now, random: random)
-        return EndpointCall(request, stage: .introspection) { response throws(OIDCError) in
+        return EndpointCall(
+            request, stage: .introspection, withholding: { client.secrets(in: request) }
+        ) { response throws(OIDCError) in
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
                 throw client.failure(response, to: request, stage: .introspection)
             }

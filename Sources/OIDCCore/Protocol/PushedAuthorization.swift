@@ -12,7 +12,9 @@ public struct PushedAuthorization: Hashable, Sendable {
         random: (Int) -> [UInt8]
     ) throws(OIDCError) -> EndpointCall<PushedAuthorization> {
         let request = try client.request(to: endpoint, pending.parameters, now: now, random: random)
-        return EndpointCall(request, stage: .pushedAuthorization) { response throws(OIDCError) in
+        return EndpointCall(
+            request, stage: .pushedAuthorization, withholding: { client.secrets(in: request) }
+        ) { response throws(OIDCError) in
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
                 throw client.failure(response, to: request, stage: .pushedAuthorization)
             }

@@ -54,11 +54,13 @@ public struct Registration: Sendable {
             }
             request.headers["Authorization"] = "Bearer \(token)"
         }
-        return EndpointCall(request, stage: .registration) { response throws(OIDCError) in
+        let secrets = WithheldSecrets(initialAccessToken.map { [$0.revealed] } ?? [])
+        return EndpointCall(request, stage: .registration, withholding: { secrets }) {
+            response throws(OIDCError) in
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
                 throw OAuthErrorResponse.failure(
                     response, stage: .registration,
-                    withholding: WithheldSecrets(initialAccessToken.map { [$0.revealed] } ?? []),
+                    withholding: secrets,
                     hint: Registration.hint)
             }
             return try RegisteredClient(JSONAnswer(response, stage: .registration))

@@ -40,7 +40,9 @@ public struct TokenEndpoint: Sendable {
         }
         let message = draft
         let (isBound, client) = (dpop != nil, client)
-        return EndpointCall(message, stage: .token) { response throws(OIDCError) in
+        return EndpointCall(
+            message, stage: .token, withholding: { client.secrets(in: message) }
+        ) { response throws(OIDCError) in
             if isBound, DPoP.isNonceDemand(tokenEndpointResponse: response),
                 let nonce = DPoP.nonce(in: response)
             {

@@ -24,14 +24,12 @@ enum TokenResponse {
         guard isForm, let pairs = FormEncoding.decode(response.text),
             pairs.contains(where: { $0.name == "access_token" })
         else { return try JSONAnswer(response, stage: .token) }
-        var members = JSONObject()
-        for pair in pairs {
-            guard members[pair.name] == nil else {
-                throw .protocolViolation(.token, pair.name, expected: "at most one", found: "several")
-            }
-            members[pair.name] = .string(pair.value)
+        var seen: Set<String> = []
+        for pair in pairs where !seen.insert(pair.name).inserted {
+            throw .protocolViolation(.token, pair.name, expected: "at most one", found: "several")
         }
-        return JSONAnswer(members, stage: .token)
+        let members = pairs.map { JSONObject.Member(name: $0.name, value: .string($0.value)) }
+        return JSONAnswer(JSONObject(unique: members), stage: .token)
     }
 
     /// A token that was to be bound to a key is not taken unbound (RFC 9449 §5), nor one of a kind that

@@ -50,7 +50,9 @@ public enum UserInfo {
             .get, endpoint, headers: HTTPHeaders([("Accept", "application/json, application/jwt")]))
         request.headers["Authorization"] = "\(accessToken.type) \(token)"
         if let proof { request.headers[DPoP.header] = proof }
-        return EndpointCall(request, stage: .userInfo) { response throws(OIDCError) in
+        return EndpointCall(
+            request, stage: .userInfo, withholding: { WithheldSecrets([token]) }
+        ) { response throws(OIDCError) in
             guard response.isSuccess else {
                 return try unsuccessful(response, from: endpoint, WithheldSecrets([token]))
             }

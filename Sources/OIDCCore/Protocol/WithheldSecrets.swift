@@ -2,6 +2,8 @@
 /// terminal or a log.
 struct WithheldSecrets {
     let secrets: [String]
+    /// Beyond this nothing of a text is shown: long texts and long secrets, both a provider's, cost time.
+    private static let shownByteCount = 8_192
 
     init(_ secrets: [String] = []) {
         self.secrets = secrets
@@ -9,7 +11,7 @@ struct WithheldSecrets {
 
     /// Without the secrets of at least so many bytes: shorter ones are none, and would garble the text.
     func removed(from text: String, minimum: Int = 6) -> String {
-        var bytes = Array(text.utf8)
+        var bytes = Array(text.utf8.prefix(WithheldSecrets.shownByteCount))
         for secret in secrets where secret.utf8.count >= minimum {
             bytes = WithheldSecrets.replacing(Array(secret.utf8), in: bytes)
         }
@@ -20,7 +22,9 @@ struct WithheldSecrets {
         var result: [UInt8] = []
         var index = 0
         while index < text.count {
-            if text[index] == secret[0], text[index...].starts(with: secret) {
+            if text[index] == secret[0], secret.count <= text.count - index,
+                text[index...].starts(with: secret)
+            {
                 result += Array("(secret)".utf8)
                 index += secret.count
             } else {
@@ -29,6 +33,32 @@ struct WithheldSecrets {
             }
         }
         return result
+    }
+}
+
+extension OIDCError {
+    /// Without the secrets of the request, which the answer that is quoted may repeat.
+    func withholding(_ secrets: WithheldSecrets) -> OIDCError {
+        var error = self
+        error.message = secrets.removed(from: message)
+        error.hint = hint.map { secrets.removed(from: $0) }
+        return error
+    }
+}
+
+extension EndpointCall {
+    /// A call whose errors carry none of the request's secrets.
+    init(
+        _ request: HTTPRequest, stage: Stage, withholding secrets: @escaping () -> WithheldSecrets,
+        reading read: @escaping (HTTPResponse) throws(OIDCError) -> Value
+    ) {
+        self.init(request, stage: stage) { response throws(OIDCError) in
+            do throws(OIDCError) {
+                return try read(response)
+            } catch {
+                throw error.withholding(secrets())
+            }
+        }
     }
 }
 

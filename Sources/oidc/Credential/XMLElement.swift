@@ -1,3 +1,5 @@
+import OIDCCore
+
 /// The little of XML that a web service answers with: elements and text, of bounded depth. No document types,
 /// no entities but the five of XML itself, no sections, no processing instructions.
 struct XMLElement: Equatable {
@@ -141,10 +143,11 @@ private struct XMLParser {
         position = end + 1
         let known = ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"]
         if let text = known[name] { return Array(text.utf8) }
+        let isHexadecimal = name.hasPrefix("#x")
+        let digits = name.dropFirst(isHexadecimal ? 2 : 1)
         let number =
-            name.hasPrefix("#x")
-            ? UInt32(name.dropFirst(2), radix: 16)
-            : name.hasPrefix("#") ? UInt32(name.dropFirst()) : nil
+            name.hasPrefix("#") && digits.utf8.allSatisfy(ASCII.isAlphanumeric)
+            ? UInt32(digits, radix: isHexadecimal ? 16 : 10) : nil
         guard let scalar = number.flatMap(Unicode.Scalar.init), scalar.value >= 0x20 else {
             throw malformed("an entity that is not XML's own")
         }
@@ -162,6 +165,7 @@ private struct XMLParser {
         guard let first = name.first, first >= 0x3A else { throw malformed("a tag is malformed") }
         position += name.count
         let local = name.lastIndex(of: 0x3A).map { name[(name.index(after: $0))...] } ?? name
+        guard let first = local.first, first >= 0x41 else { throw malformed("a name is malformed") }
         return String(decoding: local, as: UTF8.self)
     }
 

@@ -174,6 +174,24 @@ struct TokenErrorTests {
         }
     }
 
+    @Test(
+        "a broken answer that repeats what is secret is described without it",
+        arguments: [
+            #"{"access_token":"a","token_type":"SECRET"}"#,
+            #"{"access_token":"a","token_type":"Bearer","scope":"\"SECRET"}"#,
+            #"{"SECRET":1,"SECRET":2}"#,
+        ])
+    func withheldFromViolations(_ body: String) throws {
+        let endpoint = TokenEndpoint(
+            url: try Fixture.url("https://op.example/token"), client: Client(id: "cli"))
+        let call = try endpoint.call(
+            .refresh(Redacted("a-long-refresh-token")), now: Fixture.now, random: Fixture.random())
+        let parts = body.split(separator: "SECRET", omittingEmptySubsequences: false)
+        let answer = Fixture.json(parts.joined(separator: "a-long-refresh-token"))
+        let message = Fixture.error { try call.read(answer) }?.message ?? ""
+        #expect(message.contains("(secret)") && !message.contains("a-long-refresh-token"))
+    }
+
     @Test("a secret that is a piece of an error code does not change the code")
     func shortSecret() throws {
         let endpoint = TokenEndpoint(
