@@ -1,10 +1,11 @@
 # Sourced by the providers' scripts. INTEROP_STATE is this provider's own directory (thrown away by `down`),
-# INTEROP_CACHE keeps virtual environments between runs.
+# INTEROP_CACHE keeps virtual environments between runs, INTEROP_HOST is the address to listen on.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[1]}")" && pwd)
 name=$(basename "$here")
 : "${INTEROP_STATE:=$here/../../../../.build/interop/$name}"
 : "${INTEROP_CACHE:=${XDG_CACHE_HOME:-${HOME:-/var}/.cache}/oidc-ci}"
+host=${INTEROP_HOST:-127.0.0.1}
 mkdir -p "$INTEROP_STATE" "$INTEROP_CACHE"
 state=$(cd "$INTEROP_STATE" && pwd)
 port=$(/usr/bin/python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["port"])' "$here/supports.json")
@@ -12,9 +13,17 @@ port=$(/usr/bin/python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[
 # Answers whether URL answers 2xx; the certificate is none of its business.
 answers() { curl -sfk --noproxy '*' -o /dev/null --max-time 5 "$1"; }
 
+# Whether this provider of this checkout is up already; ends the script when the address is taken by another.
+is_up() {
+  answers "$1" || return 1
+  [ -f "$state/version" ] && return 0
+  echo "$name cannot start: something else answers at $1" >&2
+  exit 1
+}
+
 wait_for() { # URL, log file
   local tries
-  for tries in $(seq 150); do
+  for tries in $(seq 300); do
     answers "$1" && return 0
     sleep 0.2
   done

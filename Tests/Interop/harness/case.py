@@ -1,13 +1,13 @@
 """One scenario at one provider with one browser, and the sessions it may share with others."""
 
-import json
+import contextlib
 import os
 import re
 import subprocess
 import time
 import urllib.parse
 
-from workbench import HERE, Bench, expect
+from workbench import HERE, Bench, Callback, expect
 
 
 class Case:
@@ -38,6 +38,10 @@ class Case:
         bench.login()
         return bench
 
+    def elsewhere(self):
+        """The same case at a copy of the provider that listens beyond loopback."""
+        return Case(self.scenario, self.provider.elsewhere(), self.browser, self.binary, self.runs)
+
     def service(self, method, client):
         """The settings of a confidential client that proves itself by this method, and the environment for it."""
         settings = {"issuer": self.facts["issuer"], "client_id": self.facts["confidential_client"]["id"],
@@ -64,33 +68,50 @@ class Case:
         """For a provider whose access tokens of one second are all the same."""
         time.sleep(self.facts.get("refresh_pause", 0))
 
+    @contextlib.contextmanager
+    def callback(self):
+        """A code that the building blocks have got; yields what exchanges it."""
+        bench = self.bench()
+        settings = bench.settings()
+        with Callback(settings.get("redirect_uri", "http://127.0.0.1/callback")) as callback:
+            settings["redirect_uri"] = callback.redirect
+            begun = bench.oidc("authorize-url", settings=settings)
+            file = bench.home / "pending.json"
+            file.touch(mode=0o600)
+            file.write_text(begun.out)
+            environment = os.environ | bench.walk()
+            subprocess.run([HERE / "browser", begun.data()["url"]], env=environment, check=True)
+            bench.report()
+        yield lambda: bench.oidc("exchange", "--pending", str(file), settings=settings, stdin=callback.address)
+
     def device(self, answer, status, *says):
         """A device login whose code a person enters in the browser elsewhere."""
         bench = self.bench()
-        settings = bench.settings() | {"client_id": self.facts["device_client"]["id"], "scope": self.facts.get("device_scope", self.facts["scope"])}
+        settings = bench.settings() | {"client_id": self.facts["device_client"]["id"],
+                                       "scope": self.facts.get("device_scope", self.facts["scope"])}
         process = bench.start("login", "--flow", "device", "--timeout", "180", settings=settings)
+        address, code = self.asked_of_the_person(process)
+        environment = bench.walk(answer, user_code=code, done=self.facts["device_done"][answer])
+        subprocess.run([HERE / "browser", address], env=os.environ | environment, check=True)
+        result = bench.finish(process, broken=bench.broken)
+        bench.report()
+        if status != 0:
+            result.refused(status, *says)
+            return
+        result.exits(0).silent().says("Signed in")
+        bench.oidc("token", settings=settings).line()
+        if "openid" in settings["scope"].split():
+            result.says("alice")
+            bench.oidc("userinfo", settings=settings).data()
+
+    def asked_of_the_person(self, process):
+        """The address and the code that a device login names on stderr."""
         said, address, code = "", None, None
-        until = time.monotonic() + 60
-        while time.monotonic() < until and not (address and code):
-            line = process.stderr.readline()
-            if not line:
-                break
+        while not (address and code) and (line := process.stderr.readline()):
             said += line
             address = address or re.search(r"https?://\S+", line)
             code = code or re.search(r"\b[A-Z0-9]{4}-?[A-Z0-9]{4}\b", line)
         if not (address and code):
             process.kill()
         expect(address and code, f"no address and code on stderr: {said!r}")
-        environment = bench.walk(answer, user_code=code[0], done=self.facts["device_done"][answer],
-                                 pages=self.facts.get("device_pages") or self.facts["pages"])
-        subprocess.run([HERE / "browser", address[0]], env=os.environ | environment, check=True)
-        result = bench.finish(process)
-        bench.report()
-        if status == 0:
-            result.exits(0).silent().says("Signed in")
-            bench.oidc("token", settings=settings).line()
-            if "openid" in settings["scope"].split():
-                result.says("alice")
-                bench.oidc("userinfo", settings=settings).data()
-        else:
-            result.refused(status, *says)
+        return address[0], code[0]

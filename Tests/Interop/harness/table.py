@@ -40,7 +40,7 @@ def page(columns, scenarios, browsers):
 
 def excerpt(columns, scenarios):
     """One line a provider: how many of the scenarios hold there, and what does not apply."""
-    lines = ["| provider | scenarios that pass | not there |", "| --- | --- | --- |"]
+    lines = ["| provider | scenarios that pass | what does not apply |", "| --- | --- | --- |"]
     for provider, cells in columns:
         missing = [scenario.title for scenario in scenarios if not cells.get(scenario.name, "").startswith(HOLDS)]
         held = len(scenarios) - len(missing)

@@ -3,6 +3,8 @@
 import http.server
 import json
 import os
+import socket
+import sqlite3
 import subprocess
 import threading
 import time
@@ -73,13 +75,29 @@ class Result:
         return self.out[:-1]
 
 
+def own_address():
+    """An address of this machine that is not loopback; nothing is sent to find it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError as error:
+            raise Failure(f"this machine has no address but loopback: {error}") from None
+        return probe.getsockname()[0]
+
+
 class Provider:
-    def __init__(self, name, work, cache):
-        self.name = name
+    """A folder of `providers`, started on loopback or, for what loopback is exempt from, on an own address."""
+
+    def __init__(self, name, work, cache, host="127.0.0.1"):
+        self.name, self.work, self.cache, self.host = name, work, cache, host
         self.folder = PROVIDERS / name
-        self.facts = json.loads((self.folder / "supports.json").read_text())
-        self.state = work / "state" / name
-        self.environment = os.environ | {"INTEROP_STATE": str(self.state), "INTEROP_CACHE": str(cache)}
+        text = (self.folder / "supports.json").read_text()
+        port = json.loads(text)["port"]
+        self.facts = json.loads(text.replace(f"127.0.0.1:{port}", f"{host}:{port}"))
+        self.state = work / "state" / (name if host == "127.0.0.1" else f"{name}-{host}")
+        self.environment = os.environ | {
+            "INTEROP_STATE": str(self.state), "INTEROP_CACHE": str(cache), "INTEROP_HOST": host}
+        self.copy = None
 
     def run(self, verb):
         done = subprocess.run([self.folder / verb], env=self.environment, capture_output=True, text=True, timeout=300)
@@ -87,6 +105,23 @@ class Provider:
             raise Failure(f"providers/{self.name}/{verb}: exit {done.returncode}\n{done.stdout}{done.stderr}".rstrip())
         if verb == "up":
             self.version = (self.state / "version").read_text().strip()
+        elif self.copy:
+            self.copy.run(verb)
+
+    def elsewhere(self):
+        """A second one of this kind at an own address; `down` ends it too."""
+        if self.copy is None:
+            self.copy = Provider(self.name, self.work, self.cache, own_address())
+            self.copy.run("up")
+        return self.copy
+
+    def expire_codes(self):
+        """Makes all codes that were given out as old as if nobody had redeemed them in time."""
+        connection = sqlite3.connect(self.state / self.facts["database"], timeout=20)
+        with connection:
+            changed = connection.execute(self.facts["expire_codes"]).rowcount
+        connection.close()
+        expect(changed > 0, f"{self.facts['database']} holds no code")
 
     @property
     def origin(self):
@@ -135,13 +170,20 @@ class Bench:
         process.words, process.began = words, time.monotonic()
         return process
 
-    def finish(self, process, stdin="", seconds=240):
-        try:
-            out, err = process.communicate(stdin, timeout=seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            out, err = process.communicate()
-            raise Failure(f"oidc {' '.join(process.words)}: still running after {seconds} s\n  stderr {err!r}") from None
+    def finish(self, process, stdin="", seconds=240, broken=lambda: None):
+        """Waits for the end, or until `broken` names the reason why it will not come."""
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                out, err = process.communicate(stdin, timeout=0.5)
+                break
+            except subprocess.TimeoutExpired:
+                stdin = None
+                reason = broken() or (f"still running after {seconds} s" if time.monotonic() > until else None)
+                if reason:
+                    process.kill()
+                    _, err = process.communicate()
+                    raise Failure(f"oidc {' '.join(process.words)}: {reason}\n  stderr {err!r}") from None
         result = Result(process.words, process.returncode, out, err, time.monotonic() - process.began)
         with open(self.directory / "transcript.txt", "a") as transcript:
             transcript.write(f"$ oidc {' '.join(result.words)}\n{out}{err}[exit {result.status}, {result.seconds:.2f} s]\n\n")
@@ -169,15 +211,23 @@ class Bench:
             if time.monotonic() > until:
                 raise Failure(f"{self.browser} was not started through $BROWSER, or hangs: no {path.name}")
             time.sleep(0.1)
-        report = json.loads(path.read_text())
-        expect(report["error"] is None, f"{self.browser}: {report['error']}; it did {report['steps']}; it shows "
-               f"{report['text'][:300]!r}; see {self.artefact}.png")
-        return report
+        expect(self.broken() is None, self.broken())
+        return json.loads(path.read_text())
+
+    def broken(self):
+        """What went wrong in the browser, if that is known already."""
+        path = Path(f"{self.artefact}.json")
+        report = json.loads(path.read_text()) if path.exists() else {"error": None}
+        if report["error"] is None:
+            return None
+        return (f"{self.browser}: {report['error']}; it did {report['steps']}; it shows {report['text'][:300]!r}; "
+                f"see {self.artefact}.png")
 
     def login(self, *words, settings=None, env=None, answer="approve", status=0, page="signed in", **walk):
         """A whole sign-in in the browser; answers the result and what the browser saw."""
         environment = self.walk(answer, **walk) | (env or {})
-        result = self.oidc("login", "--timeout", "180", *words, settings=settings, env=environment)
+        process = self.start("login", "--timeout", "180", *words, settings=settings, env=environment)
+        result = self.finish(process, broken=self.broken)
         if result.status != status:
             try:
                 report = self.report(10)

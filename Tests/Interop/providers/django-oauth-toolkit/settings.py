@@ -2,13 +2,14 @@
 
 import os
 from pathlib import Path
+from urllib.parse import urlsplit
 
 STATE = Path(os.environ["INTEROP_STATE"])
 ORIGIN = os.environ["INTEROP_ORIGIN"]
 
 SECRET_KEY = "for these tests only"
 DEBUG = False
-ALLOWED_HOSTS = ["127.0.0.1"]
+ALLOWED_HOSTS = [urlsplit(ORIGIN).hostname]
 ROOT_URLCONF = "urls"
 WSGI_APPLICATION = None
 USE_TZ = True
