@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("settings, by the built program")
+@Suite("settings, by the built program", .waiting)
 struct SettingsTests {
     @Test(
         "a value that a setting cannot have is refused with 2 and its name",

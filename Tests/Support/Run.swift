@@ -89,7 +89,7 @@ public final class Run: @unchecked Sendable {
     }
 
     /// Waits for the end; a program that hangs is killed, and its status is -1.
-    public func finish(within seconds: Double = 60) -> Program.Outcome {
+    public func finish(within seconds: Double = 180) -> Program.Outcome {
         let end = Date().addingTimeInterval(seconds)
         while process.isRunning, Date() < end { usleep(2_000) }
         let hangs = process.isRunning

@@ -1,9 +1,10 @@
 import Foundation
 import OIDCCore
 import OIDCSystem
+import TestSupport
 import Testing
 
-@Suite("credential aws")
+@Suite("credential aws", .waiting)
 struct AWSTests {
     private func world(
         _ answer: @escaping @Sendable (HTTPRequest) -> HTTPResponse
@@ -94,7 +95,7 @@ struct AWSTests {
     }
 }
 
-@Suite("credential gcp")
+@Suite("credential gcp", .waiting)
 struct GoogleTests {
     @Test("success has the token, its type and its expiry", arguments: ["id_token", "jwt", nil])
     func success(type: String?) throws {

@@ -1,9 +1,10 @@
 import Foundation
 import OIDCCore
 import OIDCSystem
+import TestSupport
 import Testing
 
-@Suite("credential docker")
+@Suite("credential docker", .waiting)
 struct DockerTests {
     private func world() throws -> ToolWorld {
         let world = try ToolWorld()

@@ -1,9 +1,10 @@
 import Foundation
 import OIDCCore
 import OIDCSystem
+import TestSupport
 import Testing
 
-@Suite("credential git")
+@Suite("credential git", .waiting)
 struct GitTests {
     private func world(_ hosts: JSONValue = [["host": "git.example.com"]]) throws -> ToolWorld {
         let world = try ToolWorld()

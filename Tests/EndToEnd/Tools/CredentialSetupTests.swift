@@ -1,9 +1,10 @@
 import Foundation
 import OIDCCore
 import OIDCSystem
+import TestSupport
 import Testing
 
-@Suite("credential --setup")
+@Suite("credential --setup", .waiting)
 struct CredentialSetupTests {
     @Test("what is printed holds the options that were given now")
     func setups() throws {

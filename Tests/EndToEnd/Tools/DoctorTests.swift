@@ -2,9 +2,10 @@ import DemoProvider
 import Foundation
 import OIDCCore
 import OIDCSystem
+import TestSupport
 import Testing
 
-@Suite("doctor")
+@Suite("doctor", .waiting)
 struct DoctorTests {
     private func findings(
         _ world: ToolWorld, _ arguments: [String] = [], _ variables: [String: String] = [:]

@@ -1,9 +1,10 @@
 import Foundation
 import OIDCCore
 import OIDCSystem
+import TestSupport
 import Testing
 
-@Suite("exec")
+@Suite("exec", .waiting)
 struct ExecTests {
     @Test("the command finds a fresh token in its environment, and the client's secret nowhere")
     func token() throws {

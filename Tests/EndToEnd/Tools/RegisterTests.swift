@@ -1,9 +1,10 @@
 import DemoProvider
 import Foundation
 import OIDCCore
+import TestSupport
 import Testing
 
-@Suite("register")
+@Suite("register", .waiting)
 struct RegisterTests {
     private func profile(_ world: ToolWorld, _ name: String = "default") throws -> JSONValue {
         let path = world.home + "/.config/oidc/config.json"

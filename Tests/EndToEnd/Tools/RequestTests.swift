@@ -6,7 +6,7 @@ import OIDCSystem
 import Synchronization
 import Testing
 
-@Suite("request")
+@Suite("request", .waiting)
 struct RequestTests {
     @Test("the token is sent, and the body comes to stdout")
     func success() throws {

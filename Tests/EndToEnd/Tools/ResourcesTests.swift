@@ -1,7 +1,8 @@
 import OIDCCore
+import TestSupport
 import Testing
 
-@Suite("resources")
+@Suite("resources", .waiting)
 struct ResourcesTests {
     private func world() throws -> ToolWorld {
         let world = try ToolWorld()
