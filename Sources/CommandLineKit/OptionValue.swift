@@ -36,7 +36,9 @@ extension OptionValue where Self: CaseIterable & RawRepresentable, RawValue == S
 extension OptionValue {
     static func read(_ text: String, for name: String) throws(UsageError) -> Self {
         guard let value = Self(argument: text) else {
-            throw UsageError("\(name) takes \(expectation), not \(UsageError.quoted(text))")
+            // An operand that is named by its words has said already what it takes.
+            let beginning = name.utf8.contains(0x7C) ? "expected" : "\(name) takes"
+            throw UsageError("\(beginning) \(expectation), not \(UsageError.quoted(text))")
         }
         return value
     }

@@ -39,16 +39,16 @@ struct ProviderOptions: OptionGroup {
         .value(\.issuer, "--issuer", "URL", "the provider", environment: "OIDC_ISSUER"),
         .value(\.clientID, "--client-id", "ID", "the client's name there", environment: "OIDC_CLIENT_ID"),
         .repeated(
-            \.scope, "--scope", "S", "what to ask for; repeatable, or one quoted list",
+            \.scope, "--scope", "S", "what to ask for, one or a quoted list",
             environment: "OIDC_SCOPE"),
         .value(\.audience, "--audience", "A", "the API the token is for", environment: "OIDC_AUDIENCE"),
-        .repeated(\.resource, "--resource", "URI", "a resource indicator (RFC 8707); repeatable"),
+        .repeated(\.resource, "--resource", "URI", "a resource indicator (RFC 8707)"),
         .value(
             \.grant, "--grant", "G", "authorization_code, client_credentials, …",
             environment: "OIDC_GRANT",
             completion: .values(["authorization_code", "client_credentials", "token_exchange", "jwt_bearer"])),
         .repeated(
-            \.assignments, "--set", "KEY=VALUE", "any other setting; repeatable",
+            \.assignments, "--set", "KEY=VALUE", "any other setting",
             completion: .dynamic("settings")),
     ]
 

@@ -25,6 +25,10 @@ struct UserinfoCommand: RunnableCommand {
     var provider = ProviderOptions()
     var common = CommonOptions()
 
+    func validate() throws(UsageError) {
+        if claim?.isEmpty == true { throw UsageError("--claim takes the name of a claim, not ''") }
+    }
+
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let setup = ProviderSetup(try context.settings(provider), context)
         let access = try SessionAccess(setup, mayKeepNothing: mayLogIn)
