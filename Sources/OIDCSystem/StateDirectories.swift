@@ -1,5 +1,6 @@
 /// Where sessions, cached metadata and the configuration are, by the environment (XDG Base Directory
-/// Specification); a home that is not named is not guessed.
+/// Specification); a home that is not named is not guessed, and a directory that depends on where one stands is
+/// none.
 public struct StateDirectories: Hashable, Sendable {
     /// Sessions: `$OIDC_STATE_DIR`, `$XDG_STATE_HOME/oidc` or `~/.local/state/oidc`.
     public let state: String?
@@ -16,10 +17,10 @@ public struct StateDirectories: Hashable, Sendable {
             absolute(name) ?? absolute("HOME").map { StateDirectories.join($0, inHome) }
         }
         state =
-            value("OIDC_STATE_DIR").map(StateDirectories.trimmed)
+            absolute("OIDC_STATE_DIR").map(StateDirectories.trimmed)
             ?? base("XDG_STATE_HOME", ".local/state").map { StateDirectories.join($0, "oidc") }
         cache =
-            value("OIDC_CACHE_DIR").map(StateDirectories.trimmed)
+            absolute("OIDC_CACHE_DIR").map(StateDirectories.trimmed)
             ?? base("XDG_CACHE_HOME", ".cache").map { StateDirectories.join($0, "oidc") }
         configuration =
             value("OIDC_CONFIG")

@@ -37,6 +37,10 @@ struct StoreDirectoriesTests {
                 ], state: "/home/a/.local/state/oidc", cache: "/home/a/.cache/oidc",
                 configuration: "/home/a/.config/oidc/config.json"),
             Case(
+                environment: ["HOME": "/home/a", "OIDC_STATE_DIR": "here", "OIDC_CACHE_DIR": "./there"],
+                state: "/home/a/.local/state/oidc", cache: "/home/a/.cache/oidc",
+                configuration: "/home/a/.config/oidc/config.json"),
+            Case(
                 environment: ["HOME": "/"], state: "/.local/state/oidc", cache: "/.cache/oidc",
                 configuration: "/.config/oidc/config.json"),
             Case(environment: ["HOME": ""], state: nil, cache: nil, configuration: nil),

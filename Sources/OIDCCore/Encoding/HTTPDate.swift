@@ -1,5 +1,3 @@
-public import OIDCCore
-
 /// The date of a header (RFC 9110 §5.6.7), in its three forms.
 public enum HTTPDate {
     private static let months = [

@@ -21,9 +21,10 @@ extension AuthorizationRequest {
 }
 
 /// Where the answer goes (RFC 6749 §3.1.2, RFC 8252 §7).
-enum RedirectURI {
-    /// An absolute address without fragment; plain http on loopback only, as the code travels in it.
-    static func check(_ text: String, setting: String = "redirect_uri") throws(OIDCError) {
+public enum RedirectURI {
+    /// An absolute address without fragment; plain http on loopback only, as the code travels in it, and nothing
+    /// that a browser itself runs or shows.
+    public static func check(_ text: String, setting: String = "redirect_uri") throws(OIDCError) {
         let isPlain = text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"\"<>\\^`{|}".utf8.contains($0) }
         let scheme = text.prefix { $0 != ":" }
         let isScheme =
@@ -44,6 +45,10 @@ enum RedirectURI {
                 throw .usage(
                     "\(setting): plain http is for loopback only, found \(DisplayText.clean(text))")
             }
+        case "javascript", "data", "vbscript", "blob", "file", "about":
+            throw .usage(
+                "\(setting): expected http, https or an application's own scheme, found \(DisplayText.clean(scheme))"
+            )
         default: break
         }
     }

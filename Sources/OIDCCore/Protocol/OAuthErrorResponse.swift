@@ -106,12 +106,15 @@ extension OAuthErrorResponse {
 }
 
 extension HTTPResponse {
-    /// Seconds to wait, as digits (RFC 9110 §10.2.3), at most a day; a date is left out of account.
-    var retryAfter: Int? {
-        guard let text = headers["Retry-After"].map({ ASCII.trimmed($0) }), let seconds = Int(text),
-            seconds >= 0
+    /// Seconds to wait (RFC 9110 §10.2.3), at most a day: as digits, or until a date, counted from the answer's
+    /// own.
+    public var retryAfter: Int? {
+        guard let text = headers["Retry-After"].map({ ASCII.trimmed($0) }) else { return nil }
+        if let seconds = Int(text) { return seconds >= 0 ? min(seconds, 86_400) : nil }
+        guard let end = HTTPDate.instant(text), let start = headers["Date"].flatMap(HTTPDate.instant),
+            end >= start
         else { return nil }
-        return min(seconds, 86_400)
+        return Int(min(end.secondsSinceEpoch - start.secondsSinceEpoch, 86_400))
     }
 
     /// Some providers answer form-encoded, a few of them as plain text or without a type.

@@ -11,8 +11,11 @@ public struct RedirectAddress: Hashable, Sendable {
     public let loopback: LoopbackAddress?
 
     /// `port` and `ports` are settings of their own; a port that stands in the address is kept.
-    public init(_ text: String?, port: UInt16? = nil, ports: [UInt16] = []) throws(OIDCError) {
+    public init(
+        _ text: String?, port: UInt16? = nil, ports: [UInt16] = [], setting: String = "redirect_uri"
+    ) throws(OIDCError) {
         self.text = text ?? RedirectAddress.standard
+        try RedirectURI.check(self.text, setting: setting)
         guard let url = WebURL(self.text), !url.isSecure, let host = LoopbackAddress.Host(url.host) else {
             loopback = nil
             return
@@ -20,7 +23,7 @@ public struct RedirectAddress: Hashable, Sendable {
         let written = url.port.flatMap { UInt16(exactly: $0) }
         if let written, let port, written != port {
             throw .usage(
-                "redirect_uri has port \(written), and port is \(port)", hint: "leave one of them out")
+                "\(setting) has port \(written), and port is \(port)", hint: "leave one of them out")
         }
         let choice: LoopbackAddress.Ports =
             if let fixed = written ?? port { .fixed(fixed) } else if ports.isEmpty { .any } else {

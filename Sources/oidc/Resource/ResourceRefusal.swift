@@ -19,7 +19,7 @@ struct ResourceRefusal {
             head.status >= 500 ? .unreachable : .refused,
             "resource: \(url.hostAndPort) answered \(head.status)"
                 + (code.map { " \($0)\(description)" } ?? "") + redirect,
-            hint: hint(challenge), stage: .resource, oauthError: code, retryAfter: retryAfter)
+            hint: hint(challenge), stage: .resource, oauthError: code, retryAfter: head.retryAfter)
     }
 
     private var target: WebURL? {
@@ -38,10 +38,6 @@ struct ResourceRefusal {
             : ": a redirect, which is not followed for \(method)\(body.isEmpty ? "" : " with a body")"
     }
 
-    private var retryAfter: Int? {
-        head.headers["Retry-After"].flatMap { Int($0) }.flatMap { (0...86_400).contains($0) ? $0 : nil }
-    }
-
     private func hint(_ challenge: AuthenticationChallenge?) -> String? {
         if let stepUp = StepUp(head.challenges) { return setup.loginLine(for: stepUp) }
         if challenge?.error == "insufficient_scope", let needed = challenge?.scope, needed.isWellFormed {
@@ -52,7 +48,7 @@ struct ResourceRefusal {
         case 401 where !body.isRepeatable: return "give the body as @FILE, so that it can be sent again"
         case 401: return "see what the token is for: oidc inspect --type access"
         case 300..<400: return target.map { "give that address, if it is the right one: \($0.withoutQuery)" }
-        case 429, 500...: return retryAfter.map { "try again in \(TimeWords.duration(Int64($0)))" }
+        case 429, 500...: return head.retryAfter.map { "try again in \(TimeWords.duration(Int64($0)))" }
         default: return nil
         }
     }

@@ -161,5 +161,8 @@ struct ProviderSetup {
         _ = try SessionStoreChoice(setting: settings.text(.store) ?? "file")
         _ = try RedirectAddress(
             settings.text(.redirectURI), port: settings.integer(.port).flatMap { UInt16(exactly: $0) })
+        _ = try settings.text(.postLogoutRedirectURI).map { text throws(OIDCError) in
+            try RedirectURI.check(text, setting: Setting.postLogoutRedirectURI.name)
+        }
     }
 }

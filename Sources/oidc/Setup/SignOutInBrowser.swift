@@ -15,7 +15,8 @@ struct SignOutInBrowser {
     func run() throws(OIDCError) {
         let redirect = try settings.text(.postLogoutRedirectURI).map { text throws(OIDCError) in
             try RedirectAddress(
-                text, port: settings.integer(.port).flatMap { UInt16(exactly: $0) })
+                text, port: settings.integer(.port).flatMap { UInt16(exactly: $0) },
+                setting: Setting.postLogoutRedirectURI.name)
         }
         let server = try LoopbackServer(redirect?.loopback ?? LoopbackAddress())
         defer { server.close() }

@@ -67,6 +67,23 @@ struct TokenErrorTests {
         #expect(try error(response)?.retryAfter == seconds)
     }
 
+    @Test(
+        "Retry-After as a date is counted from the answer's own date, and needs one",
+        arguments: [
+            ("Sun, 06 Nov 1994 08:51:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", 120),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", 0),
+            ("Sun, 06 Nov 2094 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", 86_400),
+            ("Sun, 06 Nov 1994 08:49:36 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", nil),
+            ("Sun, 06 Nov 1994 08:51:37 GMT", nil, nil), ("tomorrow", "Sun, 06 Nov 1994 08:49:37 GMT", nil),
+        ] as [(String, String?, Int?)])
+    func retryAfterDate(_ text: String, _ date: String?, _ seconds: Int?) throws {
+        let dates = date.map { [("Date", $0)] } ?? []
+        let response = Fixture.json("{}", status: 503, [("Retry-After", text)] + dates)
+        let found = try error(response)
+        #expect(found?.retryAfter == seconds)
+        #expect(found?.hint == (seconds.map { "try again in \($0) seconds" } ?? "try again later"))
+    }
+
     @Test("invalid_grant on a refresh ends the session", arguments: [200, 400, 401, 403])
     func refreshRefused(_ status: Int) throws {
         let found = try error(Fixture.json(#"{"error":"invalid_grant"}"#, status: status), Self.refresh)
