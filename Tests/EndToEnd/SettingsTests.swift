@@ -29,6 +29,9 @@ struct SettingsTests {
             "\"client_id\":\"\"",
             "\"store\":\"bogus\"", "\"store\":\"helper:../x\"", "\"token_endpoint\":\"http://example.com/t\"",
             "\"issuer\":\"http://example.com\"", "\"dpop\":\"true\"", "\"unknown\":1",
+            "\"redirect_uri\":\"javascript:alert(1)\"", "\"redirect_uri\":\"Data:text/html,x\"",
+            "\"redirect_uri\":\"/callback\"", "\"redirect_uri\":\"http://example.com/callback\"",
+            "\"post_logout_redirect_uri\":\"javascript:alert(1)\"",
         ])
     func checked(member: String) throws {
         let program = try Program()
@@ -37,6 +40,35 @@ struct SettingsTests {
         try Data("{\(member)}".utf8).write(to: file)
         let outcome = try program.run("config", "check", "--config", file.path)
         #expect(outcome.status == 2, "\(outcome.errorOutput)")
+    }
+
+    @Test(
+        "user and password in an address are refused, and not shown",
+        arguments: [
+            ["status", "--issuer", "https://me:hunter2@login.example.com"],
+            ["login", "--issuer", "https://me:hunter2@login.example.com/tenant"],
+            ["config", "show", "--set", "token_endpoint=https://me:hunter2@login.example.com/token"],
+            ["config", "init", "--client-id", "x", "--issuer", "https://me:hunter2@login.example.com"],
+            ["token", "--set", "ca_file=/none", "--issuer", "https://me:hunt//er2@login.example.com"],
+        ])
+    func userInformation(arguments: [String]) throws {
+        let program = try Program(["OIDC_CLIENT_ID": "demo"])
+        defer { program.remove() }
+        let outcome = try program.start(arguments).finish()
+        #expect(outcome.status == 2)
+        #expect(outcome.error?.contains("found") == true)
+        #expect(!(outcome.output + outcome.errorOutput).contains("hunt"), "\(outcome.errorOutput)")
+    }
+
+    @Test("a directory of ours that is no absolute path is ignored, and doctor says so")
+    func relativeDirectory() throws {
+        let program = try Program(["OIDC_ISSUER": "http://127.0.0.1:9", "OIDC_CLIENT_ID": "demo"])
+        defer { program.remove() }
+        let outcome = try program.run("doctor", variables: ["OIDC_STATE_DIR": "here"])
+        let line = outcome.output.split(separator: "\n").first { $0.hasPrefix("warning  variables ") }
+        #expect(line?.contains("OIDC_STATE_DIR") == true, "\(outcome.output)")
+        #expect(outcome.output.contains(".local/state/oidc"))
+        #expect(program.files(in: "here").isEmpty)
     }
 
     @Test("a secret is not taken from the command line")

@@ -22,6 +22,13 @@ public enum DisplayText {
         "“\(clean(text, limit: limit))”"
     }
 
+    /// An address without user and password, which are for nobody's eyes, also where they hold a `/`.
+    public static func address(_ text: some StringProtocol, limit: Int = 300) -> String {
+        let parts = text.split(separator: "//", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let at = parts[1].lastIndex(of: "@") else { return clean(text, limit: limit) }
+        return clean("\(parts[0])//…\(parts[1][at...])", limit: limit)
+    }
+
     /// Whether a character acts on the text around it, or on a terminal, instead of being seen.
     static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {

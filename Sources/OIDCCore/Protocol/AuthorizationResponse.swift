@@ -13,10 +13,18 @@ extension PendingAuthorization {
     }
 
     /// The same, for what a person pasted: nobody else can still bring the true answer, so that what is not
-    /// ours is an error too.
+    /// ours is an error too; where the whole address was pasted, it must be the redirect address.
     public func acceptPasted(_ text: String) throws(OIDCError) -> AuthorizationCode {
-        let pairs = try PastedAddress.pairs(text)
-        switch judge(pairs) {
+        let pasted = try PastedAddress(text)
+        let judgement = judge(pasted.pairs)
+        if case .stranger(let error) = judgement { throw error }
+        guard pasted.leads(to: redirectURI) else {
+            throw .untrusted(
+                .authorization,
+                "the pasted address: expected \(DisplayText.clean(redirectURI)), "
+                    + "found \(DisplayText.address(pasted.place))", hint: PastedAddress.remedy)
+        }
+        switch judgement {
         case .code(let code): return AuthorizationCode(code: code, pending: self)
         case .end(let error), .stranger(let error): throw error
         }

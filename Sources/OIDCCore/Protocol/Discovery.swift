@@ -4,7 +4,7 @@ extension ProviderMetadata {
     public static func checkedIssuer(
         _ text: String, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) -> WebURL {
-        let shown = DisplayText.clean(text)
+        let shown = DisplayText.address(text)
         guard let url = WebURL(text), url.query == nil, url.fragment == nil else {
             throw .usage("issuer: expected an https address without query and fragment, found \(shown)")
         }

@@ -1,26 +1,48 @@
 /// The address to which the browser was sent, as a person pastes it: whole, whatever its scheme, or its query.
-enum PastedAddress {
-    static func pairs(_ pasted: String) throws(OIDCError) -> [FormEncoding.Pair] {
-        let text = unwrapped(pasted)
+struct PastedAddress {
+    /// What stands before the query; empty where the query alone was pasted.
+    let place: String
+    let pairs: [FormEncoding.Pair]
+
+    init(_ pasted: String) throws(OIDCError) {
+        let text = PastedAddress.unwrapped(pasted)
         guard text.utf8.count <= 65_536 else {
             throw .usage("the pasted address is longer than 65536 characters")
         }
         let beforeFragment = text.prefix { $0 != "#" }
         let query: Substring
+        var place: Substring = ""
         if let mark = beforeFragment.firstIndex(of: "?") {
             query = beforeFragment[beforeFragment.index(after: mark)...]
+            place = beforeFragment[..<mark]
         } else if let equals = beforeFragment.firstIndex(of: "="), !beforeFragment[..<equals].contains(":") {
             query = beforeFragment
         } else {
-            throw withoutQuery(text)
+            throw PastedAddress.withoutQuery(text)
         }
         guard let pairs = FormEncoding.decode(query) else {
-            throw .usage("the pasted address holds a broken escape (%)", hint: remedy)
+            throw .usage("the pasted address holds a broken escape (%)", hint: PastedAddress.remedy)
         }
         if pairs.contains(where: { $0.name == "response_type" || $0.name == "code_challenge" }) {
-            throw .usage("the pasted address is the one that was opened, not the one after it", hint: remedy)
+            throw .usage(
+                "the pasted address is the one that was opened, not the one after it",
+                hint: PastedAddress.remedy)
         }
-        return pairs
+        self.place = String(place)
+        self.pairs = pairs
+    }
+
+    /// Scheme, host, port and path are those of the redirect address; browsers show an address without its
+    /// scheme, or with a slash in place of no path.
+    func leads(to redirectURI: String) -> Bool {
+        guard !place.isEmpty else { return true }
+        guard let expected = WebURL(redirectURI) else {
+            return ASCII.lowercased(place) == ASCII.lowercased(redirectURI.prefix { $0 != "?" })
+        }
+        let whole = place.contains("://") ? place : "\(expected.scheme)://\(place)"
+        guard let found = WebURL(whole) else { return false }
+        return found.origin == expected.origin
+            && (found.path.isEmpty ? "/" : found.path) == (expected.path.isEmpty ? "/" : expected.path)
     }
 
     static let remedy = "paste the whole address that the browser was sent to at the end of the sign-in"

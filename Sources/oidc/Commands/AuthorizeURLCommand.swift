@@ -16,7 +16,7 @@ struct AuthorizeURLCommand: RunnableCommand {
             Example("oidc authorize-url | jq -r .url", "the address alone"),
         ],
         options: [
-            .value(\.prompt, "--prompt", "P", "none, login, consent or select_account"),
+            .value(\.prompt, "--prompt", "P", "none, login, consent, select_account or create"),
             .value(\.loginHint, "--login-hint", "H", "who is to sign in"),
             .group(\.provider), .group(\.common),
         ])

@@ -11,7 +11,8 @@ struct ExchangeCommand: RunnableCommand {
             `oidc authorize-url` printed, as login does, and prints the tokens as JSON. Nothing is stored.
             """,
         examples: [
-            Example("oidc exchange --pending pending.json < address.txt", "finish a sign-in by hand"),
+            Example("(umask 077; oidc authorize-url > pending.json)", "begin a sign-in by hand"),
+            Example("oidc exchange --pending pending.json < address.txt", "finish it"),
             Example("pbpaste | oidc exchange --pending pending.json", "from the clipboard"),
         ],
         options: [
@@ -28,7 +29,7 @@ struct ExchangeCommand: RunnableCommand {
         guard let path = pending, path != "-" else {
             throw OIDCError.usage(
                 "--pending FILE is needed; stdin is for the redirected address",
-                hint: "oidc authorize-url > pending.json")
+                hint: "(umask 077; oidc authorize-url > pending.json)")
         }
         let pending = try Self.read(path)
         for (option, given, begun) in [
@@ -50,12 +51,17 @@ struct ExchangeCommand: RunnableCommand {
     }
 
     private static func read(_ path: String) throws(OIDCError) -> PendingAuthorization {
-        let text = try InputText.read(path, named: "--pending")
+        let file = try UserFile.require(path, limit: 1 << 20, named: "--pending")
+        guard !file.isUnderForeignControl, file.permissions & 0o077 == 0 else {
+            throw OIDCError.usage(
+                "--pending \(DisplayText.clean(path)) holds secrets, and others may read or write it",
+                hint: "chmod 600 \(ShellWord.quoted(path))")
+        }
         let json: JSONValue
-        do { json = try JSONValue(parsing: text) } catch {
+        do { json = try JSONValue(parsing: file.bytes) } catch {
             throw OIDCError.usage(
                 "--pending \(DisplayText.clean(path)) is no JSON: \(error)",
-                hint: "make it with: oidc authorize-url > pending.json")
+                hint: "make it with: (umask 077; oidc authorize-url > pending.json)")
         }
         return try PendingAuthorization(json: json)
     }

@@ -25,8 +25,8 @@ struct LoginCommand: RunnableCommand {
                 \.timeout, "--timeout", "SECONDS", in: 1...86_400, "for the whole sign-in",
                 defaultText: "300"),
             .value(
-                \.prompt, "--prompt", "P", "none, login, consent or select_account",
-                completion: .values(["none", "login", "consent", "select_account"])),
+                \.prompt, "--prompt", "P", "none, login, consent, select_account or create",
+                completion: .values(["none", "login", "consent", "select_account", "create"])),
             .value(\.loginHint, "--login-hint", "H", "who is to sign in"),
             .group(\.provider), .group(\.common),
         ])

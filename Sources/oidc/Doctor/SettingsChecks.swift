@@ -32,8 +32,21 @@ struct SettingsChecks {
         "OIDC_ID_TOKEN",
     ]
 
-    /// Variables that look like ours and are not.
+    private static let directories = [
+        "OIDC_STATE_DIR", "OIDC_CACHE_DIR", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
+    ]
+
+    /// Variables that look like ours and are not, or that do not count.
     func variables() -> Finding {
+        let relative = SettingsChecks.directories.filter { name in
+            context.environment[name].map { !$0.isEmpty && !$0.hasPrefix("/") } ?? false
+        }
+        guard relative.isEmpty else {
+            return Finding(
+                "variables", .warning,
+                "no absolute path, and ignored: \(relative.joined(separator: ", "))",
+                remedy: "name directories by their whole path")
+        }
         let known = Setting.all.map(\.variable) + SettingsChecks.others
         let ours = context.environment.keys.filter { $0.hasPrefix("OIDC_") }.sorted()
         let stray = ours.filter { !known.contains($0) }

@@ -125,7 +125,7 @@ struct SettingsLoader: Sendable {
 
     private static func shown(_ value: JSONValue, of setting: Setting) -> String {
         if case .secret = setting.kind { return "something else" }
-        return DisplayText.clean(value.string.map { "“\($0)”" } ?? value.compact, limit: 80)
+        return DisplayText.address(value.string.map { "“\($0)”" } ?? value.compact, limit: 80)
     }
 
     private static func unknown(_ name: String, in place: String) -> OIDCError {

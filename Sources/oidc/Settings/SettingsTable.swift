@@ -55,7 +55,7 @@ extension Setting {
     static let redirectPorts = Setting("redirect_ports", .ports, "ports for the redirect, tried in order")
     static let responseMode = Setting(
         "response_mode", .choice(["query", "form_post"]), "how the answer comes back")
-    static let prompt = Setting("prompt", .text, "none, login, consent, select_account")
+    static let prompt = Setting("prompt", .text, "none, login, consent, select_account, create")
     static let maxAge = Setting(
         "max_age", .integer(0...315_360_000), "seconds since the person last proved who they are")
     static let loginHint = Setting("login_hint", .text, "who is to sign in")

@@ -25,11 +25,7 @@ struct SignIn {
     var timeout: Int64 { settings.integer(.timeout) ?? 300 }
 
     func run() throws(OIDCError) -> Session {
-        guard key.grant.needsPerson else {
-            throw OIDCError.usage(
-                "login is for people, and grant is \(key.grant.rawValue)",
-                hint: "oidc token --grant \(key.grant.rawValue)")
-        }
+        try refuseMachine("login")
         try store.probe(key)
         let deadline = deadline ?? MonotonicTime.now().adding(seconds: timeout)
         let environment = try setup.environment(until: deadline)
@@ -59,6 +55,7 @@ struct SignIn {
 
     /// The first half alone, for `authorize-url`: nobody listens at the redirect address.
     func begin() throws(OIDCError) -> (pending: PendingAuthorization, url: WebURL) {
+        try refuseMachine("authorize-url")
         try refuseBinding()
         let environment = try setup.environment()
         let metadata = try setup.metadata(environment, for: needed)
@@ -78,6 +75,13 @@ struct SignIn {
         let metadata = try setup.metadata(
             environment, for: [.token] + (pending.scope.contains("openid") ? [.keys] : []))
         return try login(metadata, environment).finish(code)
+    }
+
+    private func refuseMachine(_ command: String) throws(OIDCError) {
+        guard !key.grant.needsPerson else { return }
+        throw OIDCError.usage(
+            "\(command) is for people, and grant is \(key.grant.rawValue)",
+            hint: "oidc token --grant \(key.grant.rawValue)")
     }
 
     /// The key that tokens are bound to would be lost between the two halves.
@@ -126,6 +130,7 @@ struct SignIn {
     private func login(
         _ metadata: ProviderMetadata, _ environment: LoginEnvironment
     ) throws(OIDCError) -> Login {
+        remarkOnPrompt()
         let client = try setup.client(metadata, environment)
         let scope = scope(metadata)
         try metadata.validate(for: [.token], scope: scope)
@@ -199,6 +204,17 @@ struct SignIn {
             if case .none(let reason) = browser { console.note("No browser is opened: \(reason).") }
             if metadata.deviceAuthorizationEndpoint != nil { return .device }
             return .browser(nil, readsInput: true)
+        }
+    }
+
+    /// OpenID Connect Core §3.1.2.1 and Initiating User Registration §4; providers have values of their own.
+    private func remarkOnPrompt() {
+        let known = ["none", "login", "consent", "select_account", "create"]
+        for value in (settings.text(.prompt) ?? "").split(separator: " ") where !known.contains(String(value))
+        {
+            console.warn(
+                "prompt: \(DisplayText.quoted(value)) is none of \(known.joined(separator: ", ")), "
+                    + "and is sent as it is")
         }
     }
 

@@ -20,6 +20,7 @@ struct DocumentationTests {
         let outcome = try program.run("man", option)
         #expect(outcome.status == 0)
         #expect(try Self.part(name) == outcome.output)
+        #expect(!outcome.output.contains("; repeatable (repeatable"))
     }
 
     @Test("config.example.json is a configuration that holds")

@@ -175,9 +175,10 @@ struct AuthorizationResponseTests {
     @Test(
         "an address is taken as people paste it",
         arguments: [
-            "http://127.0.0.1:8400/callback?QUERY", "?QUERY", "QUERY", "  \"http://127.0.0.1/?QUERY\" \n",
-            "'com.example.app:/back?QUERY'", "http://127.0.0.1:\r\n8400/callback?\nQUERY",
-            "<https://example.com/cb?QUERY#_=_>", "QUERY#",
+            "http://127.0.0.1:8400/callback?QUERY", "?QUERY", "QUERY",
+            "  \"http://127.0.0.1:8400/callback?QUERY\" \n", "127.0.0.1:8400/callback?QUERY",
+            "HTTP://127.0.0.1:8400/callback?QUERY", "http://127.0.0.1:\r\n8400/callback?\nQUERY",
+            "<http://127.0.0.1:8400/callback?QUERY#_=_>", "QUERY#",
         ])
     func pasted(_ shape: String) throws {
         let pending = try Fixture.pending()
@@ -185,6 +186,38 @@ struct AuthorizationResponseTests {
         let parts = shape.split(separator: "QUERY", omittingEmptySubsequences: false)
         let code = try pending.acceptPasted(parts.joined(separator: query))
         #expect(code.code.revealed == "abc")
+    }
+
+    @Test(
+        "a whole address that is pasted must be the redirect address, but for how a browser writes it",
+        arguments: [
+            ("http://127.0.0.1:8400/callback", "https://127.0.0.1:8400/callback?QUERY", false),
+            ("http://127.0.0.1:8400/callback", "http://127.0.0.1:8401/callback?QUERY", false),
+            ("http://127.0.0.1:8400/callback", "http://127.0.0.1/callback?QUERY", false),
+            ("http://127.0.0.1:8400/callback", "http://localhost:8400/callback?QUERY", false),
+            ("http://127.0.0.1:8400/callback", "http://127.0.0.1:8400/callback/?QUERY", false),
+            ("http://127.0.0.1:8400/callback", "http://127.0.0.1:8400/other?QUERY", false),
+            ("http://127.0.0.1:8400/callback", "http://me@127.0.0.1:8400/callback?QUERY", false),
+            ("http://127.0.0.1:8400", "http://127.0.0.1:8400/?QUERY", true),
+            ("https://example.com/cb", "https://EXAMPLE.com:443/cb?QUERY", true),
+            ("https://example.com/cb?app=1", "https://example.com/cb?app=1&QUERY", true),
+            ("https://example.com/cb", "https://example.net/cb?QUERY", false),
+            ("com.example.app:/back", "com.example.app:/back?QUERY", true),
+            ("com.example.app:/back", "com.example.app:/elsewhere?QUERY", false),
+        ])
+    func pastedPlace(_ redirect: String, _ shape: String, _ isRight: Bool) throws {
+        let pending = try Fixture.request(redirectURI: redirect)
+            .begin(Fixture.metadata(), random: Fixture.random())
+        let query = "code=abc&state=\(pending.state.revealed)&\(Self.iss)"
+        let text = shape.split(separator: "QUERY", omittingEmptySubsequences: false).joined(separator: query)
+        let error = Fixture.error { try pending.acceptPasted(text) }
+        #expect(error?.kind == (isRight ? nil : .untrusted))
+        #expect(
+            isRight
+                || error?.message.hasPrefix(
+                    "authorize: the pasted address: expected \(redirect), found") == true
+        )
+        #expect(error?.message.contains("me@") != true)
     }
 
     @Test(

@@ -1,0 +1,120 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite("a sign-in by hand: authorize-url and exchange, by the built program")
+struct BuildingBlockTests {
+    /// A sign-in that was begun, with what it printed in a file of that mode, and the address that it ended on.
+    private func begin(
+        _ mode: Int = 0o600
+    ) throws -> (provider: ProviderServer, program: Program, pending: String, address: String) {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        let begun = try program.run("authorize-url", "--set", "port=8484")
+        #expect(begun.status == 0, "\(begun.errorOutput)")
+        let file = program.home.appendingPathComponent("pending.json")
+        try Data(begun.output.utf8).write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
+        let url = try #require(JSONValue(parsing: begun.output)["url"]?.string.flatMap(WebURL.init))
+        let address = try #require(provider.redirect(of: url)).url.text
+        #expect(address.hasPrefix("http://127.0.0.1:8484/callback?"))
+        return (provider, program, file.path, address)
+    }
+
+    @Test("the address that it ended on brings the tokens, and nothing is stored")
+    func exchange() throws {
+        let (provider, program, pending, address) = try begin()
+        defer { withExtendedLifetime(provider) { program.remove() } }
+        let outcome = try program.run("exchange", "--pending", pending, input: address)
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(try JSONValue(parsing: outcome.output)["access_token"]?.string?.isEmpty == false)
+        #expect(program.sessionFiles.isEmpty)
+    }
+
+    @Test(
+        "another scheme, host, port or path than the redirect address's is 7, and the code stays unused",
+        arguments: [
+            ("http://127.0.0.1:8484", "https://127.0.0.1:8484"),
+            ("http://127.0.0.1:8484", "http://evil.example:8484"),
+            ("http://127.0.0.1:8484", "http://127.0.0.1:8485"), ("/callback?", "/elsewhere?"),
+        ])
+    func elsewhere(part: String, other: String) throws {
+        let (provider, program, pending, address) = try begin()
+        defer { program.remove() }
+        let moved = address.replacingOccurrences(of: part, with: other)
+        let outcome = try program.run("exchange", "--pending", pending, input: moved)
+        #expect(outcome.status == 7)
+        #expect(outcome.output == "")
+        #expect(outcome.error?.contains("expected http://127.0.0.1:8484/callback, found") == true)
+        #expect(provider.requestCount(.token) == 0)
+    }
+
+    @Test(
+        "a pending file that others may read or write is refused with the remedy, and nothing is sent",
+        arguments: [0o644, 0o640, 0o602])
+    func openFile(mode: Int) throws {
+        let (provider, program, pending, address) = try begin(mode)
+        defer { program.remove() }
+        let outcome = try program.run("exchange", "--pending", pending, input: address)
+        #expect(outcome.status == 2)
+        #expect(outcome.errorOutput.contains("try: chmod 600 \(pending)"))
+        #expect(provider.requestCount(.token) == 0)
+    }
+
+    @Test("authorize-url is for people: another grant is a usage error")
+    func machineGrant() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let outcome = try program.run("authorize-url", "--grant", "client_credentials")
+        #expect(outcome.status == 2)
+        #expect(outcome.output == "")
+        #expect(outcome.error == "authorize-url is for people, and grant is client_credentials")
+    }
+
+    @Test(
+        "a prompt that no specification names is sent with a warning; known ones without, none with another never",
+        arguments: [
+            ("login", 0, false), ("login consent", 0, false), ("create", 0, false), ("zz", 0, true),
+            ("login zz", 0, true), ("none login", 2, false),
+        ])
+    func prompt(value: String, status: Int32, isRemarkedOn: Bool) throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let outcome = try program.run("authorize-url", "--prompt", value)
+        #expect(outcome.status == status)
+        #expect(outcome.errorOutput.contains("warning: prompt: “zz”") == isRemarkedOn)
+        guard status == 0 else { return }
+        let url = try JSONValue(parsing: outcome.output)["url"]?.string
+        #expect(url?.contains("prompt=\(value.replacingOccurrences(of: " ", with: "%20"))") == true)
+    }
+
+    @Test(
+        "a redirect address that a browser would run itself is refused",
+        arguments: ["javascript:x", "data:,x"])
+    func redirect(address: String) throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        for command in ["authorize-url", "login"] {
+            let outcome = try program.run(command, "--set", "redirect_uri=\(address)")
+            #expect(outcome.status == 2)
+            #expect(outcome.error?.hasPrefix("redirect_uri: ") == true)
+        }
+    }
+
+    @Test("words that are no value are named as what was typed")
+    func words() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let shell = try program.run("completions", "pwsh")
+        #expect(shell.status == 2)
+        #expect(shell.error == "expected bash, zsh or fish, not 'pwsh'")
+        let claim = try program.run("userinfo", "--claim", "")
+        #expect(claim.status == 2)
+        #expect(claim.error == "--claim takes the name of a claim, not ''")
+    }
+}
