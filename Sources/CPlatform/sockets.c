@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -121,3 +122,29 @@ long oidc_send(int descriptor, const void *bytes, size_t count) {
 }
 
 void oidc_shutdown_sending(int descriptor) { shutdown(descriptor, SHUT_WR); }
+
+/// `ADDRESS:PORT` with the address as words of the machine's byte order: 8 digits for IPv4, 32 for IPv6.
+static int write_end(char *text, size_t size, const loopback_address *address) {
+    if (address->any.sa_family == AF_INET) {
+        return snprintf(
+            text, size, "%08X:%04X", (unsigned)address->v4.sin_addr.s_addr, ntohs(address->v4.sin_port));
+    }
+    uint32_t word[4];
+    memcpy(word, &address->v6.sin6_addr, sizeof word);
+    return snprintf(
+        text, size, "%08X%08X%08X%08X:%04X", word[0], word[1], word[2], word[3],
+        ntohs(address->v6.sin6_port));
+}
+
+int oidc_peer_route(int descriptor, char *text, size_t size) {
+    loopback_address peer, own;
+    socklen_t length = sizeof peer;
+    if (getpeername(descriptor, &peer.any, &length) != 0) return errno;
+    length = sizeof own;
+    if (getsockname(descriptor, &own.any, &length) != 0) return errno;
+    int written = write_end(text, size, &peer);
+    if (written + 2 > (int)size) return ENOSPC;
+    text[written] = ' ';
+    if (write_end(text + written + 1, size - written - 1, &own) + written + 2 > (int)size) return ENOSPC;
+    return 0;
+}

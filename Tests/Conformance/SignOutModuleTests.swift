@@ -15,7 +15,9 @@ struct SignOutModuleTests {
         let addressFile: URL
 
         /// The provider's side of a sign-out; the address that the browser was given, and what came of it.
-        func signOut(_ options: String..., timeout: Int = 20) throws -> (Run, HTTPResponse, WebURL) {
+        func signOut(
+            _ options: String..., timeout: Int = 20, before: (WebURL) throws -> Void = { _ in }
+        ) throws -> (Run, HTTPResponse, WebURL) {
             let run = try program.start(
                 ["logout", "--browser", "--set", "timeout=\(timeout)"] + options,
                 ["BROWSER": "\(program.home.path)/browser %s"])
@@ -23,6 +25,7 @@ struct SignOutModuleTests {
             while !FileManager.default.fileExists(atPath: addressFile.path), Date() < end { usleep(5_000) }
             let text = try String(contentsOf: addressFile, encoding: .utf8)
             let url = try #require(WebURL(text.trimmingCharacters(in: .whitespacesAndNewlines)))
+            try before(url)
             let answer = RawConnection.exchange(
                 port: UInt16(url.port ?? 80), "GET \(url.path) HTTP/1.1\r\nHost: \(url.hostAndPort)\r\n\r\n")
             let location = try #require(
@@ -91,6 +94,32 @@ struct SignOutModuleTests {
         #expect(outcome.error?.contains("sign-out") == true)
         #expect(world.program.sessionFiles.isEmpty)
     }
+
+    @Test(
+        "another user who reads the browser's arguments gets a 404 there, and the browser its address",
+        .enabled(if: geteuid() == 0 && FileManager.default.isExecutableFile(atPath: stranger)))
+    func otherUser() throws {
+        let world = try world()
+        defer { world.program.remove() }
+        var stolen = ""
+        let (run, _, target) = try world.signOut(timeout: 2) { url in
+            let bash = """
+                exec 3<>/dev/tcp/127.0.0.1/\(url.port ?? 80)
+                printf 'GET \(url.path) HTTP/1.1\\r\\nHost: \(url.hostAndPort)\\r\\nConnection: close\\r\\n\\r\\n' >&3
+                cat <&3
+                """
+            let outcome = try ChildProcess(
+                [Self.stranger, "--reuid=65534", "--regid=65534", "--clear-groups", "bash", "-c", bash],
+                environment: ProcessInfo.processInfo.environment
+            ).run()
+            stolen = String(decoding: outcome.output, as: UTF8.self)
+        }
+        #expect(RawConnection.status(stolen) == 404 && !stolen.contains("id_token_hint"))
+        #expect(target.query?.contains("id_token_hint=") == true)
+        _ = run.finish()
+    }
+
+    private static let stranger = "/usr/bin/setpriv"
 
     @Test("oidcc-client-test-mtls-endpoint-aliases: used when a client certificate is configured")
     func aliases() throws {

@@ -22,4 +22,8 @@ long oidc_send(int descriptor, const void *bytes, size_t count);
 /// Tells the peer that nothing more will be sent.
 void oidc_shutdown_sending(int descriptor);
 
+/// Writes the two ends of a connection as the peer's own socket stands in Linux' table of sockets: its address
+/// and port, a blank, ours. Returns 0, or errno.
+int oidc_peer_route(int descriptor, char *text, size_t size);
+
 #endif

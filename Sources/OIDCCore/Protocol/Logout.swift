@@ -31,7 +31,8 @@ public struct Logout: Sendable {
             throw OIDCError(
                 .failed, "end_session: the ID token is too long for an address", stage: .endSession)
         }
-        return PendingLogout(url: url, state: state)
+        let bare = endpoint.appendingQuery(pairs.filter { $0.name != "id_token_hint" })
+        return PendingLogout(url: url, urlWithoutToken: bare, state: state)
     }
 }
 
@@ -39,6 +40,8 @@ public struct Logout: Sendable {
 public struct PendingLogout: Sendable {
     /// Holds the ID token, as the specification wants it: to be opened, and not to be printed.
     public let url: WebURL
+    /// The same without the ID token, where it is not known who will see it: the provider asks the person.
+    public let urlWithoutToken: WebURL
     let state: Redacted<String>?
 
     /// Whether what came to the redirect address belongs to this sign-out: exactly one `state`, and the

@@ -36,6 +36,13 @@ enum LoopbackSocket {
         oidc_shutdown_sending(descriptor.rawValue)
     }
 
+    /// The two ends of a connection, as `SocketTable` names its peer's socket.
+    static func peerRoute(_ descriptor: FileDescriptor) -> String? {
+        var text = [CChar](repeating: 0, count: 96)
+        guard oidc_peer_route(descriptor.rawValue, &text, text.count) == 0 else { return nil }
+        return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
     private static func opened(_ result: Int32) throws(Errno) -> FileDescriptor {
         guard result >= 0 else { throw Errno(-result) }
         return FileDescriptor(rawValue: result)

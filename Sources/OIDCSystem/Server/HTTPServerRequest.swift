@@ -9,6 +9,8 @@ public struct HTTPServerRequest: Hashable, Sendable {
     public var minorVersion: Int
     public var headers: HTTPHeaders
     public var body: [UInt8]
+    /// Who sent it, where the server was made to ask.
+    public var peer = PeerOwner.unknown
 
     public init(
         _ method: HTTPMethod, _ target: String, minorVersion: Int = 1, headers: HTTPHeaders = HTTPHeaders(),
@@ -55,8 +57,9 @@ public struct HTTPServerRequest: Hashable, Sendable {
             }
     }
 
-    /// The same request again, by whichever connection: headers may differ when a browser repeats it.
+    /// The same request again from the same user, by whichever connection: headers may differ when a browser
+    /// repeats it.
     func isRepeated(by other: HTTPServerRequest) -> Bool {
-        method == other.method && target == other.target && body == other.body
+        method == other.method && target == other.target && body == other.body && peer == other.peer
     }
 }

@@ -27,6 +27,7 @@ final class LoopbackConnection {
 
     let id: Int
     let descriptor: FileDescriptor
+    private let peer: PeerOwner
     private(set) var lastActivity: MonotonicTime
     /// When the first byte of the request that is being read came, or the last answer was on its way.
     private(set) var requestBegan: MonotonicTime
@@ -43,9 +44,12 @@ final class LoopbackConnection {
     private static let readSize = 16_384
     private static let drainLimit = 1 << 20
 
-    init(id: Int, descriptor: FileDescriptor, limits: HTTP1.Limits, now: MonotonicTime) {
+    init(
+        id: Int, descriptor: FileDescriptor, peer: PeerOwner, limits: HTTP1.Limits, now: MonotonicTime
+    ) {
         self.id = id
         self.descriptor = descriptor
+        self.peer = peer
         parser = HTTP1.RequestParser(limits: limits)
         lastActivity = now
         requestBegan = now
@@ -72,7 +76,8 @@ final class LoopbackConnection {
         guard !isEnded, !isDraining, openRequest == nil else { return isEnded ? .ended : .waiting }
         while output.isEmpty {
             switch parser.next() {
-            case .request(let request):
+            case .request(var request):
+                request.peer = peer
                 openRequest = request
                 return .request(request)
             case .rejected(let rejection):

@@ -79,7 +79,8 @@ extension LoopbackServer {
                 return nil
             }
             do throws(Errno) {
-                let connection = connections.add(try LoopbackSocket.accept(descriptor), now: now)
+                let accepted = try LoopbackSocket.accept(descriptor)
+                let connection = connections.add(accepted, of: identify(accepted), now: now)
                 if let event = advance(connection, handle: handle) { return event }
                 if connection.isEnded { connections.removeEnded() }
             } catch {
@@ -98,7 +99,7 @@ extension LoopbackServer {
         for descriptor in listener.descriptors {
             while !connections.isFull || connections.giveOneUp(now: .now()) {
                 guard let accepted = try? LoopbackSocket.accept(descriptor) else { break }
-                let connection = connections.add(accepted, now: .now())
+                let connection = connections.add(accepted, of: identify(accepted), now: .now())
                 _ = advance(connection, handle: LoopbackServer.refuse)
                 if connection.isIdle { connection.end() }
                 connections.removeEnded()

@@ -25,6 +25,8 @@ public final class LoopbackServer {
     var held: [Held] = []
     var admissionPause: AdmissionPause?
     private(set) var isFinishing = false
+    /// Says whose a connection is; by default nobody asks.
+    let identify: (FileDescriptor) -> PeerOwner
 
     /// A request that was waited for; its answer goes to all that repeat it.
     struct Held {
@@ -40,18 +42,23 @@ public final class LoopbackServer {
     }
 
     /// Listens from then on. A port that is in use is an error of kind `failed` that says so.
+    /// `identifiesPeers`: each request says which user sent it, which takes a look at the system's tables.
     public convenience init(
         _ address: LoopbackAddress = LoopbackAddress(), limits: HTTP1.Limits = HTTP1.Limits(),
-        maximumConnections: Int = 256
+        maximumConnections: Int = 256, identifiesPeers: Bool = false
     ) throws(OIDCError) {
         var connectionLimits = LoopbackConnections.Limits()
         connectionLimits.count = maximumConnections
-        try self.init(address, limits: limits, connectionLimits: connectionLimits)
+        try self.init(address, limits: limits, connectionLimits: connectionLimits) { connection in
+            identifiesPeers ? PeerOwner(of: connection) : .unknown
+        }
     }
 
     init(
-        _ address: LoopbackAddress, limits: HTTP1.Limits, connectionLimits: LoopbackConnections.Limits
+        _ address: LoopbackAddress, limits: HTTP1.Limits, connectionLimits: LoopbackConnections.Limits,
+        identify: @escaping (FileDescriptor) -> PeerOwner = { _ in .unknown }
     ) throws(OIDCError) {
+        self.identify = identify
         listener = try LoopbackListener(address)
         port = listener.port
         host = listener.host

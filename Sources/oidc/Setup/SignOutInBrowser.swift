@@ -3,7 +3,8 @@ import OIDCCrypto
 import OIDCSystem
 
 /// Ends the provider's session in the browser. The address holds the ID token, so that the browser is started
-/// with an address of ours, which leads there: no other process sees the token in its arguments.
+/// with an address of ours, which leads there: no other process sees the token in its arguments. Arguments are
+/// no secret, and any user can open ours: only this user's programs are led to the address with the token.
 struct SignOutInBrowser {
     let setup: ProviderSetup
     let session: Session
@@ -18,7 +19,7 @@ struct SignOutInBrowser {
                 text, port: settings.integer(.port).flatMap { UInt16(exactly: $0) },
                 setting: Setting.postLogoutRedirectURI.name)
         }
-        let server = try LoopbackServer(redirect?.loopback ?? LoopbackAddress())
+        let server = try LoopbackServer(redirect?.loopback ?? LoopbackAddress(), identifiesPeers: true)
         defer { server.close() }
         let returnAddress = redirect.map { $0.loopback == nil ? $0.text : $0.text(port: server.port) }
         let logout = Logout(
@@ -52,19 +53,19 @@ struct SignOutInBrowser {
                 guard server.isOurHost(request.host), request.method == .get else {
                     return .respond(ResultPage.stranger(status: 400))
                 }
-                if request.path == start || (path == request.path && isAccepted(request, pending)) {
-                    return .hold
-                }
+                if request.path == start, request.peer != .anotherUser { return .hold }
+                if path == request.path, isAccepted(request, pending) { return .hold }
                 return .respond(ResultPage.stranger(status: 404))
             }
             switch event {
             case .held(let request, let connection) where request.path == start:
+                let url = request.peer == .thisUser ? pending.url : pending.urlWithoutToken
                 server.answer(
                     connection,
                     HTTPResponse(
                         status: 303,
                         headers: HTTPHeaders([
-                            ("Location", pending.url.text), ("Cache-Control", "no-store"),
+                            ("Location", url.text), ("Cache-Control", "no-store"),
                             ("Referrer-Policy", "no-referrer"),
                         ])))
                 guard path != nil else { return server.finish() }

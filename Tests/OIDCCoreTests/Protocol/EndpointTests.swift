@@ -100,6 +100,7 @@ struct LogoutTests {
     func noRedirect() throws {
         let pending = try begin(redirect: nil)
         #expect(pending.url.text == "https://op.example/logout?id_token_hint=a.b.c&client_id=cli")
+        #expect(pending.urlWithoutToken.text == "https://op.example/logout?client_id=cli")
         #expect(!pending.accept([]))
         #expect(!pending.accept([FormEncoding.Pair("state", "")]))
     }

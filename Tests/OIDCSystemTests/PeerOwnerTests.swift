@@ -1,0 +1,80 @@
+import OIDCCore
+@testable import OIDCSystem
+import Testing
+
+@Suite("whose connection it is")
+struct PeerOwnerTests {
+    private static let header =
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+    private static let route = "0100007F:A3B2 0100007F:1F90"
+
+    private static func row(_ ends: String, _ state: String = "01", uid: String) -> String {
+        "   1: \(ends) \(state) 00000000:00000000 00:00000000 00000000 \(uid)        0 3549663 1 0 20 4 30 10\n"
+    }
+
+    @Test(
+        "the row with both ends says it, in either table",
+        arguments: [
+            ("ours", row(route, uid: "1000"), .thisUser),
+            ("another's", row(route, uid: "1001"), .anotherUser),
+            ("half closed, and ours", row(route, "05", uid: "1000"), .thisUser),
+            ("root's", row(route, uid: "    0"), .unknown),
+            ("closed by its process", row(route, "06", uid: "0"), .anotherUser),
+            ("another address first", row("0200007F:A3B2 0100007F:1F90", uid: "1000"), nil),
+            ("our own end", row("0100007F:1F90 0100007F:A3B2", uid: "1000"), nil),
+            ("no such row", "", nil),
+            ("a broken row", "   1: \(route) 01\n", nil),
+        ] as [(String, String, PeerOwner?)])
+    func table(name: String, rows: String, owner: PeerOwner?) {
+        let table = SocketTable(text: Self.header + rows)
+        #expect(table.owner(of: Self.route, for: 1000) == owner, "\(name)")
+    }
+
+    @Test("an IPv6 socket may speak IPv4")
+    func mapped() {
+        let prefix = "0000000000000000FFFF0000"
+        let ends = Self.route.split(separator: " ").map { prefix + $0 }.joined(separator: " ")
+        let table = SocketTable(text: Self.header + Self.row(ends, uid: "1000"))
+        #expect(table.owner(of: Self.route, for: 1000) == .thisUser)
+    }
+
+    @Test("our own connection is ours", arguments: [LoopbackSocket.Family.ipv4, .ipv6])
+    func own(family: LoopbackSocket.Family) throws {
+        guard
+            let server = try? LoopbackServer(
+                LoopbackAddress(host: family == .ipv4 ? .ipv4 : .ipv6), identifiesPeers: true)
+        else { return }
+        let client = try LoopbackClient(server, family: family)
+        try client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
+        var peer: PeerOwner?
+        _ = server.run(until: .now().adding(milliseconds: 5_000)) { request in
+            peer = request.peer
+            return .hold
+        }
+        #expect(peer == .thisUser)
+    }
+
+    @Test("the answer to what is held goes to the same user's repetitions alone")
+    func repeats() throws {
+        var peers: [PeerOwner] = [.thisUser, .anotherUser, .thisUser]
+        let server = try LoopbackServer(
+            LoopbackAddress(), limits: HTTP1.Limits(), connectionLimits: LoopbackConnections.Limits(),
+            identify: { _ in peers.removeFirst() })
+        let clients = try (0..<3).map { _ in try LoopbackClient(server) }
+        for client in clients { try client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n") }
+        let end = MonotonicTime.now().adding(milliseconds: 5_000)
+        let handle = { (request: HTTPServerRequest) -> LoopbackServer.Disposition in
+            request.peer == .thisUser ? .hold : .respond(HTTPResponse(status: 404))
+        }
+        guard
+            case .held(_, let connection) = server.run(
+                until: .now().adding(milliseconds: 5_000), handle: handle)
+        else {
+            Issue.record("not held")
+            return
+        }
+        server.answer(connection, HTTPResponse(status: 200))
+        _ = server.run(until: .now().adding(milliseconds: 50), handle: handle)
+        #expect(clients.map { $0.status() } == [200, 404, 200])
+    }
+}
