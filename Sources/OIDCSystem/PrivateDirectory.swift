@@ -41,6 +41,16 @@ final class PrivateDirectory: Sendable {
         return directory
     }
 
+    /// A directory that others may enter, such as that of the configuration; made where it is missing.
+    static func shared(_ path: String) throws(OIDCError) -> PrivateDirectory {
+        do throws(Errno) {
+            if (try? FilePath.status(path)) == nil { try makeWithParents(path) }
+            return PrivateDirectory(path: path, file: try OpenFile(path, for: .sharedDirectory))
+        } catch {
+            throw .store("the directory \(DisplayText.clean(path))", error)
+        }
+    }
+
     func path(of name: String) -> String { path == "/" ? "/\(name)" : "\(path)/\(name)" }
 
     private func check() throws(OIDCError) {

@@ -62,7 +62,6 @@ struct PeerOwnerTests {
             identify: { _ in peers.removeFirst() })
         let clients = try (0..<3).map { _ in try LoopbackClient(server) }
         for client in clients { try client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n") }
-        let end = MonotonicTime.now().adding(milliseconds: 5_000)
         let handle = { (request: HTTPServerRequest) -> LoopbackServer.Disposition in
             request.peer == .thisUser ? .hold : .respond(HTTPResponse(status: 404))
         }

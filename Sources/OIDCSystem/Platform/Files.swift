@@ -76,14 +76,17 @@ struct OpenFile: ~Copyable, Sendable {
     enum Purpose {
         case reading
         case directory
+        /// Links are followed.
+        case sharedDirectory
         /// For reading and writing, with mode 0600 where it is new.
         case creating
 
         fileprivate var flags: Int32 {
             switch self {
-            case .reading: O_RDONLY | O_NONBLOCK | O_NOCTTY
-            case .directory: O_RDONLY | O_DIRECTORY
-            case .creating: O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY
+            case .reading: O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW
+            case .directory: O_RDONLY | O_DIRECTORY | O_NOFOLLOW
+            case .sharedDirectory: O_RDONLY | O_DIRECTORY
+            case .creating: O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW
             }
         }
     }
@@ -92,14 +95,14 @@ struct OpenFile: ~Copyable, Sendable {
 
     init(_ path: String, for purpose: Purpose) throws(Errno) {
         descriptor = try Errno.check {
-            open(path, purpose.flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            open(path, purpose.flags | O_CLOEXEC, 0o600)
         }
     }
 
     init(_ name: String, in directory: borrowing OpenFile, for purpose: Purpose) throws(Errno) {
         let parent = directory.descriptor
         descriptor = try Errno.check {
-            openat(parent, name, purpose.flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            openat(parent, name, purpose.flags | O_CLOEXEC, 0o600)
         }
     }
 
@@ -217,7 +220,19 @@ extension OpenFile {
 }
 
 /// Operations on paths, for what comes before a directory is open.
-enum FilePath {
+public enum FilePath {
+    /// A path as seen from a directory.
+    public static func join(_ directory: String, _ path: String) -> String {
+        path.hasPrefix("/") ? path : directory == "/" ? "/\(path)" : "\(directory)/\(path)"
+    }
+
+    /// Directory and name.
+    public static func split(_ path: String) -> (directory: String, name: String) {
+        guard let slash = path.utf8.lastIndex(of: 0x2F) else { return (".", path) }
+        let name = String(path[path.utf8.index(after: slash)...])
+        return (slash == path.startIndex ? "/" : String(path[..<slash]), name)
+    }
+
     static func status(_ path: String) throws(Errno) -> FileStatus {
         var raw = stat()
         _ = try Errno.check { lstat(path, &raw) }

@@ -78,37 +78,63 @@ public struct UserFile: Sendable {
         try Interruption.throwIfPending()
     }
 
-    /// Writes a file of the user's: 0600, whole or not at all; a link is followed to what it names.
-    public static func replace(_ path: String, with bytes: [UInt8], named name: String) throws(OIDCError) {
-        let target =
-            realpath(path, nil).map { resolved in
-                defer { free(resolved) }
-                return String(cString: resolved)
-            } ?? path
-        let temporary = "\(target).new"
-        do throws(Errno) {
-            try makeParents(of: target)
-            _ = unlink(temporary)
-            let file = try OpenFile(temporary, for: .creating)
-            try file.setPermissions(0o600)
-            try file.write(bytes)
-            try file.synchronize()
-            guard rename(temporary, target) == 0 else { throw Errno(errno) }
+    /// Rewrites a file of the user's: 0600, whole or not at all, one process at a time. What `content` reads, no
+    /// other process that rewrites it changes meanwhile. A link is followed to what it names, or replaced.
+    public static func rewrite(
+        _ path: String, followingLinks: Bool = true, named name: String,
+        with content: () throws(OIDCError) -> [UInt8]
+    ) throws(OIDCError) {
+        let target = followingLinks ? resolved(path) : path
+        let (parent, file) = FilePath.split(target)
+        let directory: PrivateDirectory
+        let lock: FileLock?
+        do throws(OIDCError) {
+            directory = try PrivateDirectory.shared(parent)
+            lock = try FileLock.acquire(
+                "\(file).new", in: directory, LockWait(limit: .seconds(10)), noun: "file")
         } catch {
-            _ = unlink(temporary)
-            throw OIDCError(
-                .failed, "\(name): \(DisplayText.clean(target)) cannot be written: \(error)", stage: .settings
-            )
+            guard error.kind != .interrupted else { throw error }
+            throw unwritable(target, name, error.message)
+        }
+        guard let lock else { return }
+        defer { withExtendedLifetime(lock) {} }
+        do throws(OIDCError) {
+            let bytes = try content()
+            do throws(Errno) {
+                try lock.file.makeEmpty()
+                try lock.file.write(bytes)
+                try lock.file.synchronize()
+                try directory.file.rename("\(file).new", to: file)
+            } catch {
+                throw unwritable(target, name, error.description)
+            }
+        } catch {
+            try? directory.file.remove("\(file).new")
+            throw error
         }
     }
 
-    private static func makeParents(of path: String) throws(Errno) {
-        var end = path.startIndex
-        while let slash = path[end...].dropFirst().firstIndex(of: "/") {
-            end = slash
-            guard mkdir(String(path[..<slash]), 0o700) != 0, errno != EEXIST else { continue }
-            throw Errno(errno)
-        }
+    /// Whether there is anything of that name, a link that leads nowhere included.
+    public static func isThere(_ path: String) -> Bool { (try? FilePath.status(path)) != nil }
+
+    /// As seen from any directory.
+    public static func absolute(_ path: String) -> String { FilePath.join(currentDirectory, path) }
+
+    public static var currentDirectory: String {
+        guard let current = getcwd(nil, 0) else { return "." }
+        defer { free(current) }
+        return String(cString: current)
+    }
+
+    private static func resolved(_ path: String) -> String {
+        guard let resolved = realpath(path, nil) else { return path }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
+    private static func unwritable(_ path: String, _ name: String, _ reason: String) -> OIDCError {
+        OIDCError(
+            .failed, "\(name): \(DisplayText.clean(path)) cannot be written: \(reason)", stage: .settings)
     }
 
     private static func unusable(_ path: String, _ name: String, _ reason: String) -> OIDCError {

@@ -43,7 +43,7 @@ struct ConfigInitCommand: RunnableCommand {
         _ = try setup.clientID()
         _ = try setup.metadata(try setup.environment(), for: [.authorization, .token])
         let writer = ProfileWriter(path: path)
-        try writer.write(entries, as: name, replacing: isForced)
+        try writer.write(as: name, replacing: isForced) { _ in entries }
         context.console.note(
             "Wrote profile \(DisplayText.clean(name)) to \(path). Now: oidc login"
                 + (name == "default" ? "" : " -p \(ShellWord.quoted(name))"))
@@ -58,28 +58,37 @@ struct ConfigInitCommand: RunnableCommand {
 struct ProfileWriter {
     let path: String
 
-    func write(_ entries: [Settings.Entry], as name: String, replacing: Bool) throws(OIDCError) {
-        var profile = JSONObject()
-        for entry in entries { profile[entry.setting.name] = entry.value }
-        try checkName(name, replacing: replacing)
-        var (document, profiles) = try existing()
-        profiles[name] = .object(profile)
-        document["profiles"] = .object(profiles)
-        if document["default_profile"] == nil { document["default_profile"] = .string(name) }
-        try UserFile.replace(
-            path, with: Array((JSONValue.object(document).indented + "\n").utf8), named: "configuration")
+    /// `entries` gives them, with the profiles that are there, while no other process writes; its files are
+    /// named as seen from here, and written so that they are found from the file.
+    func write(
+        as name: String, replacing: Bool, _ entries: (JSONObject) throws(OIDCError) -> [Settings.Entry]
+    ) throws(OIDCError) {
+        try UserFile.rewrite(path, named: "configuration") { () throws(OIDCError) in
+            try checkName(name, replacing: replacing)
+            var (document, profiles) = try existing()
+            var profile = JSONObject()
+            for entry in try entries(profiles) {
+                profile[entry.setting.name] = entry.setting.kind.resolved(
+                    entry.value, in: UserFile.currentDirectory)
+            }
+            profiles[name] = .object(profile)
+            document["profiles"] = .object(profiles)
+            if document["default_profile"] == nil { document["default_profile"] = .string(name) }
+            return Array((JSONValue.object(document).indented + "\n").utf8)
+        }
     }
 
     /// Asked for before anything is registered or checked.
     func checkName(_ name: String, replacing: Bool) throws(OIDCError) {
-        guard !replacing, try existing().1[name] != nil else { return }
+        guard !name.isEmpty else { throw OIDCError.usage("a profile needs a name", hint: "-p NAME") }
+        guard !replacing, try existing().profiles[name] != nil else { return }
         throw OIDCError.usage(
             "there is a profile \(DisplayText.quoted(name)) in \(path) already",
             hint: "choose another name with -p, or replace it with --force")
     }
 
     /// A flat file becomes the profile `default` of one with profiles.
-    private func existing() throws(OIDCError) -> (JSONObject, JSONObject) {
+    func existing() throws(OIDCError) -> (document: JSONObject, profiles: JSONObject) {
         guard let file = try UserFile.read(path, limit: 4 << 20, named: "configuration") else {
             return (JSONObject(), JSONObject())
         }

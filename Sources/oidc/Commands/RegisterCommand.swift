@@ -31,7 +31,7 @@ struct RegisterCommand: RunnableCommand {
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        var entries = try provider.entries()
+        let entries = try provider.entries()
         guard let path = context.settingsLoader.path else {
             throw OIDCError.usage(
                 "there is no place for a configuration file: neither HOME nor XDG_CONFIG_HOME is set",
@@ -40,11 +40,15 @@ struct RegisterCommand: RunnableCommand {
         let name = context.settingsLoader.profileName ?? "default"
         let writer = ProfileWriter(path: path)
         try writer.checkName(name, replacing: isForced)
+        let secretFile = Self.secretFile(of: name, beside: path)
+        try check(secretFile, of: name, among: try writer.existing().profiles)
         let setup = ProviderSetup(try settings(entries, context), context)
         let client = try register(setup)
         do throws(OIDCError) {
-            entries = try written(entries, client, setup, path: path, profile: name, context)
-            try writer.write(entries, as: name, replacing: isForced)
+            try writer.write(as: name, replacing: isForced) { profiles throws(OIDCError) in
+                try check(secretFile, of: name, among: profiles)
+                return try written(entries, client, setup, secretFile: secretFile)
+            }
         } catch {
             var error = error
             error.message += "; the client is registered as \(DisplayText.quoted(client.clientID))"
@@ -67,14 +71,17 @@ struct RegisterCommand: RunnableCommand {
     /// The options, and what the provider made of them: how the client proves itself is what it says, where
     /// that is a method of ours.
     private func written(
-        _ options: [Settings.Entry], _ client: RegisteredClient, _ setup: ProviderSetup, path: String,
-        profile: String, _ context: CommandContext
+        _ options: [Settings.Entry], _ client: RegisteredClient, _ setup: ProviderSetup, secretFile: String
     ) throws(OIDCError) -> [Settings.Entry] {
-        let secretFile = try keep(client.clientSecret, beside: path, profile: profile, context)
+        if let secret = client.clientSecret {
+            try UserFile.rewrite(
+                secretFile, followingLinks: false, named: Setting.clientSecretFile.name
+            ) { Array((secret.revealed + "\n").utf8) }
+        }
         let method = client.clientSecret == nil ? nil : client.tokenEndpointAuthMethod
         let made: [(Setting, String?)] = [
             (.issuer, setup.settings.text(.issuer)), (.clientID, client.clientID),
-            (.clientSecretFile, secretFile),
+            (.clientSecretFile, client.clientSecret.map { _ in secretFile }),
             (.clientAuth, method.flatMap { ClientAuthentication.methods.contains($0) ? $0 : nil }),
         ]
         var entries = options.filter { entry in
@@ -116,17 +123,28 @@ struct RegisterCommand: RunnableCommand {
             try registration.call(at: endpoint, initialAccessToken: token))
     }
 
-    /// A secret lies in a file of its own, which the profile names.
-    private func keep(
-        _ secret: Redacted<String>?, beside path: String, profile: String, _ context: CommandContext
-    ) throws(OIDCError) -> String? {
-        guard let secret else { return nil }
-        let whole =
-            path.hasPrefix("/") ? path : "\(context.environment["PWD"] ?? ".")/\(path)"
-        let directory = whole.lastIndex(of: "/").map { whole[..<$0] } ?? "."
-        let safe = profile.utf8.map { ASCII.isAlphanumeric($0) || $0 == 0x2D ? $0 : 0x5F }
-        let file = "\(directory)/\(String(decoding: safe, as: UTF8.self)).secret"
-        try UserFile.replace(file, with: Array((secret.revealed + "\n").utf8), named: "client_secret_file")
-        return file
+    /// A secret lies in a file of its own, which the profile names: another one for each name, also on a disk
+    /// that knows no case.
+    private static func secretFile(of profile: String, beside path: String) -> String {
+        let plain = Set("abcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+        let name = profile.utf8.map { byte in
+            plain.contains(byte)
+                ? String(UnicodeScalar(byte)) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }
+        let directory = FilePath.split(UserFile.absolute(path)).directory
+        return FilePath.join(directory, name.joined() + ".secret")
+    }
+
+    /// A secret that is there is somebody's: replaced only with the profile that it belongs to.
+    private func check(_ file: String, of profile: String, among profiles: JSONObject) throws(OIDCError) {
+        let setting = Setting.clientSecretFile
+        let isAnothers = profiles.members.contains { other in
+            guard other.name != profile, let value = other.value[setting.name] else { return false }
+            return setting.kind.resolved(value, in: FilePath.split(file).directory).string == file
+        }
+        guard isAnothers || !isForced, UserFile.isThere(file) else { return }
+        throw OIDCError.usage(
+            "there is a secret at \(DisplayText.clean(file)) already",
+            hint: isAnothers ? "choose another name with -p" : "move it away, or replace it with --force")
     }
 }

@@ -1,4 +1,5 @@
 import OIDCCore
+import OIDCSystem
 
 /// One setting: its name in files, `OIDC_<NAME>` variables and `--set`, and what it may hold.
 struct Setting: Hashable, Sendable {
@@ -109,6 +110,23 @@ enum SettingKind: Sendable {
         case .texts where word.first != "[": return normalized(.string(word))
         case .command, .texts, .ports, .parameters, .records, .array:
             return (try? JSONValue(parsing: word)).flatMap { normalized($0) }
+        }
+    }
+
+    /// The value with the file or program that it names as seen from a directory. A program without a slash is
+    /// looked for in PATH, and `~/` is the home directory.
+    func resolved(_ value: JSONValue, in directory: String) -> JSONValue {
+        func seen(_ path: String) -> JSONValue {
+            .string(path.hasPrefix("~/") ? path : FilePath.join(directory, path))
+        }
+        switch self {
+        case .path: return value.string.map(seen) ?? value
+        case .command:
+            guard let words = value.array, let program = words.first?.string, program.contains("/") else {
+                return value
+            }
+            return .array([seen(program)] + words.dropFirst())
+        default: return value
         }
     }
 

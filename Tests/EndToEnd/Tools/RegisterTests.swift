@@ -1,6 +1,7 @@
 import DemoProvider
 import Foundation
 import OIDCCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -47,6 +48,88 @@ struct RegisterTests {
         #expect(
             token.errors.contains("unauthorized_client"),
             "the secret is right, the grant was not asked for: \(token)")
+    }
+
+    private func register(_ world: ToolWorld, _ profile: String, _ more: String...) throws -> ToolResult {
+        try world.run(
+            ["register", "--issuer", world.issuer, "-p", profile, "--set", "client_auth=client_secret_post"]
+                + more)
+    }
+
+    private func secret(_ world: ToolWorld, _ name: String) throws -> String {
+        let file = try #require(try profile(world, name)["client_secret_file"]?.string)
+        return try String(contentsOfFile: file, encoding: .utf8)
+    }
+
+    @Test("each profile has a secret file of its own, whatever the names are made of")
+    func ownSecrets() throws {
+        let world = try ToolWorld()
+        let names = ["a/b", "a_b", "a%2fb", "A_b", "../a_b", "."]
+        for name in names { #expect(try register(world, name).code == 0, "\(name)") }
+        #expect(Set(try names.map { try secret(world, $0) }).count == names.count)
+        let files = try FileManager.default.contentsOfDirectory(atPath: world.home + "/.config/oidc")
+        #expect(files.count == names.count + 1, "\(files)")
+    }
+
+    @Test(
+        "a secret that is there is not replaced, and then nothing is registered; another profile's never is")
+    func keepsSecrets() throws {
+        let world = try ToolWorld()
+        let directory = world.home + "/.config/oidc"
+        try world.configure(["profiles": ["other": ["client_secret_file": "work.secret"]]])
+        try "theirs".write(toFile: directory + "/work.secret", atomically: true, encoding: .utf8)
+        try "left over".write(toFile: directory + "/mine.secret", atomically: true, encoding: .utf8)
+        for more in [[], ["--force"]] {
+            let result = try world.run(["register", "--issuer", world.issuer, "-p", "work"] + more)
+            #expect(result.code == 2 && result.errors.contains("work.secret"), "\(result)")
+        }
+        #expect(try register(world, "mine").code == 2 && world.requests.isEmpty)
+        #expect(try register(world, "mine", "--force").code == 0)
+        #expect(try String(contentsOfFile: directory + "/work.secret", encoding: .utf8) == "theirs")
+        #expect(try secret(world, "mine") != "left over")
+    }
+
+    @Test("a link in the secret's place is replaced, and what it leads to stays")
+    func link() throws {
+        let world = try ToolWorld()
+        try world.configure(["profiles": [:]])
+        let victim = world.home + "/victim"
+        try "as it was".write(toFile: victim, atomically: true, encoding: .utf8)
+        try FileManager.default.createSymbolicLink(
+            atPath: world.home + "/.config/oidc/work.secret", withDestinationPath: victim)
+        #expect(try register(world, "work", "--force").code == 0)
+        #expect(try String(contentsOfFile: victim, encoding: .utf8) == "as it was")
+        #expect(try secret(world, "work") != "as it was")
+    }
+
+    @Test("a profile has a name", arguments: ["register", "config init"])
+    func noName(command: String) throws {
+        let world = try ToolWorld()
+        let result = try world.run(
+            command.split(separator: " ").map(String.init)
+                + ["--issuer", world.issuer, "--client-id", "demo", "-p", ""])
+        #expect(result.code == 2, "\(result)")
+        #expect(!FileManager.default.fileExists(atPath: world.home + "/.config/oidc/config.json"))
+    }
+
+    @Test("profiles that are written at the same time are all there")
+    func parallel() throws {
+        let world = try ToolWorld()
+        let codes = Mutex<[Int32?]>([])
+        DispatchQueue.concurrentPerform(iterations: 12) { number in
+            let command = number % 3 == 0 ? ["register"] : ["config", "init", "--client-id", "c\(number)"]
+            let result = try? world.run(command + ["--issuer", world.issuer, "-p", "p\(number)"])
+            codes.withLock { $0.append(result?.code) }
+        }
+        #expect(codes.withLock { $0 } == Array(repeating: 0, count: 12))
+        for number in 0..<12 {
+            let id = try profile(world, "p\(number)")["client_id"]?.string
+            #expect(number % 3 == 0 ? id != nil : id == "c\(number)")
+        }
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: world.home + "/.config/oidc") == [
+                "config.json"
+            ])
     }
 
     @Test("the initial access token comes from a file or stdin, and nowhere else")
