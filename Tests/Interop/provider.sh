@@ -25,6 +25,7 @@ wait_for() { # URL, log file
   local tries
   for tries in $(seq 300); do
     answers "$1" && return 0
+    kill -0 "$(cat "$state/server.pid")" 2>/dev/null || break
     sleep 0.2
   done
   echo "$name is not up: $1 does not answer" >&2

@@ -142,7 +142,7 @@ class Firefox(Driver):
         self.version = answer["capabilities"]["browserVersion"]
 
     def connect(self, port):
-        for _ in range(300):
+        for _ in range(600):
             try:
                 self.socket = socket.create_connection(("127.0.0.1", port), 60)
                 self.stream = self.socket.makefile("rb")

@@ -100,9 +100,10 @@ class Provider:
         self.copy = None
 
     def run(self, verb):
-        done = subprocess.run([self.folder / verb], env=self.environment, capture_output=True, text=True, timeout=300)
+        done = subprocess.run([self.folder / verb], env=self.environment, capture_output=True, text=True, timeout=900)
         if done.returncode != 0:
-            raise Failure(f"providers/{self.name}/{verb}: exit {done.returncode}\n{done.stdout}{done.stderr}".rstrip())
+            said = (done.stderr + done.stdout).strip() or "it says nothing"
+            raise Failure(f"{said}\n(providers/{self.name}/{verb}, exit {done.returncode})")
         if verb == "up":
             self.version = (self.state / "version").read_text().strip()
         elif self.copy:
