@@ -186,4 +186,27 @@ struct HostileProviderTests {
                 $0.value == 27 || $0.value == 7 || $0.value == 0x202E
             })
     }
+
+    @Test(
+        "on a terminal no command passes on what a terminal acts on",
+        .enabled(if: Installed.programs("script"), "script, the terminal's stand-in, is not installed"),
+        arguments: [["userinfo"], ["userinfo", "--claim", "name"], ["request", "API"]])
+    func terminal(arguments: [String]) throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        world.provider.with { _ = $0.faults.insert(.userInfo(.escapes)) }
+        world.provider.intercept { request in
+            guard request.url.path == "/api/escapes" else { return nil }
+            var answer = HTTPResponse(status: 200)
+            answer.body = Array("Alice\u{1B}]0;owned\u{07}\u{1B}[31m\n".utf8)
+            return answer
+        }
+        let words = arguments.map { $0 == "API" ? "\(world.provider.origin)/api/escapes" : $0 }
+        let outcome = try world.runBelowShell(#"exec script -qec "$PROGRAM $*" /dev/null"#, words)
+        #expect(outcome.status == 0 && outcome.output.contains("Alice"), "\(outcome)")
+        let acted = outcome.output.unicodeScalars.filter {
+            ($0.value < 32 && $0 != "\n" && $0 != "\r") || $0.value == 0x7F || $0.value == 0x202E
+        }
+        #expect(acted.isEmpty, "\(outcome.output)")
+    }
 }
