@@ -104,7 +104,7 @@ private final class Newcomer {
     }
 }
 
-@Suite("the README, word by word")
+@Suite("the README, word by word", .waiting)
 struct ReadmeTests {
     /// What the gate itself runs, in a checkout.
     private static let ofTheGate = [["swift run oidc demo"], ["swift build", "swift test"]]
