@@ -8,6 +8,8 @@ public protocol Command: Sendable {
     static var summary: String { get }
     /// Everything else: options, operands, examples, prose.
     static var declaration: Declaration<Self> { get }
+    /// Whether it can be called by its name alone, which then reads no table.
+    static var needsOperand: Bool { get }
     /// A command with subcommands does nothing of its own: one of them must be named.
     static var subcommands: [any Command.Type] { get }
 
@@ -19,6 +21,7 @@ public protocol Command: Sendable {
 
 extension Command {
     public static var declaration: Declaration<Self> { Declaration() }
+    public static var needsOperand: Bool { false }
     public static var subcommands: [any Command.Type] { [] }
     public func validate() throws(UsageError) {}
 }

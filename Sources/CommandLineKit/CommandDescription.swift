@@ -13,6 +13,7 @@ public struct CommandDescription: Sendable {
     public let options: [OptionDescription]
     public let stopsAtFirstOperand: Bool
     public let subcommands: [any Command.Type]
+    let needsOperand: Bool
 
     public init<Root: Command>(_ type: Root.Type, path: [String]) {
         let declaration = type.declaration
@@ -26,6 +27,7 @@ public struct CommandDescription: Sendable {
         options = declaration.options.map { $0.described(by: defaults) }.filter { !$0.isHidden }
         stopsAtFirstOperand = declaration.stopsAtFirstOperand
         subcommands = type.subcommands
+        needsOperand = type.needsOperand
         let words: [String]
         if !declaration.usage.isEmpty {
             words = declaration.usage

@@ -87,11 +87,11 @@ extension String {
             default: false
             }
         }
-        return isPlain && !isEmpty ? self : "'" + replacing("'", with: "'\\''") + "'"
+        return isPlain && !isEmpty ? self : "'" + substituting("'", with: "'\\''") + "'"
     }
 
     /// Every occurrence of a character replaced.
-    func replacing(_ character: Character, with text: String) -> String {
+    func substituting(_ character: Character, with text: String) -> String {
         var result = ""
         for each in self { result += each == character ? text : String(each) }
         return result

@@ -67,7 +67,7 @@ struct FishCompletion {
 
     /// Single quotes; a backslash and a quote are escaped in them.
     private static func quoted(_ text: String) -> String {
-        "'" + text.replacing("\\", with: "\\\\").replacing("'", with: "\\'") + "'"
+        "'" + text.substituting("\\", with: "\\\\").substituting("'", with: "\\'") + "'"
     }
 
     /// What the walk needs of each place: its commands, its options with a value, where operands end.

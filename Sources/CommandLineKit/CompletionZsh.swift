@@ -93,8 +93,8 @@ struct ZshCompletion {
 
     /// Brackets end a description, colons a field.
     private static func escaped(_ text: String) -> String {
-        text.replacing("\\", with: "\\\\").replacing("[", with: "\\[").replacing("]", with: "\\]")
-            .replacing(":", with: "\\:")
+        text.substituting("\\", with: "\\\\").substituting("[", with: "\\[").substituting("]", with: "\\]")
+            .substituting(":", with: "\\:")
     }
 
     /// A word of a list in parentheses.
@@ -107,7 +107,7 @@ struct ZshCompletion {
         return result
     }
 
-    private static func quoted(_ text: String) -> String { "'" + text.replacing("'", with: "'\\''") + "'" }
+    private static func quoted(_ text: String) -> String { "'" + text.substituting("'", with: "'\\''") + "'" }
 
     private var heading: String {
         let list = (program.dynamicCompletion?.words ?? []).map(\.shellQuoted).joined(separator: " ")

@@ -25,8 +25,20 @@ extension Program {
             if type == HelpCommand.self, route.request == nil {
                 return .help(try help(for: route.rest.filter { !Scan.isOption($0) }))
             }
-            if type.subcommands.isEmpty { return try read(type, route) }
+            guard type.subcommands.isEmpty else { continue }
+            return try route.isAtItsEnd && !type.needsOperand ? bare(type, route) : read(type, route)
         }
+    }
+
+    /// A command with nothing behind it: what it is without any option.
+    private func bare(_ type: any Command.Type, _ route: Route) throws(UsageError) -> Invocation {
+        let command = type.init()
+        do throws(UsageError) {
+            try command.validate()
+        } catch {
+            throw error.hinting(route.hint)
+        }
+        return .run(command, path: Array(route.path.dropFirst()))
     }
 
     /// Reads the arguments of a found command; a request for help goes before any fault.
@@ -140,6 +152,9 @@ private struct Route {
         self.type = type
         self.rest = rest
     }
+
+    /// No argument is left to read, and none asked for help.
+    var isAtItsEnd: Bool { rest.isEmpty && leading.isEmpty && request == nil && fault == nil }
 
     var call: String { path.joined(separator: " ") }
 

@@ -50,7 +50,7 @@ public enum Reference {
 
     private static func row(_ term: String, _ help: String, _ notes: [String?]) -> String {
         let cells = [code(term), Help.annotated(escaped(help), notes)]
-        return "| " + cells.map { $0.replacing("|", with: "\\|") }.joined(separator: " | ") + " |"
+        return "| " + cells.map { $0.substituting("|", with: "\\|") }.joined(separator: " | ") + " |"
     }
 
     private static func choices(_ words: [String], _ placeholder: String) -> String? {

@@ -82,7 +82,7 @@ struct CredentialHelper: Sendable {
         _ verb: String, _ outcome: ChildProcess.Outcome, hiding secret: String? = nil
     ) -> OIDCError {
         let words = [outcome.output, outcome.errorOutput].map { ASCII.trimmed(text($0)) }
-            .first { !$0.isEmpty && !(secret.map($0.contains) ?? false) }
+            .first { !$0.isEmpty && !(secret.map($0.includes) ?? false) }
         let reason = words.map { ": \(DisplayText.clean($0))" } ?? ""
         return complaint("\(verb) \(outcome.status)\(reason)")
     }

@@ -36,7 +36,8 @@ struct Main {
             try StandardOutput.write(Array((Version.text + "\n").utf8))
             return 0
         case .run(let command, let path):
-            guard let command = command as? any RunnableCommand else {
+            // By its type first: to find whether one conforms, all conformances there are get read.
+            guard let command = command as? TokenCommand ?? command as? any RunnableCommand else {
                 throw OIDCError.usage(
                     "oidc \(path.joined(separator: " ")) needs a command of its own",
                     hint: "oidc help \(path.joined(separator: " "))")

@@ -1,6 +1,7 @@
 #ifndef CPLATFORM_H
 #define CPLATFORM_H
 
+#include "CPlatformFiles.h"
 #include "CPlatformProcess.h"
 #include "CPlatformSockets.h"
 

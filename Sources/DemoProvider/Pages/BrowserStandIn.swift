@@ -81,10 +81,10 @@ struct HTMLForm {
     var fields: [FormEncoding.Pair]
 
     static func all(in page: String) -> [HTMLForm] {
-        page.split(separator: "<form ").dropFirst().map { rest in
-            let whole = rest.split(separator: "</form>").first ?? rest
+        page.pieces(between: "<form ").dropFirst().map { rest in
+            let whole = rest.pieces(between: "</form>").first ?? rest
             let head = whole.prefix { $0 != ">" }
-            let fields = whole.split(separator: "<input ").dropFirst().compactMap { field in
+            let fields = whole.pieces(between: "<input ").dropFirst().compactMap { field in
                 let tag = field.prefix { $0 != ">" }
                 return attribute("name", tag).map { FormEncoding.Pair($0, attribute("value", tag) ?? "") }
             }
@@ -94,9 +94,8 @@ struct HTMLForm {
     }
 
     private static func attribute(_ name: String, _ tag: Substring) -> String? {
-        let parts = " \(tag)".split(
-            separator: " \(name)=\"", maxSplits: 1, omittingEmptySubsequences: false)
-        return parts.count == 2 ? unescaped(parts[1].prefix { $0 != "\"" }) : nil
+        let parts = " \(tag)".pieces(between: " \(name)=\"")
+        return parts.count > 1 ? unescaped(parts[1].prefix { $0 != "\"" }) : nil
     }
 
     private static func unescaped(_ text: Substring) -> String {

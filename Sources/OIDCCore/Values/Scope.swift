@@ -8,8 +8,14 @@ public struct Scope: Sendable {
     }
 
     public init(tokens: [String]) {
-        var seen: Set<String> = []
-        self.tokens = tokens.filter { seen.insert($0).inserted }
+        guard tokens.count < 16 else {
+            var seen: Set<String> = []
+            self.tokens = tokens.filter { seen.insert($0).inserted }
+            return
+        }
+        var distinct: [String] = []
+        for token in tokens where !distinct.contains(token) { distinct.append(token) }
+        self.tokens = distinct
     }
 
     public var isEmpty: Bool { tokens.isEmpty }

@@ -15,8 +15,7 @@ public struct WebURL: Hashable, Sendable {
     /// Nil unless it is absolute, http(s), with a host, without user information, control characters,
     /// spaces, backslashes or non-ASCII characters.
     public init?(_ text: String) {
-        let isPlain = text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"\"<>\\^`{|}".utf8.contains($0) }
-        guard isPlain, text.utf8.count <= 65_536, let colon = text.utf8.firstIndex(of: 0x3A) else {
+        guard text.utf8.allSatisfy(WebURL.isPlain), text.utf8.count <= 65_536, let colon = text.utf8.firstIndex(of: 0x3A) else {
             return nil
         }
         let scheme = ASCII.lowercased(text[..<colon])
@@ -43,6 +42,14 @@ public struct WebURL: Hashable, Sendable {
         path = String(tail)
         self.query = query.map(String.init)
         self.fragment = fragment.map(String.init)
+    }
+
+    /// Visible, and none of `"<>\\^`{|}`, which RFC 3986 has nowhere.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x22, 0x3C, 0x3E, 0x5C, 0x5E, 0x60, 0x7B...0x7D: false
+        default: (0x21...0x7E).contains(byte)
+        }
     }
 
     /// `/`, `?` or `#`.

@@ -69,7 +69,7 @@ public struct Browser: Sendable {
     }
 
     static func arguments(_ command: [String], address: String) -> [String] {
-        guard command.dropFirst().contains(where: { $0.contains("%s") }) else { return command + [address] }
+        guard command.dropFirst().contains(where: { $0.includes("%s") }) else { return command + [address] }
         return command.prefix(1) + command.dropFirst().map { replacingPlaceholder($0, by: address) }
     }
 

@@ -60,7 +60,7 @@ extension CurlConfiguration.ClientCertificate {
     /// one that belongs to another certificate, so the key is tried by itself.
     func unusable(because text: String) -> OIDCError {
         let lowered = ASCII.lowercased(text)
-        guard lowered.contains("key"), !lowered.contains("client certificate") else {
+        guard lowered.includes("key"), !lowered.includes("client certificate") else {
             return OIDCError(
                 .usage,
                 "\(Self.certificateSetting): \(certificatePath) cannot be used with the key \(keyPath)",

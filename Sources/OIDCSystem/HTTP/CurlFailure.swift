@@ -77,9 +77,9 @@ struct CurlFailure {
         case _ where request.url.isLoopback: false
         case .url: true
         case .environment:
-            result.text.contains(" via ")
+            result.text.includes(" via ")
                 || result.text.hasPrefix("Failed to connect to ")
-                    && !ASCII.lowercased(result.text).contains(" \(request.url.host) ")
+                    && !ASCII.lowercased(result.text).includes(" \(request.url.host) ")
         }
     }
 

@@ -122,7 +122,7 @@ struct CurlSetup {
     }
 
     private var usesGnuTLS: Bool {
-        library.pointee.version_info(0).pointee.tls_library.map { String(cString: $0).contains("GnuTLS") }
+        library.pointee.version_info(0).pointee.tls_library.map { String(cString: $0).includes("GnuTLS") }
             ?? false
     }
 

@@ -20,7 +20,7 @@ struct CurlTLSFailure {
 
     private func says(_ words: String...) -> Bool {
         let lowered = ASCII.lowercased(text)
-        return words.contains { lowered.contains($0) }
+        return words.contains { lowered.includes($0) }
     }
 
     private var authoritiesProblem: OIDCError {
@@ -36,7 +36,7 @@ struct CurlTLSFailure {
             reason = String(reason.dropFirst(prefix.count))
         }
         // libcurl with GnuTLS tells its files in place of a reason.
-        if reason.contains("CAfile: ") { reason = "its authority is not trusted, or its time is over" }
+        if reason.includes("CAfile: ") { reason = "its authority is not trusted, or its time is over" }
         return failure.error(
             .untrusted,
             "the certificate of \(host) does not hold: \(reason.isEmpty ? "not trusted" : reason)",
@@ -76,7 +76,7 @@ struct CurlTLSFailure {
     /// OpenSSL puts its version, a number and the name of a part before the reason itself.
     private var handshakeReason: String {
         let words = failure.words(code)
-        guard words.contains("SSL routines:"), let colon = words.lastIndex(of: ":") else { return words }
+        guard words.includes("SSL routines:"), let colon = words.lastIndex(of: ":") else { return words }
         return ASCII.trimmed(words[words.index(after: colon)...])
     }
 

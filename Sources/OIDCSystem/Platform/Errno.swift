@@ -1,3 +1,5 @@
+import CPlatform
+
 #if canImport(Darwin)
     import Darwin
 #else
@@ -13,11 +15,12 @@ public struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Of the call that failed just before.
-    static var last: Errno { Errno(errno) }
+    static var last: Errno { Errno(oidc_error_number()) }
 
     static let interrupted = Errno(EINTR)
     static let wouldBlock = Errno(EAGAIN)
     static let noSuchFile = Errno(ENOENT)
+    static let exists = Errno(EEXIST)
     static let notADirectory = Errno(ENOTDIR)
     static let permissionDenied = Errno(EACCES)
     static let notPermitted = Errno(EPERM)

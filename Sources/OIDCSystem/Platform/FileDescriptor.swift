@@ -36,7 +36,7 @@ public struct FileDescriptor: Hashable, Sendable {
                     count = received
                     return
                 }
-                guard errno == EINTR else { break }
+                guard Errno.last == .interrupted else { break }
             }
             failure = .last
             count = 0
@@ -50,7 +50,7 @@ public struct FileDescriptor: Hashable, Sendable {
         let written = bytes.withUnsafeBytes { buffer in
             while true {
                 let count = systemWrite(rawValue, buffer.baseAddress, buffer.count)
-                if count >= 0 || errno != EINTR { return count }
+                if count >= 0 || Errno.last != .interrupted { return count }
             }
         }
         guard written >= 0 else { throw .last }

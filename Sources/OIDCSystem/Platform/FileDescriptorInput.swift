@@ -1,3 +1,5 @@
+import CPlatform
+
 #if canImport(Darwin)
     import Darwin
 #else
@@ -16,7 +18,7 @@ extension FileDescriptor {
     /// What is left to read of a regular file; nil where only reading tells.
     public var remainingLength: Int64? {
         var status = stat()
-        guard fstat(rawValue, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        guard fstat(rawValue, &status) == 0, FileStatus(status).kind == .regular else { return nil }
         let position = lseek(rawValue, 0, SEEK_CUR)
         guard position >= 0 else { return nil }
         return max(0, Int64(status.st_size) - Int64(position))
@@ -25,9 +27,9 @@ extension FileDescriptor {
     /// A file to send, closed by whoever opened it; a directory is none.
     public static func open(reading path: String) throws(Errno) -> FileDescriptor {
         let file = FileDescriptor(
-            rawValue: try Errno.check { systemOpen(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) })
+            rawValue: try Errno.check { oidc_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0) })
         var status = stat()
-        guard fstat(file.rawValue, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {
+        guard fstat(file.rawValue, &status) == 0, FileStatus(status).kind != .directory else {
             file.close()
             throw Errno(EISDIR)
         }
@@ -43,8 +45,4 @@ extension FileDescriptor {
     public func seek(to position: Int64) throws(Errno) {
         _ = try Errno.check { lseek(rawValue, off_t(position), SEEK_SET) }
     }
-}
-
-private func systemOpen(_ path: String, _ flags: Int32) -> Int32 {
-    open(path, flags)
 }

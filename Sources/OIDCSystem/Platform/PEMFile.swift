@@ -1,3 +1,6 @@
+import CPlatform
+import OIDCCore
+
 #if canImport(Darwin)
     import Darwin
 #else
@@ -17,12 +20,12 @@ enum PEMFile {
 
     /// Whether one of its lines that begin with `-----BEGIN` or are a PEM header holds one of the marks.
     static func look(_ path: String, for marks: [String]) -> Finding {
-        let descriptor = FileDescriptor(rawValue: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
+        let descriptor = FileDescriptor(rawValue: oidc_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0))
         guard descriptor.rawValue >= 0 else { return .unreadable(Errno.last.description) }
         defer { descriptor.close() }
         var status = stat()
         guard fstat(descriptor.rawValue, &status) == 0 else { return .unreadable(Errno.last.description) }
-        guard status.st_mode & S_IFMT == S_IFREG else { return .unreadable("it is no regular file") }
+        guard FileStatus(status).kind == .regular else { return .unreadable("it is no regular file") }
         var carried: [UInt8] = []
         var total = 0
         while total < limit {
@@ -43,7 +46,7 @@ enum PEMFile {
 
     /// The first megabyte; nil where it cannot be read.
     static func content(_ path: String) -> [UInt8]? {
-        let descriptor = FileDescriptor(rawValue: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
+        let descriptor = FileDescriptor(rawValue: oidc_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0))
         guard descriptor.rawValue >= 0 else { return nil }
         defer { descriptor.close() }
         return try? descriptor.read(limit: 1_024 * 1_024)
@@ -58,6 +61,6 @@ enum PEMFile {
             return false
         }
         let text = String(decoding: line, as: UTF8.self)
-        return marks.contains { text.contains($0) }
+        return marks.contains { text.includes($0) }
     }
 }

@@ -29,7 +29,7 @@ public enum Platform {
         guard let file = try? OpenFile("/proc/version", for: .reading),
             let version = try? file.readAll(expected: 0, limit: 4096)
         else { return false }
-        return ASCII.lowercased(String(decoding: version, as: UTF8.self)).contains("microsoft")
+        return ASCII.lowercased(String(decoding: version, as: UTF8.self)).includes("microsoft")
     }
 
     static func isContainer(_ environment: [String: String]) -> Bool {

@@ -106,7 +106,7 @@ enum Spawn {
     static func isExecutableFile(_ path: String) -> Result<Void, Errno> {
         var information = stat()
         guard stat(path, &information) == 0 else { return .failure(.last) }
-        guard information.st_mode & S_IFMT == S_IFREG else { return .failure(.permissionDenied) }
+        guard FileStatus(information).kind == .regular else { return .failure(.permissionDenied) }
         return access(path, X_OK) == 0 ? .success(()) : .failure(.last)
     }
 

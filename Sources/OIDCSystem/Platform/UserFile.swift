@@ -1,3 +1,5 @@
+import CPlatform
+
 #if canImport(Darwin)
     import Darwin
 #else
@@ -14,18 +16,18 @@ public struct UserFile: Sendable {
 
     /// Nil when there is no such file. `name` is the setting or option that named it, for messages.
     public static func read(_ path: String, limit: Int, named name: String) throws(OIDCError) -> UserFile? {
-        let number = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+        let number = oidc_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0)
         guard number >= 0 else {
-            let code = errno
-            guard code != ENOENT else { return nil }
+            let reason = Errno.last
+            guard reason != .noSuchFile else { return nil }
             try Interruption.throwIfPending()
-            throw unusable(path, name, Errno(code).description)
+            throw unusable(path, name, reason.description)
         }
         let file = FileDescriptor(rawValue: number)
         defer { file.close() }
         var status = stat()
-        guard fstat(number, &status) == 0 else { throw unusable(path, name, Errno(errno).description) }
-        guard status.st_mode & S_IFMT != S_IFDIR else { throw unusable(path, name, "it is a directory") }
+        guard fstat(number, &status) == 0 else { throw unusable(path, name, Errno.last.description) }
+        guard FileStatus(status).kind != .directory else { throw unusable(path, name, "it is a directory") }
         return UserFile(
             bytes: try bytes(of: file, limit: limit, path, name),
             permissions: UInt32(status.st_mode) & 0o7777, owner: UInt32(status.st_uid))

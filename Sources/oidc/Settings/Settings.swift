@@ -32,17 +32,18 @@ struct Settings: Sendable {
     init(profile: String?, entries: [Entry]) {
         self.profile = profile
         self.entries = []
-        var seen: Set<String> = []
-        let strongest = entries.filter { seen.insert($0.setting.name).inserted }
-        let overridden = Set(
-            entries.filter { entry in
-                guard case .profile = entry.origin,
-                    let winner = strongest.first(where: { $0.setting == entry.setting })
-                else { return false }
-                return winner.value != entry.value
-            }.map(\.setting.name))
-        let isOtherProvider = overridden.contains(Setting.issuer.name)
-        let isOtherClient = isOtherProvider || overridden.contains(Setting.clientID.name)
+        var strongest: [Entry] = []
+        var isOtherProvider = false
+        var isOtherClient = false
+        for entry in entries {
+            guard let winner = strongest.first(where: { $0.setting == entry.setting }) else {
+                strongest.append(entry)
+                continue
+            }
+            guard case .profile = entry.origin, winner.value != entry.value else { continue }
+            isOtherProvider = isOtherProvider || entry.setting == .issuer
+            isOtherClient = isOtherClient || entry.setting == .issuer || entry.setting == .clientID
+        }
         self.entries = strongest.filter { entry in
             guard case .profile = entry.origin else { return true }
             switch entry.setting.owner {

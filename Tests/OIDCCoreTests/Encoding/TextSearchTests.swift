@@ -1,0 +1,25 @@
+import OIDCCore
+import Testing
+
+@Suite("Looking for a text in a text")
+struct TextSearchTests {
+    @Test(
+        "it is found at any place, byte for byte",
+        arguments: [
+            ("needle in hay", "needle", true), ("hay needle", "needle", true), ("nneedle", "needle", true),
+            ("needl", "needle", false), ("", "needle", false), ("Needle", "needle", false),
+            ("cafe\u{301}", "cafe", true), ("caf\u{E9}", "cafe", false),
+        ])
+    func included(text: String, part: String, isThere: Bool) {
+        #expect(text.includes(part) == isThere)
+        #expect(text[...].includes(part) == isThere)
+    }
+
+    @Test("what lies between the occurrences comes in pieces, the empty ones too")
+    func pieces() {
+        #expect("a, b, , c".pieces(between: ", ") == ["a", "b", "", "c"])
+        #expect(", a, ".pieces(between: ", ") == ["", "a", ""])
+        #expect("alone".pieces(between: ", ") == ["alone"])
+        #expect("".pieces(between: ", ") == [""])
+    }
+}
