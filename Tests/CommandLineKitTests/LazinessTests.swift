@@ -39,12 +39,14 @@ import Testing
         }
     }
 
-    @Test("only the table that is asked for is built, and its options only when one is given")
+    @Test("a command alone builds no table, an argument only its own, and the options only when one is given")
     func lazy() throws {
         let program = Program(
             name: "toy", summary: "carry", common: NoOptions.self,
             sections: [CommandSection("X", [Second.self, First.self])])
         _ = try program.parse(["first"])
+        #expect(Self.built.withLock { $0 } == [])
+        _ = try? program.parse(["first", "word"])
         #expect(Self.built.withLock { $0 } == ["first"])
         _ = try program.parse(["first", "--flag"])
         #expect(Self.built.withLock { $0 } == ["first", "first", "first's options"])

@@ -24,9 +24,10 @@ public enum DisplayText {
 
     /// An address without user and password, which are for nobody's eyes, also where they hold a `/`.
     public static func address(_ text: some StringProtocol, limit: Int = 300) -> String {
-        let parts = text.split(separator: "//", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, let at = parts[1].lastIndex(of: "@") else { return clean(text, limit: limit) }
-        return clean("\(parts[0])//…\(parts[1][at...])", limit: limit)
+        guard let parts = text.parts(around: "//"), let at = parts.after.lastIndex(of: "@") else {
+            return clean(text, limit: limit)
+        }
+        return clean("\(parts.before)//…\(parts.after[at...])", limit: limit)
     }
 
     /// Whether a character acts on the text around it, or on a terminal, instead of being seen.

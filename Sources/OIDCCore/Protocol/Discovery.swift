@@ -4,13 +4,12 @@ extension ProviderMetadata {
     public static func checkedIssuer(
         _ text: String, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) -> WebURL {
-        let shown = DisplayText.address(text)
         guard let url = WebURL(text), url.query == nil, url.fragment == nil else {
-            throw .usage("issuer: expected an https address without query and fragment, found \(shown)")
+            throw .usage("issuer: expected an https address without query and fragment, found \(DisplayText.address(text))")
         }
         guard url.isSecure || url.isLoopback || allowsInsecureHTTP else {
             throw .usage(
-                "issuer: plain http is for loopback only, found \(shown)",
+                "issuer: plain http is for loopback only, found \(DisplayText.address(text))",
                 hint: "use https, or set allow_insecure_http")
         }
         for name in ["openid-configuration", "oauth-authorization-server"] {
@@ -120,13 +119,5 @@ extension ProviderMetadata {
             remarks.append("authorization_response_iss_parameter_supported is not true (RFC 9207)")
         }
         return remarks
-    }
-}
-
-extension String {
-    fileprivate func parts(around middle: String) -> (before: Substring, after: Substring)? {
-        let sought = Array(middle.utf8)
-        guard let start = utf8.indices.first(where: { utf8[$0...].starts(with: sought) }) else { return nil }
-        return (self[..<start], self[utf8.index(start, offsetBy: sought.count)...])
     }
 }

@@ -39,7 +39,7 @@ struct PastedAddress {
         guard let expected = WebURL(redirectURI) else {
             return ASCII.lowercased(place) == ASCII.lowercased(redirectURI.prefix { $0 != "?" })
         }
-        let whole = place.contains("://") ? place : "\(expected.scheme)://\(place)"
+        let whole = place.includes("://") ? place : "\(expected.scheme)://\(place)"
         guard let found = WebURL(whole) else { return false }
         return found.origin == expected.origin
             && (found.path.isEmpty ? "/" : found.path) == (expected.path.isEmpty ? "/" : expected.path)
