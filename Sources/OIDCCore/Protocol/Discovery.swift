@@ -5,7 +5,9 @@ extension ProviderMetadata {
         _ text: String, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) -> WebURL {
         guard let url = WebURL(text), url.query == nil, url.fragment == nil else {
-            throw .usage("issuer: expected an https address without query and fragment, found \(DisplayText.address(text))")
+            throw .usage(
+                "issuer: expected an https address without query and fragment, "
+                    + "found \(DisplayText.address(text))")
         }
         guard url.isSecure || url.isLoopback || allowsInsecureHTTP else {
             throw .usage(

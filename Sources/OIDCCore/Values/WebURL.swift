@@ -15,9 +15,9 @@ public struct WebURL: Hashable, Sendable {
     /// Nil unless it is absolute, http(s), with a host, without user information, control characters,
     /// spaces, backslashes or non-ASCII characters.
     public init?(_ text: String) {
-        guard text.utf8.allSatisfy(WebURL.isPlain), text.utf8.count <= 65_536, let colon = text.utf8.firstIndex(of: 0x3A) else {
-            return nil
-        }
+        guard text.utf8.allSatisfy(WebURL.isPlain), text.utf8.count <= 65_536,
+            let colon = text.utf8.firstIndex(of: 0x3A)
+        else { return nil }
         let scheme = ASCII.lowercased(text[..<colon])
         let rest = text[text.utf8.index(after: colon)...]
         guard scheme == "https" || scheme == "http", rest.hasPrefix("//") else { return nil }
