@@ -4,7 +4,7 @@ public struct Scope: Sendable {
 
     /// Splits on spaces; a repeated token counts once.
     public init(_ text: String) {
-        self.init(tokens: text.split(separator: " ").map(String.init))
+        self.init(tokens: text.utf8.split(separator: 0x20).map { String(Substring($0)) })
     }
 
     public init(tokens: [String]) {

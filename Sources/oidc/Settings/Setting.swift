@@ -24,6 +24,12 @@ struct Setting: Hashable, Sendable {
 
     var variable: String { "OIDC_" + String(decoding: name.utf8.map(Setting.uppercased), as: UTF8.self) }
 
+    /// Names of variables are in capitals; anything else is not ours.
+    static func ofVariable(_ name: String) -> Setting? {
+        guard !name.utf8.contains(where: { (0x61...0x7A).contains($0) }) else { return nil }
+        return named(ASCII.lowercased(name.dropFirst(5)))
+    }
+
     private static func uppercased(_ byte: UInt8) -> UInt8 {
         (0x61...0x7A).contains(byte) ? byte - 0x20 : byte
     }

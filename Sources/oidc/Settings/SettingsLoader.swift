@@ -65,12 +65,12 @@ struct SettingsLoader: Sendable {
 
     /// Unknown `OIDC_…` variables are other people's.
     private func variables() throws(OIDCError) -> [Settings.Entry] {
-        guard environment.keys.contains(where: { $0.hasPrefix("OIDC_") }) else { return [] }
         var entries: [Settings.Entry] = []
-        for setting in Setting.all {
-            guard let word = environment[setting.variable], !word.isEmpty else { continue }
-            entries.append(
-                try SettingsLoader.entry(setting, word, .variable(setting.variable), named: setting.variable))
+        for name in environment.keys.filter({ $0.utf8.starts(with: "OIDC_".utf8) }).sorted() {
+            guard let word = environment[name], !word.isEmpty, let setting = Setting.ofVariable(name) else {
+                continue
+            }
+            entries.append(try SettingsLoader.entry(setting, word, .variable(name), named: name))
         }
         return entries
     }
