@@ -6,6 +6,17 @@ extension IDToken {
     public static func validate(
         _ compact: String, _ rules: IDTokenRules, keys: any KeySource, now: Instant
     ) throws(OIDCError) -> IDToken {
+        do throws(OIDCError) {
+            return try validated(compact, rules, keys: keys, now: now)
+        } catch {
+            throw error.withholding(
+                WithheldSecrets([compact, rules.nonce, rules.accessToken].compactMap { $0 }))
+        }
+    }
+
+    private static func validated(
+        _ compact: String, _ rules: IDTokenRules, keys: any KeySource, now: Instant
+    ) throws(OIDCError) -> IDToken {
         let token: JWS
         do throws(JWS.Malformed) { token = try JWS(compact: compact) } catch {
             throw .untrusted(.idToken, error.reason)

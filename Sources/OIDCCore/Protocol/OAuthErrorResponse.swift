@@ -8,8 +8,11 @@ public struct OAuthErrorResponse: Hashable, Sendable {
         self.init(code: code, description: description, uri: uri, withholding: WithheldSecrets())
     }
 
-    private init(code: String, description: String?, uri: String?, withholding secrets: WithheldSecrets) {
-        self.code = DisplayText.clean(secrets.removed(from: code, minimum: 16), limit: 100)
+    /// Without what the request held in confidence.
+    public init(
+        code: String, description: String? = nil, uri: String? = nil, withholding secrets: WithheldSecrets
+    ) {
+        self.code = DisplayText.clean(secrets.removed(from: code, wordsBelow: 16), limit: 100)
         self.description = description.flatMap {
             $0.isEmpty ? nil : DisplayText.clean(secrets.removed(from: $0))
         }
@@ -55,7 +58,7 @@ public struct OAuthErrorResponse: Hashable, Sendable {
     }
 
     /// `invalid_scope (“no such scope”, see https://…)`.
-    var text: String {
+    public var text: String {
         let details = [description.map { "“\($0)”" }, uri.map { "see \($0)" }].compactMap { $0 }
         return details.isEmpty ? code : "\(code) (\(details.joined(separator: ", ")))"
     }

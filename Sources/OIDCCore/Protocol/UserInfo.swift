@@ -144,8 +144,7 @@ public enum UserInfo {
         let challenge = response.challenges.first { $0.error != nil }
         guard error.kind == .refused, let challenge, let code = challenge.error else { return error }
         let answer = OAuthErrorResponse(
-            code: secrets.removed(from: code),
-            description: challenge.errorDescription.map { secrets.removed(from: $0) })
+            code: code, description: challenge.errorDescription, withholding: secrets)
         error.oauthError = answer.code
         error.message =
             "\(Stage.userInfo.title): \(DisplayText.clean(endpoint.withoutQuery)) answered \(answer.text)"

@@ -1,54 +1,146 @@
 /// What a request held in confidence: an error text that repeats a token or a secret must not carry it to a
-/// terminal or a log.
-struct WithheldSecrets {
-    let secrets: [String]
+/// terminal or a log, in whichever way it is written there, whole or in pieces.
+public struct WithheldSecrets: Sendable {
+    private let secrets: [[UInt8]]
     /// Beyond this nothing of a text is shown: long texts and long secrets, both a provider's, cost time.
     private static let shownByteCount = 8_192
+    private static let comparedByteCount = 65_536
+    /// A piece of a longer secret that gives it away.
+    private static let pieceByteCount = 16
 
-    init(_ secrets: [String] = []) {
-        self.secrets = secrets
+    public init(_ secrets: [String] = []) {
+        self.secrets = secrets.map { PlainText($0, limit: WithheldSecrets.comparedByteCount).bytes }
     }
 
-    /// Without the secrets of at least so many bytes: shorter ones are none, and would garble the text.
-    func removed(from text: String, minimum: Int = 6) -> String {
-        var bytes = Array(text.utf8.prefix(WithheldSecrets.shownByteCount))
-        for secret in secrets where secret.utf8.count >= minimum {
-            bytes = WithheldSecrets.replacing(Array(secret.utf8), in: bytes)
-        }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    private static func replacing(_ secret: [UInt8], in text: [UInt8]) -> [UInt8] {
-        var result: [UInt8] = []
-        var index = 0
-        while index < text.count {
-            if text[index] == secret[0], secret.count <= text.count - index,
-                text[index...].starts(with: secret)
-            {
-                result += Array("(secret)".utf8)
-                index += secret.count
-            } else {
-                result.append(text[index])
-                index += 1
+    /// Without the secrets of at least so many bytes: shorter ones are none, and would garble the text. Those of
+    /// fewer than `wordsBelow` count as words only, and not as parts of one.
+    public func removed(from text: String, minimum: Int = 4, wordsBelow: Int = 8) -> String {
+        let plain = PlainText(text, limit: WithheldSecrets.shownByteCount)
+        var isSecret = [Bool](repeating: false, count: plain.bytes.count)
+        for secret in secrets where secret.count >= minimum {
+            let length = min(secret.count, WithheldSecrets.pieceByteCount)
+            guard length <= plain.bytes.count else { continue }
+            let pieces = Set((0...(secret.count - length)).map { secret[$0..<($0 + length)] })
+            for start in 0...(plain.bytes.count - length) {
+                let piece = start..<(start + length)
+                guard pieces.contains(plain.bytes[piece]) else { continue }
+                guard secret.count >= wordsBelow || plain.isWord(piece) else { continue }
+                for index in piece { isSecret[index] = true }
             }
         }
-        return result
+        return plain.text(withoutBytes: isSecret)
+    }
+}
+
+/// A text as its reader understands it, however it is written: `%2F`, `+`, `\/`, `\u002f`, twice over, and
+/// without what is invisible.
+private struct PlainText {
+    private let source: [UInt8]
+    private(set) var bytes: [UInt8] = []
+    /// Where in the source each byte is written.
+    private var places: [Range<Int>] = []
+
+    init(_ text: String, limit: Int) {
+        source = Array(text.utf8.prefix(limit))
+        var start = 0
+        for scalar in String(decoding: source, as: UTF8.self).unicodeScalars {
+            let encoded = Array(String(scalar).utf8)
+            let place = min(start, source.count)..<min(start + encoded.count, source.count)
+            start += encoded.count
+            guard !DisplayText.isInvisible(scalar) else { continue }
+            append(encoded, at: place)
+        }
+        // Each time more than once means that what wrote it did so as often.
+        for _ in 0..<4 where !unescape() { break }
+    }
+
+    private mutating func append(_ more: [UInt8], at place: Range<Int>) {
+        bytes += more
+        places += Array(repeating: place, count: more.count)
+    }
+
+    /// Takes one way of writing away; false where there was none.
+    private mutating func unescape() -> Bool {
+        let old = self
+        (bytes, places) = ([], [])
+        var index = 0
+        while index < old.bytes.count {
+            let (found, count) = old.escape(at: index)
+            let place = old.places[index].lowerBound..<old.places[index + count - 1].upperBound
+            append(found.filter { $0 >= 0x20 && $0 != 0x7F }, at: place)
+            index += count
+        }
+        return bytes != old.bytes
+    }
+
+    /// The bytes that are written there, and as how many.
+    private func escape(at index: Int) -> ([UInt8], Int) {
+        switch bytes[index] {
+        case 0x2B: return ([0x20], 1)
+        case 0x25: return hexadecimal(2, after: index).map { ([UInt8($0)], 3) } ?? ([0x25], 1)
+        case 0x5C:
+            guard index + 1 < bytes.count else { return ([0x5C], 1) }
+            switch bytes[index + 1] {
+            case 0x22, 0x2F, 0x5C: return ([bytes[index + 1]], 2)
+            case 0x62, 0x66, 0x6E, 0x72, 0x74: return ([], 2)
+            case 0x75:
+                guard let scalar = hexadecimal(4, after: index + 1).flatMap(Unicode.Scalar.init) else {
+                    return ([0x5C], 1)
+                }
+                return (DisplayText.isInvisible(scalar) ? [] : Array(String(scalar).utf8), 6)
+            default: return ([0x5C], 1)
+            }
+        case let byte: return ([byte], 1)
+        }
+    }
+
+    private func hexadecimal(_ count: Int, after index: Int) -> UInt32? {
+        let digits = bytes[(index + 1)...].prefix(count)
+        guard digits.count == count, digits.allSatisfy(ASCII.isHexDigit) else { return nil }
+        return UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
+    }
+
+    /// Whether neither letter, digit nor `_` goes on with it at either end.
+    func isWord(_ range: Range<Int>) -> Bool {
+        func goesOn(_ byte: UInt8) -> Bool { ASCII.isAlphanumeric(byte) || byte == 0x5F }
+        return !(range.lowerBound > 0 && goesOn(bytes[range.lowerBound - 1]))
+            && !(range.upperBound < bytes.count && goesOn(bytes[range.upperBound]))
+    }
+
+    /// The source with a word in the place of each run of these bytes.
+    func text(withoutBytes isLeftOut: [Bool]) -> String {
+        var result: [UInt8] = []
+        var written = 0
+        var index = 0
+        while index < isLeftOut.count {
+            guard isLeftOut[index] else {
+                index += 1
+                continue
+            }
+            result += source[written..<max(written, places[index].lowerBound)]
+            while index + 1 < isLeftOut.count, isLeftOut[index + 1] { index += 1 }
+            result += Array("(secret)".utf8)
+            written = places[index].upperBound
+            index += 1
+        }
+        return String(decoding: result + source[written...], as: UTF8.self)
     }
 }
 
 extension OIDCError {
     /// Without the secrets of the request, which the answer that is quoted may repeat.
-    func withholding(_ secrets: WithheldSecrets) -> OIDCError {
+    public func withholding(_ secrets: WithheldSecrets) -> OIDCError {
         var error = self
-        error.message = secrets.removed(from: message)
-        error.hint = hint.map { secrets.removed(from: $0) }
+        error.message = secrets.removed(from: message, minimum: 6)
+        error.hint = hint.map { secrets.removed(from: $0, minimum: 6) }
+        error.oauthError = oauthError.map { secrets.removed(from: $0, wordsBelow: 16) }
         return error
     }
 }
 
 extension EndpointCall {
     /// A call whose errors carry none of the request's secrets.
-    init(
+    public init(
         _ request: HTTPRequest, stage: Stage, withholding secrets: @escaping () -> WithheldSecrets,
         reading read: @escaping (HTTPResponse) throws(OIDCError) -> Value
     ) {
@@ -63,10 +155,19 @@ extension EndpointCall {
 }
 
 extension Client {
-    private static let confidential: Set<String> = [
-        "code", "code_verifier", "refresh_token", "device_code", "subject_token", "actor_token", "assertion",
-        "token", "client_secret", "client_assertion",
+    private static let confidential: Set<String> = ["code", "code_verifier", "device_code", "state", "nonce"]
+    private static let confidentialParts = [
+        "token", "secret", "assertion", "password", "passphrase", "credential", "api_key", "apikey",
     ]
+
+    /// Whether the value of a parameter is a secret, the user's own parameters included: tokens and the like,
+    /// but not what says of which type they are.
+    private static func isConfidential(_ name: String) -> Bool {
+        guard !confidential.contains(name) else { return true }
+        let words = ASCII.lowercased(name)
+        return !words.hasSuffix("_type") && !words.hasSuffix("_hint")
+            && confidentialParts.contains { words.contains($0) }
+    }
 
     /// The error that an answer to a request of this client amounts to.
     func failure(
@@ -82,13 +183,17 @@ extension Client {
         var secrets: [String] = []
         if request.headers["Content-Type"] == "application/json" {
             let members = (try? JSONValue(parsing: request.body))?.object?.members ?? []
-            secrets = members.filter { Client.confidential.contains($0.name) }.compactMap(\.value.string)
+            secrets = members.filter { Client.isConfidential($0.name) }.compactMap(\.value.string)
         } else {
             let pairs = FormEncoding.decode(String(decoding: request.body, as: UTF8.self)) ?? []
-            secrets = pairs.filter { Client.confidential.contains($0.name) }.map(\.value)
+            secrets = pairs.filter { Client.isConfidential($0.name) }.map(\.value)
         }
-        if case .clientSecretBasic(let secret) = authentication { secrets.append(secret.revealed) }
-        if case .clientSecretJWT(let secret, _) = authentication { secrets.append(secret.revealed) }
+        if let secret = authentication.secret?.revealed {
+            secrets += [secret, Base64.encode(Array("\(id):\(secret)".utf8))]
+        }
+        if let credentials = request.headers["Authorization"]?.split(separator: " ").last {
+            secrets.append(String(credentials))
+        }
         return WithheldSecrets(secrets)
     }
 }

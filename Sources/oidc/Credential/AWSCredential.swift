@@ -47,19 +47,20 @@ struct AWSCredential {
                 ("RoleSessionName", role.sessionName), ("WebIdentityToken", token.revealed),
             ].map { FormEncoding.Pair($0.0, $0.1) })
         request.headers["Accept"] = "text/xml, application/xml"
-        return EndpointCall(request, stage: stage) { response throws(OIDCError) in
-            try AWSCredential(response)
+        let secrets = WithheldSecrets([token.revealed])
+        return EndpointCall(request, stage: stage, withholding: { secrets }) { response throws(OIDCError) in
+            try AWSCredential(response, secrets)
         }
     }
 
-    private init(_ response: HTTPResponse) throws(OIDCError) {
+    private init(_ response: HTTPResponse, _ secrets: WithheldSecrets) throws(OIDCError) {
         let root: XMLElement
         do throws(XMLElement.Malformed) { root = try XMLElement(parsing: response.body) } catch {
             throw AWSCredential.unreadable(response, error.reason)
         }
         guard response.isSuccess, root.name == "AssumeRoleWithWebIdentityResponse",
             let credentials = root["AssumeRoleWithWebIdentityResult"]?["Credentials"]
-        else { throw AWSCredential.refusal(response, root) }
+        else { throw AWSCredential.refusal(response, root, secrets) }
         func member(_ name: String) throws(OIDCError) -> String {
             let found = credentials.children.filter { $0.name == name }
             guard found.count == 1, let text = found.first?.text, !text.isEmpty,
@@ -84,19 +85,20 @@ struct AWSCredential {
             hint: "check aws_sts_endpoint", stage: stage)
     }
 
-    private static func refusal(_ response: HTTPResponse, _ root: XMLElement) -> OIDCError {
+    private static func refusal(
+        _ response: HTTPResponse, _ root: XMLElement, _ secrets: WithheldSecrets
+    ) -> OIDCError {
         guard let error = root["Error"] ?? (root.name == "Error" ? root : nil),
             let code = error["Code"]?.text, !code.isEmpty
         else { return unreadable(response, "neither credentials nor an error") }
         let isTemporary =
             response.status >= 500 || response.status == 429 || code == "IDPCommunicationError"
             || code.hasPrefix("Throttl")
-        let message = error["Message"]?.text ?? ""
+        let answer = OAuthErrorResponse(
+            code: code, description: error["Message"]?.text, withholding: secrets)
         return OIDCError(
-            isTemporary ? .unreachable : .refused,
-            "sts: \(DisplayText.clean(code, limit: 100))"
-                + (message.isEmpty ? "" : " (\(DisplayText.quoted(message)))"),
-            hint: hint(code), stage: stage, oauthError: DisplayText.clean(code, limit: 100))
+            isTemporary ? .unreachable : .refused, "sts: \(answer.text)", hint: hint(code), stage: stage,
+            oauthError: answer.code)
     }
 
     private static func hint(_ code: String) -> String? {

@@ -52,14 +52,14 @@ struct ResourceCall {
 
         var head = HTTPResponse(status: 0)
         var step = Step.shown
-        let session: Session
+        let delivery: AccessTokenSource.Delivery
     }
 
     private final class Reading {
         var answer: Answer
         var skipped = 0
 
-        init(_ session: Session) { answer = Answer(session: session) }
+        init(_ delivery: AccessTokenSource.Delivery) { answer = Answer(delivery: delivery) }
 
         var isShown: Bool { if case .shown = answer.step { true } else { false } }
     }
@@ -71,7 +71,7 @@ struct ResourceCall {
         if !body.isEmpty, headers["Content-Type"] == nil { request.headers["Content-Type"] = body.mediaType }
         try attempt.authorize(&request)
         let output = AnswerOutput(includesHead: includesHead, indentsJSON: setup.context.console.isJSON)
-        let reading = Reading(attempt.delivery.session)
+        let reading = Reading(attempt.delivery)
         do {
             try transport.stream(
                 request, body: try body.opened(),

@@ -12,14 +12,21 @@ struct ResourceRefusal {
     private var head: HTTPResponse { answer.head }
 
     var error: OIDCError {
+        let secrets = WithheldSecrets([answer.delivery.access.token.revealed])
         let challenge = head.challenges.first { $0.error != nil }
-        let code = challenge?.error.map { DisplayText.clean($0, limit: 100) }
-        let description = challenge?.errorDescription.map { " (\(DisplayText.quoted($0)))" } ?? ""
+        let refusal = challenge.flatMap { challenge in
+            challenge.error.map {
+                OAuthErrorResponse(
+                    code: $0, description: challenge.errorDescription, withholding: secrets)
+            }
+        }
         return OIDCError(
             head.status >= 500 ? .unreachable : .refused,
             "resource: \(url.hostAndPort) answered \(head.status)"
-                + (code.map { " \($0)\(description)" } ?? "") + redirect,
-            hint: hint(challenge), stage: .resource, oauthError: code, retryAfter: head.retryAfter)
+                + (refusal.map { " \($0.text)" } ?? "") + redirect,
+            hint: hint(challenge), stage: .resource, oauthError: refusal?.code,
+            retryAfter: head.retryAfter
+        ).withholding(secrets)
     }
 
     private var target: WebURL? {
@@ -41,7 +48,7 @@ struct ResourceRefusal {
     private func hint(_ challenge: AuthenticationChallenge?) -> String? {
         if let stepUp = StepUp(head.challenges) { return setup.loginLine(for: stepUp) }
         if challenge?.error == "insufficient_scope", let needed = challenge?.scope, needed.isWellFormed {
-            let wanted = (answer.session.grantedScope ?? Scope("")).union(needed)
+            let wanted = (answer.delivery.session.grantedScope ?? Scope("")).union(needed)
             return "\(setup.loginLine) --scope \(ShellWord.quoted(wanted.text))"
         }
         switch head.status {

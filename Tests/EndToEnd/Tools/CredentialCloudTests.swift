@@ -53,6 +53,22 @@ struct AWSTests {
             ])
     }
 
+    @Test("an answer that repeats the ID token, in pieces, does not bring it to stderr")
+    func echo() throws {
+        let (world, _) = try world { request in
+            let pairs = FormEncoding.decode(String(decoding: request.body, as: UTF8.self)) ?? []
+            let token = pairs.first { $0.name == "WebIdentityToken" }?.value ?? ""
+            let xml =
+                "<ErrorResponse><Error><Code>\(token.suffix(90))</Code><Message>x \(token.prefix(250))</Message>"
+                + "</Error></ErrorResponse>"
+            return HTTPResponse(status: 400, body: Array(xml.utf8))
+        }
+        let token = try #require(try world.signIn().tokens.idToken?.revealed)
+        let result = try world.run(["credential", "aws"])
+        #expect(result.code == 4 && result.errors.contains("sts: (secret) (“x (secret)”)"), "\(result)")
+        #expect(!result.errors.contains(token.suffix(20)) && !result.errors.contains(token.prefix(20)))
+    }
+
     @Test(
         "an answer that is no such XML is refused",
         arguments: [

@@ -33,6 +33,24 @@ struct RequestTests {
         #expect(head.hasPrefix("HTTP/1.1 \(status)\n") && head.contains("\nX-Mark: here\n"))
     }
 
+    @Test(
+        "a resource that repeats the token in its challenge gets it shown nowhere",
+        arguments: ["text", "json"])
+    func echo(format: String) throws {
+        let (world, api) = try apiWorld { request in
+            let token = (request.headers["Authorization"] ?? "").replacing("Bearer ", with: "")
+            let challenge =
+                #"Bearer error="insufficient_scope", error_description="no \#(token) \#(token.suffix(40))""#
+            return HTTPResponse(
+                status: 403, headers: HTTPHeaders([("WWW-Authenticate", challenge)]))
+        }
+        let result = try world.run(
+            ["request", "\(api.origin)/x", "--allow-origin", api.origin, "-o", format], world.machine)
+        let token = try #require(api.requests.first?.headers["Authorization"]).dropFirst(7)
+        #expect(result.code == 4 && result.errors.contains("no (secret) (secret)"), "\(result)")
+        #expect(!result.errors.contains(token.suffix(20)) && !result.errors.contains(token.prefix(20)))
+    }
+
     @Test("another origin gets no token, and none is fetched for it")
     func otherOrigin() throws {
         let (world, api) = try apiWorld { _ in HTTPResponse(status: 200) }

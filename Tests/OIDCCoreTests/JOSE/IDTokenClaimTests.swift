@@ -53,6 +53,9 @@ struct IDTokenClaimTests {
         Case("nonce is missing", ["nonce": nil], "nonce: expected the one of this sign-in, found none"),
         Case("nonce is empty", ["nonce": ""], "nonce: expected the one of this sign-in, found another"),
         Case("nonce is a number", ["nonce": 1], "nonce: expected a string, found 1"),
+        Case(
+            "nonce is ours in an array: it is not shown", ["nonce": [.string(Sample.nonce)]],
+            "nonce: expected a string, found [(secret)]"),
         Case("nonce is null", ["nonce": .null], "nonce: expected a string, found null"),
         Case("a nonce that nobody asked for is no harm", ["nonce": "x"]) { $0.nonce = nil },
         Case("no nonce where none was asked for", ["nonce": nil]) { $0.nonce = nil },

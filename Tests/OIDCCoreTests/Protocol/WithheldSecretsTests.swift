@@ -1,0 +1,84 @@
+import Testing
+
+@testable import OIDCCore
+
+@Suite("What a request held in confidence")
+struct WithheldSecretsTests {
+    private static let secret = "abc/def+GHI= j"
+
+    @Test(
+        "a secret is taken out however it is written",
+        arguments: [
+            secret, "abc%2Fdef%2BGHI%3D%20j", "abc%2fdef%2bGHI%3d+j", "abc%252Fdef%252BGHI%253D%2520j",
+            #"abc\/def+GHI= j"#, #"abc\u002fdef\u002bGHI\u003D j"#, "abc/\u{200B}def\u{202E}+GHI=\u{7} j",
+            "abc%2Fdef%2BGHI%3D%E2%80%8B j".replacing("%E2%80%8B", with: "\u{FEFF}"),
+        ])
+    func writings(_ text: String) {
+        let secrets = WithheldSecrets([Self.secret])
+        #expect(secrets.removed(from: "no “\(text)”, é=\(text)&x") == "no “(secret)”, é=(secret)&x")
+    }
+
+    @Test("a long one is taken out in pieces too, and what is beside it stays")
+    func pieces() {
+        let secret = "0123456789abcdefghijklmnopqrstuvwxyz"
+        let secrets = WithheldSecrets([secret, "another-secret"])
+        #expect(secrets.removed(from: "a 0123456789abcdef b") == "a (secret) b")
+        #expect(secrets.removed(from: "ghijklmnopqrstuvwxyz/0123456789abcdefg…") == "(secret)/(secret)…")
+        #expect(secrets.removed(from: "0123456789abcde") == "0123456789abcde")
+        #expect(secrets.removed(from: "\(secret) another-secret") == "(secret) (secret)")
+    }
+
+    @Test(
+        "a short one counts as a word, and a very short one is none",
+        arguments: [
+            ("test", "the latest test, test_1: test", "the latest (secret), test_1: (secret)"),
+            ("hunter2", "hunter2 hunter22", "(secret) hunter22"), ("abc", "abc", "abc"), ("", "a b", "a b"),
+            ("12345678", "x12345678y", "x(secret)y"),
+        ])
+    func short(_ secret: String, _ text: String, _ rest: String) {
+        #expect(WithheldSecrets([secret]).removed(from: text) == rest)
+    }
+
+    @Test(
+        "an echo of the whole request is shown without its secrets",
+        arguments: RequestFormat.allCases, [true, false])
+    func echo(format: RequestFormat, isBasic: Bool) throws {
+        let secret = Redacted("abc/def+GHI=")
+        let endpoint = TokenEndpoint(
+            url: try Fixture.url("https://op.example/token"),
+            client: Client(
+                id: "cli", authentication: isBasic ? .clientSecretBasic(secret) : .clientSecretPost(secret)),
+            format: format,
+            extraParameters: [
+                FormEncoding.Pair("otp_password", "open sesame!"), FormEncoding.Pair("token_type", "kept"),
+            ])
+        let call = try endpoint.call(
+            .refresh(Redacted("1//0g REFRESH+TOKEN==")), now: Fixture.now, random: Fixture.random())
+        let raw = "cli:abc/def+GHI="
+        let echo =
+            "\(String(decoding: call.request.body, as: UTF8.self)) "
+            + "\(call.request.headers["Authorization"] ?? "") \(Base64.encode(Array(raw.utf8)))"
+        let body = JSONValue.object(JSONObject([("error", "x"), ("error_description", .string(echo))]))
+        let error = try #require(Fixture.error { try call.read(Fixture.json(body.compact, status: 400)) })
+        for piece in ["GHI", "REFRESH", "sesame", "YWJj", "Y2xp"] {
+            #expect(!error.message.contains(piece), "\(error.message)")
+        }
+        #expect(error.message.contains("kept") && error.message.contains("refresh_token"))
+    }
+
+    @Test("a pushed request's state and nonce are secrets as well")
+    func pushed() throws {
+        let pending = try Fixture.pending()
+        let call = try PushedAuthorization.call(
+            pending, at: Fixture.url("https://op.example/par"), client: Client(id: "cli"), now: Fixture.now,
+            random: Fixture.random())
+        let body = JSONValue.object(
+            JSONObject([
+                ("error", "x"),
+                ("error_description", .string(String(decoding: call.request.body, as: UTF8.self))),
+            ]))
+        let message = Fixture.error { try call.read(Fixture.json(body.compact, status: 400)) }?.message ?? ""
+        #expect(message.contains("state=(secret)") && message.contains("client_id=cli"), "\(message)")
+        #expect(!message.contains(pending.nonce.revealed) && !message.contains(pending.state.revealed))
+    }
+}
