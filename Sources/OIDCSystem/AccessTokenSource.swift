@@ -102,7 +102,15 @@ public struct AccessTokenSource {
         }
         var warnings = renewed.warnings
         do {
-            try store.save(renewed.session, replacingDamaged: false)
+            if try !store.replace(current, with: renewed.session) {
+                // The lock is not waited for without end: a sign-in or sign-out may have gone ahead.
+                if let other = try store.load(key),
+                    let access = other.accessToken(from: other.source(for: demand))
+                {
+                    return Delivery(session: other, access: access)
+                }
+                warnings.append("somebody signed out meanwhile: the token is not kept")
+            }
         } catch {
             warnings.append("the token could not be kept: \(error.told)")
         }

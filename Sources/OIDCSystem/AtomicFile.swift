@@ -32,45 +32,61 @@ enum AtomicFile {
 
     /// Replaces the file: temporary, fsync, rename, fsync of the directory. The temporary has one name and is
     /// locked while it is written, so that a writer that was killed leaves at most that one behind, and the
-    /// next writer takes it over.
+    /// next writer takes it over. `content` is asked under that lock, and may look at what is there; nil leaves
+    /// it as it is. Whether something was written.
+    @discardableResult
     static func write(
-        _ bytes: [UInt8], to name: String, temporary: String, in directory: PrivateDirectory,
-        survivesPowerFailure: Bool = true
-    ) throws(OIDCError) {
-        try withTemporary(temporary, in: directory) { file throws(Errno) in
-            try file.makeEmpty()
-            try file.write(bytes)
-            if survivesPowerFailure { try file.synchronize() }
-            try directory.file.rename(temporary, to: name)
+        to name: String, temporary: String, in directory: PrivateDirectory, survivesPowerFailure: Bool = true,
+        _ content: () throws(OIDCError) -> [UInt8]?
+    ) throws(OIDCError) -> Bool {
+        var isWritten = false
+        try withTemporary(temporary, in: directory) { file throws(OIDCError) in
+            let bytes = try content()
+            do throws(Errno) {
+                guard let bytes else { return try directory.file.remove(temporary) }
+                try file.makeEmpty()
+                try file.write(bytes)
+                if survivesPowerFailure { try file.synchronize() }
+                try directory.file.rename(temporary, to: name)
+                isWritten = true
+            } catch {
+                throw FileFault.system(error).complaint(directory.path(of: temporary), noun: "file")
+            }
         }
-        guard survivesPowerFailure else { return }
+        guard survivesPowerFailure, isWritten else { return isWritten }
         do {
             try directory.file.synchronize()
         } catch {
             guard error.isUnsupported else { throw .store(DisplayText.clean(directory.path), error) }
         }
+        return true
     }
 
     /// Fails where `write` would for want of space or permission, and leaves nothing behind.
     static func probe(
         temporary: String, in directory: PrivateDirectory, survivesPowerFailure: Bool = true
     ) throws(OIDCError) {
-        try withTemporary(temporary, in: directory) { file throws(Errno) in
-            try file.makeEmpty()
-            try file.write(Array(repeating: 0x20, count: 16_384))
-            if survivesPowerFailure { try file.synchronize() }
-            try directory.file.remove(temporary)
+        try withTemporary(temporary, in: directory) { file throws(OIDCError) in
+            do throws(Errno) {
+                try file.makeEmpty()
+                try file.write(Array(repeating: 0x20, count: 16_384))
+                if survivesPowerFailure { try file.synchronize() }
+                try directory.file.remove(temporary)
+            } catch {
+                throw FileFault.system(error).complaint(directory.path(of: temporary), noun: "file")
+            }
         }
     }
 
-    /// Removes the file and what a killed writer left beside it. False when there is no such file.
+    /// Removes the file and what a killed writer left beside it, under the writers' lock, or without it where it
+    /// cannot be had. False when there is no such file.
     static func remove(
         _ name: String, temporary: String, in directory: PrivateDirectory
     ) throws(OIDCError) -> Bool {
-        if (try? directory.file.status(of: temporary)) != nil {
-            try withTemporary(temporary, in: directory) { _ throws(Errno) in
-                try directory.file.remove(temporary)
-            }
+        let wait = LockWait(limit: writersWait, isCancelled: { false })
+        let lock = try? FileLock.acquire(temporary, in: directory, wait, noun: "file")
+        defer {
+            if let lock { withExtendedLifetime(lock) { try? directory.file.remove(temporary) } }
         }
         do {
             try directory.file.remove(name)
@@ -85,7 +101,7 @@ enum AtomicFile {
     /// Works on the temporary under its lock; only who holds that may rename or remove it.
     private static func withTemporary(
         _ temporary: String, in directory: PrivateDirectory,
-        _ body: (borrowing OpenFile) throws(Errno) -> Void
+        _ body: (borrowing OpenFile) throws(OIDCError) -> Void
     ) throws(OIDCError) {
         let wait = LockWait(limit: writersWait, isCancelled: { false })
         guard let lock = try FileLock.acquire(temporary, in: directory, wait, noun: "file") else { return }
@@ -94,7 +110,7 @@ enum AtomicFile {
             try body(lock.file)
         } catch {
             try? directory.file.remove(temporary)
-            throw FileFault.system(error).complaint(directory.path(of: temporary), noun: "file")
+            throw error
         }
     }
 }

@@ -13,6 +13,7 @@ struct CredentialHelper: Sendable {
     let name: String
     let environment: [String: String]
     let milliseconds: Int64
+    var deadline: MonotonicTime?
 
     private static let absence = "credentials not found in native keychain"
     private static let outputLimit = 65_536
@@ -47,6 +48,7 @@ struct CredentialHelper: Sendable {
         var child = ChildProcess([program, verb], environment: environment)
         child.input = input
         child.milliseconds = milliseconds
+        child.deadline = deadline
         child.outputLimit = CredentialHelper.outputLimit
         child.errorOutput = .captured
         do {
@@ -65,6 +67,9 @@ struct CredentialHelper: Sendable {
                 throw complaint(
                     "\(verb): no answer within \(milliseconds / 1_000) s",
                     hint: "unlock the keychain it uses, or set store to file")
+            case .deadline:
+                throw OIDCError(
+                    .timedOut, "\(program) \(verb): the time for the sign-in is over", stage: .store)
             case .tooMuchOutput(let limit):
                 throw complaint("\(verb): an answer of more than \(limit) bytes")
             case .interrupted(let signal):

@@ -14,12 +14,14 @@ public final class CredentialHelperStore: SessionStoring {
 
     /// `environment` is what the helper gets, without the client's secret in any case.
     public init(
-        name: String, directory path: String, environment: [String: String], milliseconds: Int64 = 10_000
+        name: String, directory path: String, environment: [String: String], milliseconds: Int64 = 10_000,
+        deadline: MonotonicTime? = nil
     ) {
         directory = SessionDirectory(path: path, ending: ".sealed")
         var environment = environment
         environment["OIDC_CLIENT_SECRET"] = nil
-        helper = CredentialHelper(name: name, environment: environment, milliseconds: milliseconds)
+        helper = CredentialHelper(
+            name: name, environment: environment, milliseconds: milliseconds, deadline: deadline)
     }
 
     public var description: String { "\(helper.program) and \(directory.path)" }
@@ -29,29 +31,46 @@ public final class CredentialHelperStore: SessionStoring {
     }
 
     public func load(_ key: SessionKey) throws(OIDCError) -> Session? {
-        guard let bytes = try directory.read(key.fileStem) else { return nil }
+        try directory.read(key.fileStem).map { bytes throws(OIDCError) in try read(bytes, key) }
+    }
+
+    private func read(_ bytes: [UInt8], _ key: SessionKey) throws(OIDCError) -> Session {
         let stored = try header(bytes, key.fileStem)
         guard stored.key == key.text else { throw complaint(.otherKey, key.fileStem) }
         return try open(stored, key.fileStem)
     }
 
     public func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
-        let name = session.key.fileStem
-        try directory.replace(name) { existing throws(OIDCError) in
-            var stored = EncryptedSession(key: session.key, helper: helper.name, entry: newEntry(name))
-            var secret: [UInt8]?
-            if let existing, let kept = try replaceable(existing, session.key, orDamaged: replacingDamaged) {
-                stored.entry = kept.entry
-                secret = try self.secret(of: kept.entry)
-            }
-            let used = if let secret { secret } else { try newSecret(for: stored.entry) }
-            do throws(CryptoError) {
-                try stored.seal(session, with: used)
-            } catch {
-                throw OIDCError(error, stage: .store)
-            }
-            return stored.json.bytes
+        try directory.replace(session.key.fileStem) { existing throws(OIDCError) in
+            try sealed(session, replacing: existing, orDamaged: replacingDamaged)
         }
+    }
+
+    public func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
+        try directory.replace(session.key.fileStem) { existing throws(OIDCError) in
+            let found = try existing.map { bytes throws(OIDCError) in try read(bytes, session.key) }
+            guard found == current else { return nil }
+            return try sealed(session, replacing: existing, orDamaged: false)
+        }
+    }
+
+    private func sealed(
+        _ session: Session, replacing existing: [UInt8]?, orDamaged: Bool
+    ) throws(OIDCError) -> [UInt8] {
+        let name = session.key.fileStem
+        var stored = EncryptedSession(key: session.key, helper: helper.name, entry: newEntry(name))
+        var secret: [UInt8]?
+        if let existing, let kept = try replaceable(existing, session.key, orDamaged: orDamaged) {
+            stored.entry = kept.entry
+            secret = try self.secret(of: kept.entry)
+        }
+        let used = if let secret { secret } else { try newSecret(for: stored.entry) }
+        do throws(CryptoError) {
+            try stored.seal(session, with: used)
+        } catch {
+            throw OIDCError(error, stage: .store)
+        }
+        return stored.json.bytes
     }
 
     public func remove(_ key: SessionKey) throws(OIDCError) {

@@ -44,9 +44,9 @@ public struct MetadataCache: DocumentCache {
         ]
         guard let directory = try? PrivateDirectory.create(path) else { return }
         let name = MetadataCache.name(url)
-        try? AtomicFile.write(
-            json.bytes, to: name + ".json", temporary: name + ".tmp", in: directory,
-            survivesPowerFailure: false)
+        _ = try? AtomicFile.write(
+            to: name + ".json", temporary: name + ".tmp", in: directory, survivesPowerFailure: false
+        ) { json.bytes }
     }
 
     public func forget(_ url: WebURL) {

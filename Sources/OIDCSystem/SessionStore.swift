@@ -15,6 +15,10 @@ public protocol SessionStoring: Sendable {
     /// `replacingDamaged` says that a person signed in anew; never when it is another key's or a newer version.
     func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError)
 
+    /// Keeps the session that was made of `current`, or of none. False, and nothing is changed, when another one
+    /// is there by now, or none any more: somebody signed in or out meanwhile.
+    func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool
+
     /// Forgets the session, a damaged one too; there need not be one.
     func remove(_ key: SessionKey) throws(OIDCError)
 

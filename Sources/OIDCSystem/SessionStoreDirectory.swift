@@ -28,13 +28,17 @@ struct SessionDirectory: Sendable {
         }
     }
 
-    /// Writes what `content` makes of what is there; nil is no file, and it objects by throwing.
+    /// Writes what `content` makes of what is there; nil is no file. It objects by throwing, or by nil. Whether
+    /// something was written.
+    @discardableResult
     func replace(
-        _ name: String, with content: ([UInt8]?) throws(OIDCError) -> [UInt8]
-    ) throws(OIDCError) {
+        _ name: String, with content: ([UInt8]?) throws(OIDCError) -> [UInt8]?
+    ) throws(OIDCError) -> Bool {
         let directory = try PrivateDirectory.create(path)
-        let bytes = try content(try existing(name, in: directory))
-        try AtomicFile.write(bytes, to: name + ending, temporary: name + ".tmp", in: directory)
+        return try AtomicFile.write(to: name + ending, temporary: name + ".tmp", in: directory) {
+            () throws(OIDCError) in
+            try content(try existing(name, in: directory))
+        }
     }
 
     /// Fails where `replace` would, and leaves nothing but the directory behind.

@@ -24,6 +24,13 @@ public struct FileSessionStore: SessionStoring {
         }
     }
 
+    public func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
+        try directory.replace(session.key.fileStem) { existing throws(OIDCError) in
+            let found = try existing.map { bytes throws(OIDCError) in try read(bytes, session.key) }
+            return found == current ? session.json.bytes : nil
+        }
+    }
+
     public func remove(_ key: SessionKey) throws(OIDCError) {
         try directory.remove(key.fileStem) { bytes throws(OIDCError) in
             if case .otherKey? = fault(bytes, key) { throw complaint(.otherKey, key.fileStem) }

@@ -17,6 +17,14 @@ public final class MemorySessionStore: SessionStoring {
         sessions.withLock { $0[session.key] = session }
     }
 
+    public func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
+        sessions.withLock { sessions in
+            guard sessions[session.key] == current else { return false }
+            sessions[session.key] = session
+            return true
+        }
+    }
+
     public func remove(_ key: SessionKey) throws(OIDCError) { sessions.withLock { $0[key] = nil } }
 
     public func all() throws(OIDCError) -> [StoredSession] {

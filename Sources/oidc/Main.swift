@@ -45,6 +45,7 @@ struct Main {
             let context = CommandContext(
                 console: Console(command.common), environment: ProcessEnvironment.current,
                 common: command.common)
+            ProcessEnvironment.forgetKeyLog()
             return try command.run(context)
         }
     }

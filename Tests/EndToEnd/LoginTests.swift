@@ -29,6 +29,50 @@ struct LoginTests {
         #expect(attributes[.posixPermissions] as? Int == 0o600)
     }
 
+    @Test("--timeout bounds the wait for a program that has the secret")
+    func secretCommand() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider, ["OIDC_CLIENT_SECRET_COMMAND": #"["sleep","30"]"#])
+        defer { program.remove() }
+        let start = Date()
+        let outcome = try program.run("login", "--no-browser", "--timeout", "1")
+        #expect(outcome.status == 6 && outcome.error?.contains("sleep") == true, "\(outcome.errorOutput)")
+        #expect(Date().timeIntervalSince(start) < 20)
+    }
+
+    @Test("--timeout bounds the wait for another process that has the session's lock; the sign-in is kept")
+    func heldLock() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        #expect(try program.signIn(at: provider).status == 0)
+        let lock = try #require(program.files(in: ".local/state/oidc").first { $0.pathExtension == "lock" })
+        let descriptor = open(lock.path, O_RDWR)
+        defer { close(descriptor) }
+        try #require(flock(descriptor, LOCK_EX) == 0)
+        let before = try Data(contentsOf: try #require(program.sessionFiles.first))
+        let start = Date()
+        let outcome = try program.signIn(at: provider, ["--timeout", "8"])
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(Date().timeIntervalSince(start) < 40)
+        #expect(try Data(contentsOf: try #require(program.sessionFiles.first)) != before)
+    }
+
+    @Test("a token parameter that cannot be sent is told before anybody signs in")
+    func extraParameter() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        for flow in [["--no-browser"], ["--flow", "device"]] {
+            let outcome = try program.start(
+                ["login", "--timeout", "5", "--set", #"extra_token_params={"client_id":"x"}"#] + flow
+            ).finish()
+            #expect(outcome.status == 2, "\(flow): \(outcome.errorOutput)")
+            #expect(outcome.error?.contains("extra_token_params: client_id") == true)
+            #expect(!outcome.errorOutput.contains(provider.origin))
+        }
+    }
+
     @Test("access_denied ends it with 4, and nothing is kept")
     func denied() throws {
         let provider = try ProviderServer()

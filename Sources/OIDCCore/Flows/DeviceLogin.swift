@@ -2,6 +2,7 @@
 /// until they are there.
 extension Login {
     public func beginOnDevice() throws(OIDCError) -> DeviceAuthorization {
+        try tokenEndpoint.check(resources: [])
         let client = tokenEndpoint.client
         let endpoint = try metadata.require(
             .deviceAuthorization, presentingCertificate: client.presentsCertificate)

@@ -41,6 +41,7 @@ public struct Login: Sendable {
 
     /// Draws state, nonce and verifier, pushes the request where that is wanted, and gives the address to open.
     public func begin(redirectURI: String) throws(OIDCError) -> (pending: PendingAuthorization, url: WebURL) {
+        try tokenEndpoint.check(resources: request.resources)
         var request = request
         request.redirectURI = redirectURI
         let pending = try request.begin(metadata, random: environment.random)

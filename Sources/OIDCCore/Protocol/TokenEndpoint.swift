@@ -18,6 +18,12 @@ public struct TokenEndpoint: Sendable {
         self.dpop = dpop
     }
 
+    /// What a sign-in need not begin for: parameters of the configuration that its token request cannot take.
+    func check(resources: [String]) throws(OIDCError) {
+        _ = try ExtraParameters.token.adding(
+            extraParameters, to: resources.map { FormEncoding.Pair("resource", $0) })
+    }
+
     /// What the endpoint answered, short of a failure.
     public enum Answer: Sendable {
         case tokens(TokenSet)

@@ -135,7 +135,7 @@ final class CurlChannel: @unchecked Sendable {
     }
 
     private func result(_ ending: CurlResult.Ending, _ exchange: CurlExchange) -> CurlResult {
-        CurlResult(
+        var result = CurlResult(
             ending: ending,
             text: DisplayText.clean(String(cString: exchange.errorText)),
             systemError: Int32(clamping: number(OIDC_CURLINFO_OS_ERRNO)),
@@ -143,6 +143,13 @@ final class CurlChannel: @unchecked Sendable {
             isResolved: offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T) > 0,
             isSent: exchange.isSent || offset(OIDC_CURLINFO_PRETRANSFER_TIME_T) > 0,
             isReusedConnection: number(OIDC_CURLINFO_NUM_CONNECTS) == 0)
+        // libcurl does not say why it got no socket.
+        if !result.isSuccess, !result.isSent, result.systemError == 0,
+            let reason = Platform.descriptorShortage
+        {
+            result.systemError = reason.code
+        }
+        return result
     }
 
     private func number(_ info: Int) -> Int {

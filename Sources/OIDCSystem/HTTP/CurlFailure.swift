@@ -14,9 +14,16 @@ struct CurlFailure {
         case .cancelled: error(.interrupted, "interrupted while waiting for \(host)")
         case .deadline: error(.timedOut, "the time for the sign-in is over, waiting for \(host)")
         case .timeOut, .silence: timeOut
+        case .code where isShort:
+            error(
+                .failed, "no connection to \(host): \(Errno(result.systemError))",
+                hint: "end other programs, or raise the limit (ulimit -n)")
         case .code(let code): judged(code)
         }
     }
+
+    /// This machine or process has no descriptor or memory left for a connection.
+    private var isShort: Bool { !result.isSent && Errno(result.systemError).isShortage }
 
     private func judged(_ code: Int32) -> OIDCError {
         switch code {

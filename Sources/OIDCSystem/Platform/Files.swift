@@ -235,6 +235,12 @@ public enum FilePath {
         return (slash == path.startIndex ? "/" : String(path[..<slash]), name)
     }
 
+    /// Whether every directory above it that is there is one.
+    public static func isPossible(_ path: String) -> Bool {
+        do { _ = try status(path) } catch { return error != .notADirectory }
+        return true
+    }
+
     static func status(_ path: String) throws(Errno) -> FileStatus {
         var raw = stat()
         _ = try Errno.check { lstat(path, &raw) }

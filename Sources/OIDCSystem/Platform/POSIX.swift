@@ -54,6 +54,19 @@ public enum Platform {
 
     /// How many descriptors this process may have open.
     static var descriptorLimit: Int { Int(oidc_descriptor_limit()) }
+
+    /// Why a connection cannot be made that takes a few descriptors; nil where they can be had.
+    static var descriptorShortage: Errno? {
+        var copies: [Int32] = []
+        defer { for copy in copies { FileDescriptor(rawValue: copy).close() } }
+        for _ in 0..<4 {
+            let copy = dup(2)
+            let reason = Errno.last
+            guard copy >= 0 else { return reason.isShortage ? reason : nil }
+            copies.append(copy)
+        }
+        return nil
+    }
 }
 
 /// The two shapes of `strerror_r` come to this one: whether `code` is known, its text in `text`.

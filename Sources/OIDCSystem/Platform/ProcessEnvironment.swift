@@ -27,6 +27,12 @@ public enum ProcessEnvironment {
         _ = setenv(name, value, 1)
     }
 
+    /// A program that asks for the keys of TLS connections to be written down means its own: libcurl would obey,
+    /// and so it must not see that. Children find it in what `current` gave before.
+    public static func forgetKeyLog() { remove(keyLog) }
+
+    public static let keyLog = "SSLKEYLOGFILE"
+
     static func remove(_ name: String) {
         _ = unsetenv(name)
     }

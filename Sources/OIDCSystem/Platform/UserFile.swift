@@ -19,9 +19,11 @@ public struct UserFile: Sendable {
         let number = oidc_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0)
         guard number >= 0 else {
             let reason = Errno.last
-            guard reason != .noSuchFile else { return nil }
+            guard !reason.isAbsent, reason != .notADirectory else { return nil }
             try Interruption.throwIfPending()
-            throw unusable(path, name, reason.description)
+            var error = unusable(path, name, reason.description)
+            if reason.isShortage { error.kind = .failed }
+            throw error
         }
         let file = FileDescriptor(rawValue: number)
         defer { file.close() }
@@ -148,4 +150,7 @@ public struct UserFile: Sendable {
     public var isUnderForeignControl: Bool {
         (owner != geteuid() && owner != 0) || permissions & 0o022 != 0
     }
+
+    /// Whether it is this user's, and others may read it.
+    public var isOwnAndOpen: Bool { owner == geteuid() && permissions & 0o077 != 0 }
 }

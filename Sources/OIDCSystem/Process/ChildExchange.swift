@@ -22,7 +22,8 @@ struct ChildExchange {
 
     init(_ specification: ChildProcess) throws(Errno) {
         self.specification = specification
-        deadline = MonotonicTime.now().adding(milliseconds: specification.milliseconds)
+        let limit = MonotonicTime.now().adding(milliseconds: specification.milliseconds)
+        deadline = specification.deadline.map { min($0, limit) } ?? limit
         unsent = specification.input[...]
         let path = try Executable.find(specification.command.first ?? "", in: specification.environment)
         var pipes: [(reading: FileDescriptor, writing: FileDescriptor)] = []
@@ -58,6 +59,7 @@ struct ChildExchange {
         while status == nil {
             if let signal = Interruption.pending { throw .interrupted(signal: signal) }
             let now = MonotonicTime.now()
+            if let end = specification.deadline, now >= end { throw .deadline }
             guard now < deadline else { throw .timedOut(milliseconds: specification.milliseconds) }
             send()
             try receive()

@@ -14,6 +14,7 @@ public struct ChildProcess: Sendable {
     public enum Failure: Error, Hashable, Sendable {
         case notStarted(Errno)
         case timedOut(milliseconds: Int64)
+        case deadline
         case tooMuchOutput(limit: Int)
         case interrupted(signal: Int32)
     }
@@ -29,6 +30,8 @@ public struct ChildProcess: Sendable {
     public var environment: [String: String]
     public var input: [UInt8] = []
     public var milliseconds: Int64 = 30_000
+    /// When everything must be done of which the program is a part.
+    public var deadline: MonotonicTime?
     /// Of output and error output, each.
     public var outputLimit = 1 << 20
     public var errorOutput = ErrorOutput.discarded
@@ -65,11 +68,15 @@ extension ChildProcess.Failure {
         switch self {
         case .notStarted(let reason):
             return OIDCError(
-                .usage, "\(setting): \(program) can't be run: \(reason)",
+                reason.isShortage ? .failed : .usage, "\(setting): \(program) can't be run: \(reason)",
                 hint: "check the program in \(setting)", stage: .settings)
         case .timedOut(let milliseconds):
             return OIDCError(
                 .failed, "\(setting): \(program) did not end within \(milliseconds / 1000) s",
+                stage: .settings)
+        case .deadline:
+            return OIDCError(
+                .timedOut, "\(setting): the time for the sign-in is over, waiting for \(program)",
                 stage: .settings)
         case .tooMuchOutput(let limit):
             return OIDCError(

@@ -64,7 +64,9 @@ struct ExecCommand: RunnableCommand {
         try Interruption.throwIfPending()
         Interruption.uninstall()
         let failure = Executable.replaceThisProcess(
-            RawArgument.last(command.count), setting: [variable: token.text.revealed],
+            RawArgument.last(command.count),
+            setting: context.environment.filter { $0.key == ProcessEnvironment.keyLog }
+                .merging([variable: token.text.revealed]) { $1 },
             removing: [Setting.clientSecret.variable])
         return report(failure, context)
     }

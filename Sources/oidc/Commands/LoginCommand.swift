@@ -47,7 +47,7 @@ struct LoginCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = ProviderSetup(try context.settings(provider, and: try entries()), context)
+        let setup = ProviderSetup(try context.settings(provider, and: try entries()), context).forLogin()
         let access = try SessionAccess(setup)
         var signIn = SignIn(setup: setup, access: access)
         signIn.opensBrowser = !isWithoutBrowser

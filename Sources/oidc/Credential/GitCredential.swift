@@ -70,9 +70,10 @@ extension SessionAccess {
         let wait = LockWait(
             limit: .seconds(30), onWaiting: {}, isCancelled: { Interruption.pending != nil })
         try store.withLock(key, wait) { () throws(OIDCError) in
-            guard var current = try store.load(key), current.holds(token) else { return }
-            current.expire(token)
-            try store.save(current, replacingDamaged: false)
+            guard let current = try store.load(key), current.holds(token) else { return }
+            var expired = current
+            expired.expire(token)
+            _ = try store.replace(current, with: expired)
         }
     }
 }

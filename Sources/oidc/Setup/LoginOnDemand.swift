@@ -11,15 +11,14 @@ struct LoginOnDemand {
 
     /// Where the command finds its session now: in memory, when the store could not keep it.
     func run() throws(OIDCError) -> SessionAccess {
-        var signIn = SignIn(setup: setup, access: access)
-        let deadline = MonotonicTime.now().adding(seconds: signIn.timeout)
-        signIn.deadline = deadline
+        var signIn = SignIn(setup: setup.forLogin(), access: access)
+        let deadline = MonotonicTime.now().adding(seconds: setup.timeout)
         var signInKey = access.key
         signInKey.grant = GrantType(rawValue: "authorization_code, signing in")
         let console = setup.context.console
         var hasWaited = false
         let wait = LockWait(
-            limit: .seconds(signIn.timeout), noticeAfter: .zero,
+            limit: .seconds(setup.timeout), noticeAfter: .zero,
             onWaiting: {
                 hasWaited = true
                 console.note("waiting for the sign-in of another oidc process …")

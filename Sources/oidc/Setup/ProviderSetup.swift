@@ -7,20 +7,32 @@ struct ProviderSetup {
     let settings: Settings
     let context: CommandContext
     let secrets: SecretSource
+    /// Of a whole login: it bounds every wait, for the network, a program or another process.
+    let deadline: MonotonicTime?
 
-    init(_ settings: Settings, _ context: CommandContext) {
+    init(_ settings: Settings, _ context: CommandContext, until deadline: MonotonicTime? = nil) {
         self.settings = settings
         self.context = context
-        secrets = SecretSource(settings: settings, environment: context.environment)
+        self.deadline = deadline
+        secrets = SecretSource(
+            settings: settings, environment: context.environment, deadline: deadline,
+            warn: { [console = context.console] in console.warn($0) })
     }
+
+    /// The same for a login, which `timeout` bounds from now on.
+    func forLogin() -> ProviderSetup {
+        ProviderSetup(settings, context, until: .now().adding(seconds: timeout))
+    }
+
+    var timeout: Int64 { settings.integer(.timeout) ?? 300 }
 
     var allowsInsecureHTTP: Bool { settings.flag(.allowInsecureHTTP) }
     var leeway: Int64 { settings.integer(.leeway) ?? 60 }
 
-    /// What reaches the network; a deadline bounds a whole login.
-    func environment(until deadline: MonotonicTime? = nil) throws(OIDCError) -> LoginEnvironment {
+    /// What reaches the network.
+    func environment() throws(OIDCError) -> LoginEnvironment {
         LoginEnvironment(
-            transport: try transport(until: deadline), cache: cache, now: { Clock.now() },
+            transport: try transport(), cache: cache, now: { Clock.now() },
             random: Random.bytes)
     }
 
@@ -31,7 +43,7 @@ struct ProviderSetup {
         return MetadataCache(directory: directory)
     }
 
-    func transport(until deadline: MonotonicTime? = nil) throws(OIDCError) -> CurlTransport {
+    func transport() throws(OIDCError) -> CurlTransport {
         if allowsInsecureHTTP {
             context.console.warn("allow_insecure_http is set: tokens may cross the network in the open")
         }
@@ -59,6 +71,9 @@ struct ProviderSetup {
         switch (secrets.path(.tlsClientCertificate), secrets.path(.tlsClientKey)) {
         case (nil, nil): return nil
         case (let certificate?, let key?):
+            if let file = try UserFile.read(key, limit: 1 << 20, named: Setting.tlsClientKey.name) {
+                try secrets.check(file, at: key, of: .tlsClientKey)
+            }
             return CurlConfiguration.ClientCertificate(
                 certificatePath: certificate, keyPath: key,
                 passphrase: try secrets.file(.privateKeyPassphraseFile))
@@ -141,13 +156,14 @@ struct ProviderSetup {
     func store() throws(OIDCError) -> any SessionStoring {
         let choice = try SessionStoreChoice(setting: settings.text(.store) ?? "file")
         let directory = StateDirectories(environment: context.environment).state
+            .flatMap { FilePath.isPossible($0) ? $0 : nil }
         switch (choice, directory) {
         case (.none, _): return MemorySessionStore()
         case (.file, let directory?): return FileSessionStore(directory: directory)
         case (.helper(let name), let directory?):
             return CredentialHelperStore(
                 name: name, directory: directory,
-                environment: ChildEnvironment.withoutSecrets(context.environment))
+                environment: ChildEnvironment.withoutSecrets(context.environment), deadline: deadline)
         case (_, nil): return NowhereStore()
         }
     }

@@ -5,6 +5,9 @@ import OIDCSystem
 struct SecretSource {
     let settings: Settings
     let environment: [String: String]
+    /// For the programs that secrets come from.
+    var deadline: MonotonicTime?
+    var warn: @Sendable (String) -> Void = { _ in }
 
     /// The client's secret: `client_secret`, else its file, else its command.
     func clientSecret() throws(OIDCError) -> Redacted<String>? {
@@ -18,8 +21,26 @@ struct SecretSource {
     func file(_ setting: Setting) throws(OIDCError) -> Redacted<String>? {
         guard let path = path(setting) else { return nil }
         let contents = try UserFile.require(path, limit: 1 << 20, named: setting.name)
+        try check(contents, at: path, of: setting)
         return Redacted(try SecretSource.text(contents.bytes, named: "\(setting.name): \(path)"))
     }
+
+    /// Of files with a secret, the user's own alone are private: those of a CI job or a pod are root's.
+    func check(_ file: UserFile, at path: String, of setting: Setting) throws(OIDCError) {
+        guard SecretSource.secretFiles.contains(setting) else { return }
+        let place = "\(setting.name): \(DisplayText.clean(path))"
+        guard !file.isUnderForeignControl else {
+            throw OIDCError.usage(
+                "\(place) belongs to another user or may be written by others",
+                hint: "chown and chmod it so that only you can write it: chmod go-w \(ShellWord.quoted(path))"
+            )
+        }
+        if file.isOwnAndOpen { warn("\(place) may be read by others (chmod 600 \(ShellWord.quoted(path)))") }
+    }
+
+    private static let secretFiles: Set<Setting> = [
+        .clientSecretFile, .privateKeyFile, .privateKeyPassphraseFile, .tlsClientKey,
+    ]
 
     /// A path of the settings, with `~/` for the home directory.
     func path(_ setting: Setting) -> String? {
@@ -31,6 +52,7 @@ struct SecretSource {
     private func output(of command: [String], named name: String) throws(OIDCError) -> Redacted<String> {
         var process = ChildProcess(command, environment: ChildEnvironment.withoutSecrets(environment))
         process.errorOutput = .inherited
+        process.deadline = deadline
         let outcome: ChildProcess.Outcome
         do { outcome = try process.run() } catch { throw error.error(setting: name, command: command) }
         guard outcome.status.isSuccess else {

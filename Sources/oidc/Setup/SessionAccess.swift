@@ -123,8 +123,10 @@ extension ProviderSetup {
     /// How long the lock of a session is waited for: its holder may be at the network.
     var renewalWait: LockWait {
         let console = context.console
+        let limit = ((settings.integer(.httpTimeout) ?? 30) * 2 + 30) * 1_000
+        let left = deadline.map { max(0, $0.milliseconds(from: .now())) } ?? limit
         return LockWait(
-            limit: .seconds((settings.integer(.httpTimeout) ?? 30) * 2 + 30),
+            limit: .milliseconds(min(limit, left)),
             onWaiting: { console.note("waiting for another oidc process that is getting a token …") })
     }
 

@@ -8,8 +8,6 @@ struct SignIn {
     let store: any SessionStoring
     /// `--no-browser`: the address is printed, nothing is opened.
     var opensBrowser = true
-    /// When it must be done; else `timeout` counts from its start.
-    var deadline: MonotonicTime?
     /// Where set, a session that cannot be kept is no failure: somebody is waiting for its token.
     var onUnkept: ((OIDCError) -> Void)?
 
@@ -22,13 +20,11 @@ struct SignIn {
         store = access.store
     }
 
-    var timeout: Int64 { settings.integer(.timeout) ?? 300 }
-
     func run() throws(OIDCError) -> Session {
         try refuseMachine("login")
         try store.probe(key)
-        let deadline = deadline ?? MonotonicTime.now().adding(seconds: timeout)
-        let environment = try setup.environment(until: deadline)
+        let deadline = setup.deadline ?? MonotonicTime.now().adding(seconds: setup.timeout)
+        let environment = try setup.environment()
         let metadata = try setup.metadata(environment, for: needed)
         let flow = try flow(metadata)
         let login = try login(metadata, environment)

@@ -70,6 +70,29 @@ struct KeepingTests {
         #expect(program.files(in: "tmp").isEmpty)
     }
 
+    @Test("a HOME that is no directory: the token is printed with a warning")
+    func homeIsFile() throws {
+        let world = try SessionWorld(KeepingTests.machine)
+        defer { world.remove() }
+        let file = world.program.home.appendingPathComponent("file")
+        try Data("x".utf8).write(to: file)
+        var program = world.program
+        program.environment["HOME"] = file.path
+        let outcome = try program.run("token")
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(outcome.token.count > 10 && outcome.errorOutput.contains("warning: "))
+        #expect(try program.run("login", "--no-browser", "--set", "grant=authorization_code").status == 1)
+    }
+
+    @Test("too few descriptors are a fault of this machine, by their name", arguments: [5, 10])
+    func descriptors(limit: Int) throws {
+        let world = try SessionWorld(KeepingTests.machine)
+        defer { world.remove() }
+        let outcome = try world.runBelowShell("ulimit -n \(limit)", ["token"])
+        #expect(outcome.status == 1, "\(outcome.errorOutput)")
+        #expect(outcome.error?.contains("Too many open files") == true, "\(outcome.errorOutput)")
+    }
+
     @Test("OIDC_STORE=none keeps nothing, and has nothing to say about it", arguments: [true, false])
     func memory(hasHome: Bool) throws {
         let world = try SessionWorld(KeepingTests.machine.merging(["OIDC_STORE": "none"]) { $1 })

@@ -66,6 +66,26 @@ struct HostileTLSTests {
         #expect(program.sessionFiles.isEmpty && program.files(in: ".cache/oidc").isEmpty)
     }
 
+    @Test("the keys of connections are not written down, whoever asks for that; a child may do so")
+    func keyLog() throws {
+        let program = try program()
+        defer { program.remove() }
+        let log = program.home.appendingPathComponent("keys").path
+        let fault = try #require(BadTLS.all.first)
+        _ = try program.run(
+            "discover", "--issuer", "https://\(fault.host):\(servers.port(fault.server))",
+            variables: ["SSLKEYLOGFILE": log])
+        #expect(!FileManager.default.fileExists(atPath: log))
+        let provider = try ProviderServer()
+        let exec = try program.run(
+            "exec", "--", "sh", "-c", "printf %s \"$SSLKEYLOGFILE\"",
+            variables: [
+                "SSLKEYLOGFILE": log, "OIDC_ISSUER": provider.origin, "OIDC_GRANT": "client_credentials",
+                "OIDC_CLIENT_ID": "demo-confidential", "OIDC_CLIENT_SECRET": "demo-secret",
+            ])
+        #expect(exec.output == log, "\(exec.errorOutput)")
+    }
+
     @Test(
         "a ca_file that cannot be used is an error, never trust in everybody",
         arguments: ["missing", "empty", "garbage", "a directory"])

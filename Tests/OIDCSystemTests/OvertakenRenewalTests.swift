@@ -1,0 +1,68 @@
+import OIDCCore
+import Testing
+
+@testable import OIDCSystem
+
+/// The lock of a session is not waited for without end: who was first may come last.
+@Suite("a renewal that was overtaken")
+struct OvertakenRenewalTests {
+    private let scratch = ScratchDirectory()
+    private let later = Instant(secondsSinceEpoch: 1_800_000_000)
+
+    private var store: FileSessionStore { FileSessionStore(directory: scratch.path) }
+
+    /// Renews while `meanwhile` does what a process without the lock would do.
+    private func renew(
+        in store: any SessionStoring, meanwhile: () throws(OIDCError) -> Void
+    ) throws -> AccessTokenSource.Delivery {
+        let source = AccessTokenSource(
+            store: store, key: .example, now: { [later] in later }, wait: LockWait(limit: .seconds(5)))
+        return try source.renewed(TokenDemand(), seen: try store.load(.example), refusing: .none) {
+            (_, _) throws(OIDCError) in
+            try meanwhile()
+            let renewed = Session.example("renewed")
+            return Renewal.Outcome(session: renewed, access: .success(renewed.tokens.access))
+        }
+    }
+
+    private var stores: [any SessionStoring] { [store, MemorySessionStore()] }
+
+    @Test("a sign-out stays: the token is handed out, and not kept")
+    func signedOut() throws {
+        for store in stores {
+            try store.save(.example(), replacingDamaged: true)
+            let delivery = try renew(in: store) { () throws(OIDCError) in try store.remove(.example) }
+            #expect(delivery.access.token.revealed == "renewed" && delivery.warnings.count == 1)
+            #expect(try store.load(.example) == nil)
+        }
+    }
+
+    @Test("another person's sign-in stays, and its token is the one handed out")
+    func signedIn() throws {
+        for store in stores {
+            try store.save(.example(), replacingDamaged: true)
+            let delivery = try renew(in: store) { () throws(OIDCError) in
+                try store.save(.example("another's"), replacingDamaged: true)
+            }
+            #expect(delivery.access.token.revealed == "another's" && delivery.warnings.isEmpty)
+            #expect(try store.load(.example) == .example("another's"))
+        }
+    }
+
+    @Test("a first token does not take the place of one that came meanwhile")
+    func first() throws {
+        let delivery = try renew(in: store) { () throws(OIDCError) in
+            try store.save(.example("first"), replacingDamaged: true)
+        }
+        #expect(delivery.access.token.revealed == "first")
+        #expect(try store.load(.example) == .example("first"))
+    }
+
+    @Test("one that was not overtaken is kept, and leaves nothing beside it")
+    func undisturbed() throws {
+        try store.save(.example(), replacingDamaged: true)
+        #expect(try renew(in: store) {}.access.token.revealed == "renewed")
+        #expect(try store.load(.example) == .example("renewed"))
+        #expect(scratch.names.filter { $0.hasSuffix(".tmp") } == [])
+    }
+}
