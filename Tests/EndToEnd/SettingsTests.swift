@@ -1,4 +1,5 @@
 import Foundation
+import OIDCCore
 import TestSupport
 import Testing
 
@@ -95,6 +96,90 @@ struct SettingsTests {
         #expect(lines.contains("client_id variable (OIDC_CLIENT_ID)"))
         #expect(lines.contains("audience option (--audience)"))
         #expect(lines.contains("issuer https://a.example (profile default)"))
+    }
+
+    /// A directory that is not the working directory, with a configuration that names its neighbours.
+    private func neighbours(_ program: Program, _ settings: String) throws -> URL {
+        let directory = program.home.appendingPathComponent("conf")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        let file = directory.appendingPathComponent("config.json")
+        try Data(settings.utf8).write(to: file)
+        return file
+    }
+
+    private func put(_ text: String, _ file: URL, mode: Int) throws {
+        try Data(text.utf8).write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
+    }
+
+    @Test(
+        "files and programs that a configuration names are seen from its directory",
+        arguments: [#""client_secret_file":"secret""#, #""client_secret_command":["./print"]"#])
+    func relative(setting: String) throws {
+        let provider = try ProviderServer()
+        let program = try Program()
+        defer { program.remove() }
+        let file = try neighbours(
+            program,
+            #"{"issuer":"\#(provider.origin)","client_id":"demo-confidential",\#(setting)}"#)
+        let directory = file.deletingLastPathComponent()
+        try put("demo-secret", directory.appendingPathComponent("secret"), mode: 0o600)
+        try put("#!/bin/sh\necho demo-secret\n", directory.appendingPathComponent("print"), mode: 0o700)
+        for path in [file.path, "conf/config.json"] {
+            let outcome = try program.run(
+                "token", "--grant", "client_credentials", "--refresh", "--config", path)
+            #expect(outcome.status == 0, "\(path): \(outcome.errorOutput)")
+        }
+        let elsewhere = try program.run(
+            "token", "--grant", "client_credentials", "--refresh", "--config", file.path,
+            "--set", "client_secret_file=secret")
+        #expect(elsewhere.status == 2, "an option is seen from the working directory")
+        let shown = try program.run("config", "show", "--config", file.path).output
+        #expect(shown.contains(directory.path + "/"))
+    }
+
+    @Test("what a command line names is written so that the file finds it")
+    func written() throws {
+        let provider = try ProviderServer()
+        let program = try Program()
+        defer { program.remove() }
+        let outcome = try program.run(
+            "config", "init", "--issuer", provider.origin, "--client-id", "c", "--set", "client_secret_file=s"
+        )
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        let shown = try program.run("config", "show", "-o", "json").output
+        let value = try JSONValue(parsing: shown)["settings"]?["client_secret_file"]?["value"]?.string
+        let home = try #require(realpath(program.home.path, nil))
+        defer { free(home) }
+        #expect(value == String(cString: home) + "/s")
+    }
+
+    @Test("the arguments of the program that has the secret are not shown")
+    func commandArguments() throws {
+        let program = try Program(["OIDC_CLIENT_SECRET_COMMAND": #"["/bin/echo","hunter2","hunter3"]"#])
+        defer { program.remove() }
+        for options in [[], ["-o", "json"]] {
+            let outcome = try program.start(["config", "show"] + options).finish()
+            #expect(outcome.output.contains("/bin/echo") && !outcome.output.contains("hunter"))
+        }
+    }
+
+    @Test(
+        "a secret's file that others may read is told, and one that they may write refused",
+        arguments: [
+            (0o600, 0, false), (0o640, 0, true), (0o604, 0, true), (0o620, 2, false), (0o602, 2, false),
+        ])
+    func secretFile(mode: Int, status: Int32, isTold: Bool) throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider, client: "demo-confidential", ["OIDC_STORE": "none"])
+        defer { program.remove() }
+        let file = program.home.appendingPathComponent("secret")
+        try put("demo-secret", file, mode: mode)
+        let outcome = try program.run(
+            "token", "--grant", "client_credentials", "--set", "client_secret_file=\(file.path)")
+        #expect(outcome.status == status, "\(outcome.errorOutput)")
+        #expect(outcome.errorOutput.contains("warning: client_secret_file") == isTold)
+        #expect(outcome.errorOutput.isEmpty == (status == 0 && !isTold), "\(outcome.errorOutput)")
     }
 
     @Test("a profile's secret does not follow another issuer or client that an option names")

@@ -12,6 +12,20 @@ extension PendingAuthorization {
         }
     }
 
+    /// The same of a query or form as it came. Nobody but the provider knows our `state`: a `code` or `error` that
+    /// comes with it and cannot be read is the answer all the same.
+    public func accept(form: String) throws(OIDCError) -> AuthorizationCode? {
+        if let pairs = FormEncoding.decode(form) { return try accept(pairs) }
+        let parts = form.split(separator: "&")
+        guard stateFailure(parts.flatMap { FormEncoding.decode($0) ?? [] }) == nil,
+            let name = ["code", "error"].first(where: { name in
+                parts.contains { $0.hasPrefix("\(name)=") && FormEncoding.decode($0) == nil }
+            })
+        else { return nil }
+        throw .protocolViolation(
+            .authorization, name, expected: "percent-encoded UTF-8", found: "something else")
+    }
+
     /// The same, for what a person pasted: nobody else can still bring the true answer, so that what is not
     /// ours is an error too; where the whole address was pasted, it must be the redirect address.
     public func acceptPasted(_ text: String) throws(OIDCError) -> AuthorizationCode {
@@ -36,16 +50,21 @@ extension PendingAuthorization {
         case stranger(OIDCError)
     }
 
+    /// Nil where there is one `state`, and the right one.
+    private func stateFailure(_ pairs: [FormEncoding.Pair]) -> OIDCError? {
+        let states = pairs.filter { $0.name == "state" }.map(\.value)
+        if states.count == 1, equalInConstantTime(Array(states[0].utf8), Array(state.revealed.utf8)) {
+            return nil
+        }
+        let found = states.isEmpty ? "none" : states.count > 1 ? "several" : "another one"
+        return .untrusted(
+            .authorization, "state: expected the one of this sign-in, found \(found)",
+            hint: "paste the address of the sign-in that was begun last")
+    }
+
     private func judge(_ pairs: [FormEncoding.Pair]) -> Judgement {
         func values(_ name: String) -> [String] { pairs.filter { $0.name == name }.map(\.value) }
-        let states = values("state")
-        guard states.count == 1, equalInConstantTime(Array(states[0].utf8), Array(state.revealed.utf8)) else {
-            let found = states.isEmpty ? "none" : states.count > 1 ? "several" : "another one"
-            return .stranger(
-                .untrusted(
-                    .authorization, "state: expected the one of this sign-in, found \(found)",
-                    hint: "paste the address of the sign-in that was begun last"))
-        }
+        if let failure = stateFailure(pairs) { return .stranger(failure) }
         for name in ["code", "iss", "error"] where values(name).count > 1 {
             return .stranger(
                 .protocolViolation(.authorization, name, expected: "at most one", found: "several"))

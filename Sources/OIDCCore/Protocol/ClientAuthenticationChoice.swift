@@ -48,8 +48,9 @@ extension ClientAuthentication {
         guard let method else {
             // A certificate may serve to bind the tokens of a public client (RFC 8705 §4).
             if possible == ["tls_client_auth"] { return .none }
+            let listed = supported.isEmpty ? "no method at all" : supported.joined(separator: ", ")
             throw .usage(
-                "client_auth: the provider takes \(DisplayText.clean(supported.joined(separator: ", "))), "
+                "client_auth: the provider takes \(DisplayText.clean(listed)), "
                     + "and the configuration has what \(possible.joined(separator: ", ")) needs",
                 hint: "set client_auth to the method that the client is registered for")
         }

@@ -136,7 +136,9 @@ extension AccessToken {
         guard let token = json["token"]?.string, let type = json["token_type"]?.string,
             let obtainedAt = json["obtained_at"]?.integer,
             json["expires_at"] == nil || json["expires_at"]?.integer != nil,
-            json["scope"] == nil || json["scope"]?.string != nil
+            json["scope"] == nil || json["scope"]?.string != nil,
+            // Both go into a header.
+            !token.isEmpty, (token + type).utf8.allSatisfy({ (0x20...0x7E).contains($0) })
         else { return nil }
         self.init(
             token: Redacted(token), type: TokenType(type),

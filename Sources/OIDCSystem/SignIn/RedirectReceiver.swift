@@ -102,9 +102,9 @@ struct RedirectReceiver {
         } else {
             text = request.query ?? ""
         }
-        guard let text, let pairs = FormEncoding.decode(text) else { return .stranger(400) }
+        guard let text else { return .stranger(400) }
         do throws(OIDCError) {
-            guard let code = try pending.accept(pairs) else { return .stranger(400) }
+            guard let code = try pending.accept(form: text) else { return .stranger(400) }
             return .answer(.success(code))
         } catch {
             return .answer(.failure(error))

@@ -14,7 +14,10 @@ struct ConfigShowCommand: RunnableCommand {
     static let name = "show"
     static let summary = "Show the effective settings and their origin"
     static let declaration = Declaration<ConfigShowCommand>(
-        discussion: "An option wins over a variable, a variable over the profile. Secrets are not shown.",
+        discussion: """
+            An option wins over a variable, a variable over the profile. Secrets are not shown. Relative paths \
+            in the file are seen from its directory, others from the working directory.
+            """,
         examples: [
             Example("oidc config show", "the settings of the default profile"),
             Example("oidc config show -p work -o json", "another profile's, for a program"),
@@ -52,10 +55,14 @@ struct ConfigShowCommand: RunnableCommand {
         return 0
     }
 
-    /// Secrets are not shown; nor are the parameters that users add themselves, which may hold some.
+    /// Secrets are not shown; nor are parameters that users add themselves and the arguments of
+    /// the program that has the secret, which may hold some.
     static func redacted(_ entry: Settings.Entry) -> JSONValue {
         switch entry.setting.kind {
         case .secret: return "(secret)"
+        case .command where entry.setting == .clientSecretCommand:
+            let words = entry.value.array ?? []
+            return .array(words.prefix(1) + words.dropFirst().prefix(1).map { _ in "(not shown)" })
         case .parameters:
             var object = JSONObject()
             for name in entry.value.object?.names ?? [] { object[name] = "(not shown)" }

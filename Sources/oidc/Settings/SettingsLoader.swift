@@ -89,8 +89,9 @@ struct SettingsLoader: Sendable {
                     "profile \(DisplayText.quoted(profile.name)): \(setting.name): expected "
                         + "\(setting.kind.expectation), found \(shown(member.value, of: setting))")
             }
+            let seen = setting.kind.resolved(value, in: FilePath.split(path).directory)
             entries.append(
-                Settings.Entry(setting: setting, value: value, origin: .profile(profile.name)))
+                Settings.Entry(setting: setting, value: seen, origin: .profile(profile.name)))
         }
         return entries
     }

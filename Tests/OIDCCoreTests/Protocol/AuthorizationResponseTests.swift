@@ -44,6 +44,21 @@ struct AuthorizationResponseTests {
         #expect(try pending.accept(pairs(query, pending)) == nil)
     }
 
+    @Test(
+        "an answer with our state that cannot be read ends the sign-in; with another state it is a stranger's",
+        arguments: ["code=%ff&state=STATE", "error=%ff&code=abc&state=STATE"])
+    func unreadable(_ query: String) throws {
+        let pending = try Fixture.pending()
+        let ours = query.replacing("STATE", with: pending.state.revealed)
+        let error = Fixture.error { try pending.accept(form: ours) }
+        #expect(error?.kind == .refused)
+        for state in ["other", "%ff", "\(pending.state.revealed)&state=other"] {
+            let other = query.replacing("STATE", with: state)
+            #expect(try pending.accept(form: other) == nil, "\(state)")
+        }
+        #expect(try pending.accept(form: "code=abc&state=\(pending.state.revealed)&x=%zz") == nil)
+    }
+
     @Test("FAPI 2.0 client: a state that begins or ends like ours is another", arguments: [0, 1])
     func almostState(_ variant: Int) throws {
         let pending = try Fixture.pending()

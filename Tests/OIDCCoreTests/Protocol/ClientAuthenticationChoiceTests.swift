@@ -26,6 +26,12 @@ struct ClientAuthenticationChoiceTests {
         return credentials
     }
 
+    @Test("a provider that lists no method is told so")
+    func none() throws {
+        let error = Fixture.error { try choose(Self.credentials("secret"), methods: []) }
+        #expect(error?.message.contains("takes no method at all, and") == true)
+    }
+
     @Test(
         "the first method that credentials and metadata both allow",
         arguments: [

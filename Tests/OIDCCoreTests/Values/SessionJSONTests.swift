@@ -107,6 +107,21 @@ struct SessionJSONTests {
         }
     }
 
+    @Test(
+        "a token that would break a header is damage",
+        arguments: [
+            ("token", "a\r\nX: y"), ("token", ""), ("token", "\u{1B}[2J"), ("token_type", "Bearer\nX: y"),
+        ])
+    func headerBreak(_ member: String, _ value: String) throws {
+        var object = try #require(try Self.minimal().json.object)
+        var access = try #require(object["access"]?.object)
+        access[member] = .string(value)
+        object["access"] = .object(access)
+        #expect(throws: Session.Damage.member("access")) {
+            try Session(stored: JSONValue.object(object).bytes)
+        }
+    }
+
     @Test("a newer version is left alone, and half a file is no session")
     func unreadable() throws {
         var object = try #require(try Self.minimal().json.object)
