@@ -8,8 +8,10 @@ struct PeerOwnerTests {
         "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
     private static let route = "0100007F:A3B2 0100007F:1F90"
 
-    private static func row(_ ends: String, _ state: String = "01", uid: String) -> String {
-        "   1: \(ends) \(state) 00000000:00000000 00:00000000 00000000 \(uid)        0 3549663 1 0 20 4 30 10\n"
+    private static func row(_ ends: String, _ state: String = "01", uid: String, inode: Int = 3_549_663)
+        -> String
+    {
+        "   1: \(ends) \(state) 00000000:00000000 00:00000000 00000000 \(uid)        0 \(inode) 1 0 20 4 30 10\n"
     }
 
     @Test(
@@ -19,14 +21,14 @@ struct PeerOwnerTests {
             ("another's", row(route, uid: "1001"), .anotherUser),
             ("half closed, and ours", row(route, "05", uid: "1000"), .thisUser),
             ("root's", row(route, uid: "    0"), .unknown),
-            ("closed by its process", row(route, "06", uid: "0"), .anotherUser),
+            ("closed by its process", row(route, "06", uid: "0", inode: 0), .anotherUser),
             ("another address first", row("0200007F:A3B2 0100007F:1F90", uid: "1000"), nil),
             ("our own end", row("0100007F:1F90 0100007F:A3B2", uid: "1000"), nil),
             ("no such row", "", nil),
             ("a broken row", "   1: \(route) 01\n", nil),
         ] as [(String, String, PeerOwner?)])
     func table(name: String, rows: String, owner: PeerOwner?) {
-        let table = SocketTable(text: Self.header + rows)
+        let table = SocketTable(bytes: Array((Self.header + rows).utf8))
         #expect(table.owner(of: Self.route, for: 1000) == owner, "\(name)")
     }
 
@@ -34,7 +36,7 @@ struct PeerOwnerTests {
     func mapped() {
         let prefix = "0000000000000000FFFF0000"
         let ends = Self.route.split(separator: " ").map { prefix + $0 }.joined(separator: " ")
-        let table = SocketTable(text: Self.header + Self.row(ends, uid: "1000"))
+        let table = SocketTable(bytes: Array((Self.header + Self.row(ends, uid: "1000")).utf8))
         #expect(table.owner(of: Self.route, for: 1000) == .thisUser)
     }
 

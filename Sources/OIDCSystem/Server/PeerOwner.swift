@@ -28,30 +28,30 @@ public enum PeerOwner: Hashable, Sendable {
 }
 
 /// Linux' table of TCP sockets, `/proc/net/tcp` or `/proc/net/tcp6`: after the number of the row, local address,
-/// remote address, state, three more columns, and the user.
+/// remote address, state, three more columns, the user, a time, and the inode.
 struct SocketTable {
-    let text: String
+    let bytes: [UInt8]
 
     /// None where the system has no such tables.
     static var current: [SocketTable] {
         ["/proc/net/tcp", "/proc/net/tcp6"].compactMap { path in
-            guard let file = try? OpenFile(path, for: .reading),
-                let bytes = try? file.readAll(expected: 65_535, limit: 64 << 20)
-            else { return nil }
-            return SocketTable(text: String(decoding: bytes, as: UTF8.self))
+            guard let file = try? OpenFile(path, for: .reading) else { return nil }
+            return (try? file.readAll(expected: 262_143, limit: 64 << 20)).flatMap { $0 }
+                .map(SocketTable.init)
         }
     }
 
     /// Nil where the table does not have the socket.
     func owner(of route: String, for user: UInt32) -> PeerOwner? {
-        let routes = [route, SocketTable.mapped(route)]
-        for line in text.split(separator: "\n") {
-            let columns = line.split(separator: " ", maxSplits: 8)
-            guard columns.count == 9, routes.contains("\(columns[1]) \(columns[2])"),
-                let owner = UInt32(columns[7])
-            else { continue }
-            // A socket that its process has closed counts as root's.
-            if owner == 0, columns[3] != "01" { return .anotherUser }
+        let routes = [route, SocketTable.mapped(route)].map { Array(": \($0) ".utf8) }
+        for row in bytes.split(separator: 0x0A) {
+            guard let colon = row.firstIndex(of: 0x3A), routes.contains(where: row[colon...].starts) else {
+                continue
+            }
+            let columns = row.split(separator: 0x20).map { String(decoding: $0, as: UTF8.self) }
+            guard columns.count > 9, let owner = UInt32(columns[7]) else { continue }
+            // A socket that its process has closed counts as root's, and has no inode.
+            guard columns[9] != "0" else { return .anotherUser }
             return owner == user ? .thisUser : owner == 0 ? .unknown : .anotherUser
         }
         return nil
