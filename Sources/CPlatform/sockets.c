@@ -148,3 +148,12 @@ int oidc_peer_route(int descriptor, char *text, size_t size) {
     if (write_end(text + written + 1, size - written - 1, &own) + written + 2 > (int)size) return ENOSPC;
     return 0;
 }
+
+int oidc_find_line(const char *path, const char *text, char *line, size_t size) {
+    FILE *file = fopen(path, "re");
+    if (file == NULL) return -errno;
+    int is_found = 0;
+    while (!is_found && fgets(line, (int)size, file) != NULL) is_found = strstr(line, text) != NULL;
+    fclose(file);
+    return is_found;
+}

@@ -28,16 +28,21 @@ struct PeerOwnerTests {
             ("a broken row", "   1: \(route) 01\n", nil),
         ] as [(String, String, PeerOwner?)])
     func table(name: String, rows: String, owner: PeerOwner?) {
-        let table = SocketTable(bytes: Array((Self.header + rows).utf8))
-        #expect(table.owner(of: Self.route, for: 1000) == owner, "\(name)")
+        let scratch = ScratchDirectory()
+        let table = SocketTable(path: scratch["tcp"])
+        #expect(table.owner(of: Self.route, for: 1000) == .unreadable)
+        scratch.put(Self.header + rows, "tcp")
+        #expect(table.owner(of: Self.route, for: 1000) == (owner.map { .found($0) } ?? .absent), "\(name)")
     }
 
     @Test("an IPv6 socket may speak IPv4")
     func mapped() {
         let prefix = "0000000000000000FFFF0000"
         let ends = Self.route.split(separator: " ").map { prefix + $0 }.joined(separator: " ")
-        let table = SocketTable(bytes: Array((Self.header + Self.row(ends, uid: "1000")).utf8))
-        #expect(table.owner(of: Self.route, for: 1000) == .thisUser)
+        let scratch = ScratchDirectory()
+        scratch.put(Self.header + Self.row(ends, uid: "1000"), "tcp6")
+        let table = SocketTable(path: scratch["tcp6"])
+        #expect(table.owner(of: Self.route, for: 1000) == .found(.thisUser))
     }
 
     @Test("our own connection is ours", arguments: [LoopbackSocket.Family.ipv4, .ipv6])

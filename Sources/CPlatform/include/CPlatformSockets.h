@@ -26,4 +26,8 @@ void oidc_shutdown_sending(int descriptor);
 /// and port, a blank, ours. Returns 0, or errno.
 int oidc_peer_route(int descriptor, char *text, size_t size);
 
+/// The first line of a file that holds the text, for tables too long to be kept. Returns 1, 0 where there is none,
+/// or errno as a negative number.
+int oidc_find_line(const char *path, const char *text, char *line, size_t size);
+
 #endif
