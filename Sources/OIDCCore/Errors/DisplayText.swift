@@ -8,8 +8,7 @@ public enum DisplayText {
         for scalar in text.unicodeScalars {
             guard let kept = kept(scalar) else { continue }
             guard count < limit else {
-                cleaned.removeLast()
-                cleaned.append("…")
+                if cleaned.popLast() != nil { cleaned.append("…") }
                 break
             }
             cleaned.append(kept)

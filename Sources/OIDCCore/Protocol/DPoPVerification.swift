@@ -37,7 +37,7 @@ extension DPoP {
         guard let target = claims["htu"]?.string.flatMap(WebURL.init), DPoP.target(target) == DPoP.target(url)
         else { throw Refusal("htu: expected \(DPoP.target(url))") }
         guard let issued = claims["iat"]?.integer.map(Instant.init(secondsSinceEpoch:)),
-            (-leeway...leeway).contains(now.seconds(since: issued))
+            issued <= now.adding(leeway), now <= issued.adding(leeway)
         else { throw Refusal("iat: expected about \(now)") }
         if let accessToken {
             guard let hash = try? accessTokenHash(accessToken), claims["ath"]?.string == hash else {

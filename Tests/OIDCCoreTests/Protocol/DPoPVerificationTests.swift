@@ -35,6 +35,14 @@ struct DPoPVerificationTests {
             now: now)
     }
 
+    @Test("a leeway of any size is no trap", arguments: [Int64.min, -1, 0, .max])
+    func leeway(_ leeway: Int64) throws {
+        let proof = try Self.proof()
+        let url = try DPoPTests.url()
+        let verified = try? DPoP.verify(proof, method: .post, url: url, now: Self.now, leeway: leeway)
+        #expect((verified != nil) == (leeway >= 0))
+    }
+
     @Test("a proof of ours holds, with token and nonce")
     func holds() throws {
         let key = try DPoPKey.generate()

@@ -209,6 +209,19 @@ struct TokenErrorTests {
         #expect(message.contains("(secret)") && !message.contains("a-long-refresh-token"))
     }
 
+    @Test("a secret with something invisible in it is found too")
+    func withheldAfterCleaning() throws {
+        let endpoint = TokenEndpoint(
+            url: try Fixture.url("https://op.example/token"), client: Client(id: "cli"))
+        let call = try endpoint.call(
+            .refresh(Redacted("a-long-refresh-token")), now: Fixture.now, random: Fixture.random())
+        for code in [#"a-long-\u0000refresh-token"#, #"a-long-refresh\u200b-token"#] {
+            let found = Fixture.error { try call.read(Fixture.json(#"{"error":"\#(code)"}"#, status: 400)) }
+            #expect(found?.oauthError == "(secret)")
+            #expect(found?.message.hasSuffix("answered (secret)") == true)
+        }
+    }
+
     @Test("a secret that is a piece of an error code does not change the code")
     func shortSecret() throws {
         let endpoint = TokenEndpoint(

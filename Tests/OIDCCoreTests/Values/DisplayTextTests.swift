@@ -25,5 +25,6 @@ struct DisplayTextTests {
         let cut = DisplayText.clean(full + "y")
         #expect(cut == String(repeating: "x", count: 299) + "…")
         #expect(DisplayText.clean("abc", limit: 2) == "a…")
+        #expect(DisplayText.clean("abc", limit: 0).isEmpty && DisplayText.clean("abc", limit: -1).isEmpty)
     }
 }
