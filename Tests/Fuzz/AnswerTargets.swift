@@ -137,7 +137,7 @@ private func requireSound(_ tokens: TokenSet, _ types: [TokenType]) {
         try Registration(clientName: "name").call(at: url, initialAccessToken: Redacted(secret)).read(answer)
     }
     if let registered { require(!registered.clientID.isEmpty, "a client without a name") }
-    _ = outcome(hiding: secret) { () throws(OIDCError) in try JWKSet.call(url).read(answer) }
+    _ = outcome { () throws(OIDCError) in try JWKSet.call(url).read(answer) }
 }
 
 /// One `WWW-Authenticate` field: what was read of it is written and read again.

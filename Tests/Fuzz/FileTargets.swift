@@ -24,7 +24,7 @@ import CommandLineKit
         file = outcome { () throws(OIDCError) in try ConfigurationFile(parsing: bytes, path: "config.json") }
         guard file != nil else { return }
     } else {
-        for line in text(bytes).split(separator: "\n").prefix(12).map(String.init) {
+        for line in text(bytes).split(separator: "\n").prefix(4).map(String.init) {
             let sides = line.split(separator: "=", maxSplits: 1).map(String.init)
             if sides.count == 2, let setting = Setting.named(sides[0]) {
                 environment[setting.variable] = sides[1]
