@@ -107,7 +107,9 @@ final class PrivateDirectory: Sendable {
                 "\(name) is \(kind.rawValue), expected a directory",
                 hint: "move it away, or set OIDC_STATE_DIR")
         }
-        return .store("the directory \(name)", error)
+        var complaint = OIDCError.store("the directory \(name)", error)
+        complaint.hint = complaint.hint ?? "set OIDC_STATE_DIR to a directory that you can write"
+        return complaint
     }
 
     static func octal(_ permissions: UInt32) -> String {

@@ -5,9 +5,14 @@ extension ProviderMetadata {
         _ text: String, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) -> WebURL {
         guard let url = WebURL(text), url.query == nil, url.fragment == nil else {
+            let meant = text.contains("//") ? nil : WebURL("https://\(text)")
+            let isBare = meant.map { $0.query == nil && $0.fragment == nil } ?? false
             throw .usage(
                 "issuer: expected an https address without query and fragment, "
-                    + "found \(DisplayText.address(text))")
+                    + "found \(DisplayText.address(text))",
+                hint: isBare
+                    ? "--issuer https://\(DisplayText.clean(text, limit: 200))"
+                    : "--issuer takes an address as in https://login.example.com")
         }
         guard url.isSecure || url.isLoopback || allowsInsecureHTTP else {
             throw .usage(

@@ -32,7 +32,7 @@ extension ProviderMetadata {
 
     /// Another issuer's document is never worth a suggestion to trust it; one slash is a slip of the pen.
     private static func issuerMismatch(expected: String, found: String) -> OIDCError {
-        var hint: String?
+        var hint = "check --issuer against what the provider documents: both must be the same"
         if found == expected + "/" || found + "/" == expected {
             hint = "--issuer \(DisplayText.clean(found))"
         } else if found.contains("{") {

@@ -38,7 +38,8 @@ public struct UserFile: Sendable {
     /// As `read`, where the file must be there.
     public static func require(_ path: String, limit: Int, named name: String) throws(OIDCError) -> UserFile {
         guard let file = try read(path, limit: limit, named: name) else {
-            throw unusable(path, name, "there is no such file")
+            throw OIDCError.usage(
+                unusable(path, name, "there is no such file").message, hint: "check the path in \(name)")
         }
         return file
     }

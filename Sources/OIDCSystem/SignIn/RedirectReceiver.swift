@@ -132,7 +132,7 @@ struct RedirectReceiver {
                         return Arrival(code: .failure(error), connection: nil)
                     }
                     unusable = isTerminal ? nil : error
-                    remark(error.message)
+                    remark(error.told)
                 }
             }
         }

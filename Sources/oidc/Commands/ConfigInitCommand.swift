@@ -39,10 +39,11 @@ struct ConfigInitCommand: RunnableCommand {
         let around = try loader.load(from: nil, in: path).entries.filter {
             $0.setting.owner == .anyone && $0.setting != .issuer
         }
+        let writer = ProfileWriter(path: path)
+        try writer.checkName(name, replacing: isForced)
         let setup = ProviderSetup(Settings(profile: nil, entries: written.entries + around), context)
         _ = try setup.clientID()
         _ = try setup.metadata(try setup.environment(), for: [.authorization, .token])
-        let writer = ProfileWriter(path: path)
         try writer.write(as: name, replacing: isForced) { _ in entries }
         context.console.note(
             "Wrote profile \(DisplayText.clean(name)) to \(path). Now: oidc login"
@@ -81,6 +82,10 @@ struct ProfileWriter {
     /// Asked for before anything is registered or checked.
     func checkName(_ name: String, replacing: Bool) throws(OIDCError) {
         guard !name.isEmpty else { throw OIDCError.usage("a profile needs a name", hint: "-p NAME") }
+        guard DisplayText.clean(name).utf8.elementsEqual(name.utf8) else {
+            throw OIDCError.usage(
+                "a profile's name has no control or invisible characters, and 300 at most", hint: "-p NAME")
+        }
         guard !replacing, try existing().profiles[name] != nil else { return }
         throw OIDCError.usage(
             "there is a profile \(DisplayText.quoted(name)) in \(path) already",

@@ -83,6 +83,14 @@ struct CredentialDockerCommand: RunnableCommand {
             "Docker finds the helper by its name on PATH: "
                 + "ln -s \"$(command -v oidc)\" ~/.local/bin/docker-credential-oidc\n"
                 + "It has no options of its own: the default profile counts, or OIDC_PROFILE.")
+        let given = setup.settings.entries.filter {
+            if case .option = $0.origin { true } else { false }
+        }
+        if !given.isEmpty {
+            context.console.warn(
+                "docker gives it no options, so the profile has to hold "
+                    + given.map(\.setting.name).joined(separator: ", "))
+        }
         return 0
     }
 }

@@ -43,7 +43,10 @@ struct InspectCommand: RunnableCommand {
         do { token = try JWS(compact: compact) } catch {
             throw OIDCError(
                 .untrusted, "this is no signed token: \(error.reason)",
-                hint: source == nil ? "the token is opaque; ask the provider: oidc introspect" : nil,
+                hint: source == nil
+                    ? "the token is opaque; ask the provider: oidc introspect"
+                    : "a signed token has three parts with dots between; of an opaque one, ask the provider: "
+                        + "oidc introspect -",
                 stage: .idToken)
         }
         let verdict = try TokenVerification(setup: setup, jwks: jwks).verdict(token)

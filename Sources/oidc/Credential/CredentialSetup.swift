@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCSystem
 
 /// The command line that another program's configuration is to hold: this program with the options that were
-/// given now, as that program has none of our variables.
+/// given now, and with what variables say in their place, as that program has none of our variables.
 struct CredentialSetup {
     let words: [String]
     let settings: Settings
@@ -10,7 +10,8 @@ struct CredentialSetup {
     init(
         _ kind: String, _ context: CommandContext, _ provider: ProviderOptions, more: [String] = []
     ) throws(OIDCError) {
-        settings = try context.settings(provider)
+        let settings = try context.settings(provider)
+        self.settings = settings
         var words = [CredentialSetup.program(context.environment), "credential", kind]
         func add(_ option: String, _ value: String?) {
             if let value { words += [option, value] }
@@ -18,14 +19,32 @@ struct CredentialSetup {
         let loader = context.settingsLoader
         add("--config", loader.configPath.map { CredentialSetup.absolute($0, context.environment) })
         add("-p", loader.profileName)
-        add("--issuer", provider.issuer)
-        add("--client-id", provider.clientID)
-        add("--scope", provider.scope.isEmpty ? nil : provider.scope.joined(separator: " "))
-        add("--audience", provider.audience)
+        for (option, setting) in CredentialSetup.options {
+            guard let entry = settings.entries.first(where: { $0.setting == setting }) else { continue }
+            switch entry.origin {
+            case .option(option): add(option, entry.value.string)
+            case .variable: add(option, try CredentialSetup.checked(entry, settings))
+            default: break
+            }
+        }
         for resource in provider.resource { add("--resource", resource) }
-        add("--grant", provider.grant)
         for assignment in provider.assignments { add("--set", assignment) }
         self.words = words + more
+    }
+
+    private static let options: [(String, Setting)] = [
+        ("--issuer", .issuer), ("--client-id", .clientID), ("--scope", .scope), ("--audience", .audience),
+        ("--grant", .grant),
+    ]
+
+    /// An address with a password in it is refused before it is printed.
+    private static func checked(_ entry: Settings.Entry, _ settings: Settings) throws(OIDCError) -> String? {
+        let text = entry.value.string
+        if entry.setting == .issuer, let text {
+            _ = try ProviderMetadata.checkedIssuer(
+                text, allowsInsecureHTTP: settings.flag(.allowInsecureHTTP))
+        }
+        return text
     }
 
     /// For a shell, or a program that splits as one does.

@@ -10,7 +10,10 @@ struct ConfigurationFile: Sendable {
         self.path = path
         let json: JSONValue
         do { json = try JSONValue(parsing: bytes) } catch {
-            throw ConfigurationFile.error(path, "is no JSON: \(error)")
+
+            throw ConfigurationFile.error(
+                path, "is no JSON: \(error)", hint: "mend it, then: oidc config check")
+
         }
         guard let object = json.object else { throw ConfigurationFile.error(path, "must hold a JSON object") }
         guard let listed = object["profiles"] else {

@@ -74,7 +74,9 @@ enum SettingKind: Sendable {
         case .ports: "an array of ports"
         case .scope: "scopes separated by spaces"
         case .parameters: "an object of names and texts"
-        case .records(let required, _): "an array of objects with \(required.joined(separator: ", "))"
+        case .records(let required, let optional):
+            "an array of objects with \(required.joined(separator: ", ")) and perhaps "
+                + optional.joined(separator: ", ")
         case .array: "an array"
         }
     }
@@ -134,6 +136,14 @@ enum SettingKind: Sendable {
             return .array([seen(program)] + words.dropFirst())
         default: return value
         }
+    }
+
+    /// A member that no object of the records may have, in a value or in the JSON text of one.
+    func strayMember(of value: JSONValue) -> String? {
+        guard case .records(let required, let optional) = self else { return nil }
+        let records = value.string.flatMap { try? JSONValue(parsing: $0) } ?? value
+        return records.array?.lazy.flatMap { $0.object?.names ?? [] }
+            .first { !(required + optional).contains($0) }
     }
 
     private static func texts(_ value: JSONValue) -> [String]? {

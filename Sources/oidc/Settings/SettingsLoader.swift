@@ -86,8 +86,8 @@ struct SettingsLoader: Sendable {
             guard let value = setting.kind.normalized(member.value) else {
                 throw ConfigurationFile.error(
                     path,
-                    "profile \(DisplayText.quoted(profile.name)): \(setting.name): expected "
-                        + "\(setting.kind.expectation), found \(shown(member.value, of: setting))")
+                    "profile \(DisplayText.quoted(profile.name)): \(setting.name): "
+                        + mismatch(member.value, of: setting))
             }
             let seen = setting.kind.resolved(value, in: FilePath.split(path).directory)
             entries.append(
@@ -118,10 +118,17 @@ struct SettingsLoader: Sendable {
     ) throws(OIDCError) -> Settings.Entry {
         guard let value = setting.kind.parsed(word) else {
             throw OIDCError.usage(
-                "\(source): expected \(setting.kind.expectation), found "
-                    + shown(.string(word), of: setting))
+                "\(source): \(mismatch(.string(word), of: setting))")
         }
         return Settings.Entry(setting: setting, value: value, origin: origin)
+    }
+
+    private static func mismatch(_ value: JSONValue, of setting: Setting) -> String {
+        let expected = "expected \(setting.kind.expectation)"
+        guard let stray = setting.kind.strayMember(of: value) else {
+            return "\(expected), found \(shown(value, of: setting))"
+        }
+        return "unknown member \(DisplayText.quoted(stray, limit: 80)), \(expected)"
     }
 
     private static func shown(_ value: JSONValue, of setting: Setting) -> String {
@@ -133,7 +140,7 @@ struct SettingsLoader: Sendable {
         let nearest = Nearest.match(name, among: Setting.all.map(\.name))
         return OIDCError(
             .usage, "unknown setting \(DisplayText.quoted(name)) in \(place)",
-            hint: nearest.map { "did you mean \($0)?" } ?? "oidc config show lists the settings",
+            hint: nearest.map { "did you mean \($0)?" } ?? "oidc man --settings lists the settings",
             stage: .settings)
     }
 }

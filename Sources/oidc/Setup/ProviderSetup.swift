@@ -103,10 +103,7 @@ struct ProviderSetup {
             issuer: settings.text(.issuer), endpoints: explicit, allowsInsecureHTTP: allowsInsecureHTTP)
         guard let issuer = settings.text(.issuer) else {
             guard !explicit.isEmpty else {
-                throw OIDCError.usage(
-                    "issuer is not set",
-                    hint: "give --issuer URL, set OIDC_ISSUER, or choose a profile with -p; "
-                        + "to see it work without an account: oidc demo")
+                throw noIssuer
             }
             return configured
         }
@@ -126,10 +123,19 @@ struct ProviderSetup {
             return issuer
         }
         if let endpoint = settings.text(.tokenEndpoint) { return endpoint }
-        throw OIDCError.usage(
+        throw noIssuer
+    }
+
+    /// With the profiles that there are, where none of them was chosen.
+    private var noIssuer: OIDCError {
+        let profiles = settings.profile == nil ? (try? context.settingsLoader.file())?.profiles ?? [] : []
+        let names = profiles.map(\.name).joined(separator: ", ")
+        return .usage(
             "issuer is not set",
-            hint: "give --issuer URL, set OIDC_ISSUER, or choose a profile with -p; "
-                + "to see it work without an account: oidc demo")
+            hint: profiles.isEmpty
+                ? "oidc config init --issuer URL --client-id ID (or set OIDC_ISSUER, or give --issuer URL); "
+                    + "without an account: oidc demo"
+                : "choose a profile with -p: \(DisplayText.clean(names, limit: 200)) (or give --issuer URL)")
     }
 
     func clientID() throws(OIDCError) -> String {

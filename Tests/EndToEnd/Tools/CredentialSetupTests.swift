@@ -54,6 +54,25 @@ struct CredentialSetupTests {
             try setUp("aws")
                 == "[profile 'wo rk']\ncredential_process = \(program) credential aws -p 'wo rk'\n")
         #expect(try world.run(["credential", "gcp", "--setup", "-p", "wo rk"]).code == 2)
+        let kubectl = try world.run(
+            ["credential", "kubectl", "--setup", "--audience", "a"],
+            [
+                "OIDC_ISSUER": "https://b.example", "OIDC_CLIENT_ID": "c", "OIDC_AUDIENCE": "not this",
+                "OIDC_CLIENT_SECRET": "hunter2",
+            ])
+        #expect(
+            kubectl.output.contains(
+                #"args: ["credential", "kubectl", "--issuer", "https://b.example", "--client-id", "c", "#
+                    + #""--audience", "a"]"#), "\(kubectl)")
+        let password = try world.run(
+            ["credential", "kubectl", "--setup"], ["OIDC_ISSUER": "https://me:hunter2@b.example"])
+        #expect(password.code == 2 && password.output.isEmpty)
+        let docker = try world.run([
+            "credential", "docker", "--setup", "--set", #"docker_registries=[{"host":"r.example.com"}]"#,
+        ])
+        #expect(docker.code == 0)
+        #expect(docker.errors.contains("the profile has to hold docker_registries"), "\(docker)")
+        #expect(!(try world.run(["credential", "docker", "--setup"])).errors.contains("has to hold"))
         let google = try world.run(["credential", "gcp", "--setup"]).json()
         #expect(google["credential_source"]?["executable"]?["command"]?.string == "\(program) credential gcp")
     }

@@ -51,6 +51,18 @@ struct DiscoveryTests {
     }
 
     @Test(
+        "an issuer without its scheme is suggested with it; nothing with a password in it is",
+        arguments: [
+            ("op.example", "--issuer https://op.example"), ("op.example/a", "--issuer https://op.example/a"),
+            ("op.example?x", nil), ("op.example#x", nil), ("me:pw@op.example", nil),
+            ("ftp://op.example", nil),
+        ])
+    func bareIssuer(_ issuer: String, _ hint: String?) {
+        let error = Fixture.error { try ProviderMetadata.wellKnownURLs(issuer: issuer) }
+        #expect(error?.hint == hint ?? "--issuer takes an address as in https://login.example.com")
+    }
+
+    @Test(
         "the address of the metadata in the place of the issuer is explained",
         arguments: ["/a/.well-known/openid-configuration", "/.well-known/oauth-authorization-server/a"])
     func metadataAddress(_ path: String) {
@@ -101,6 +113,7 @@ struct DiscoveryTests {
         let error = Fixture.error { try read(response) }
         #expect(error?.kind == .refused)
         #expect(error?.message.hasPrefix(message) == true, "\(error?.message ?? "none")")
+        if response.isSuccess { #expect(error?.hint?.contains("--issuer") == true) }
     }
 
     @Test("a provider that wants a login for its metadata says nothing about our client")

@@ -17,7 +17,9 @@ struct MetadataDocumentTests {
     func issuerMismatch(_ found: String) throws {
         let document = try Fixture.document(["issuer": .string(found)])
         #expect(
-            throws: OIDCError.untrusted(.discovery, "issuer: expected https://op.example, found \(found)")
+            throws: OIDCError.untrusted(
+                .discovery, "issuer: expected https://op.example, found \(found)",
+                hint: "check --issuer against what the provider documents: both must be the same")
         ) {
             try ProviderMetadata(document: document, expectedIssuer: "https://op.example")
         }

@@ -1,0 +1,97 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("what an error says to do next, by the built program", .waiting)
+struct RemedyTests {
+    private struct Slip: CustomTestStringConvertible, Sendable {
+        let arguments: [String]
+        var variables: [String: String] = [:]
+        let remedy: String
+
+        var testDescription: String { arguments.joined(separator: " ") }
+    }
+
+    private static let slips = [
+        Slip(arguments: ["token", "--set", "foo=bar"], remedy: "oidc man --settings"),
+        Slip(
+            arguments: ["token", "--issuer", "login.example.com", "--client-id", "x"],
+            remedy: "--issuer https://login.example.com"),
+        Slip(arguments: ["pkce", "--verifier-file", "none"], remedy: "check the path in --verifier-file"),
+        Slip(arguments: ["exchange", "--pending", "none"], remedy: "check the path in --pending"),
+        Slip(arguments: ["exec", "--", "nosuch"], remedy: "check its name and PATH"),
+        Slip(arguments: ["exec", "--", "/dev/null"], remedy: "check that the file may be executed"),
+        Slip(arguments: ["token"], remedy: "oidc config init --issuer URL --client-id ID"),
+        Slip(
+            arguments: [
+                "config", "init", "-p", "a\nb", "--issuer", "https://127.0.0.1:9", "--client-id", "x",
+            ],
+            remedy: "-p NAME"),
+    ]
+
+    @Test("a slip of the hand is told with its remedy", arguments: slips)
+    private func remedies(slip: Slip) throws {
+        let program = try Program()
+        defer { program.remove() }
+        let outcome = try program.start(slip.arguments, slip.variables).finish()
+        #expect(outcome.status != 0)
+        let remedy = outcome.errorOutput.split(separator: "\n").last
+        #expect(remedy?.hasPrefix("  try: ") == true && remedy?.contains(slip.remedy) == true, "\(outcome)")
+        #expect(!FileManager.default.fileExists(atPath: program.home.path + "/.config"))
+    }
+
+    @Test("a text that is no token is told with what a token is")
+    func junk() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let outcome = try program.run("inspect", "-", input: "junk")
+        #expect(outcome.status == 7)
+        #expect(outcome.errorOutput.contains("  try: a signed token has three parts"))
+    }
+
+    @Test("a directory that cannot be made is told with the variable that names it")
+    func directory() throws {
+        let provider = try ProviderServer()
+        let program = try Program(
+            provider, client: "demo-confidential",
+            ["OIDC_CLIENT_SECRET": "demo-secret", "OIDC_GRANT": "client_credentials"])
+        defer { program.remove() }
+        let outcome = try program.run("token", variables: ["OIDC_STATE_DIR": "/proc/none"])
+        #expect(outcome.errorOutput.contains("OIDC_STATE_DIR"), "\(outcome)")
+    }
+
+    @Test("without an issuer, the profiles to choose from are named; broken JSON is told with a remedy")
+    func profiles() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let file = program.home.appendingPathComponent("config.json")
+        try Data(#"{"profiles":{"home":{},"work":{}}}"#.utf8).write(to: file)
+        let several = try program.run("token", "--config", file.path)
+        #expect(several.status == 2)
+        #expect(several.errorOutput.contains("choose a profile with -p: home, work"))
+        try Data(#"{"profiles":"#.utf8).write(to: file)
+        let broken = try program.run("token", "--config", file.path)
+        #expect(broken.status == 2)
+        #expect(broken.errorOutput.contains("  try: mend it, then: oidc config check"))
+    }
+
+    @Test(
+        "an unknown member of a list of objects is named beside those that are known",
+        arguments: [
+            (#"docker_registries=[{"host":"a.example","user":"x"}]"#, "user", "host and perhaps username"),
+            (#"resources=[{"title":"a","url":"https://a","verb":"x"}]"#, "verb", "scope, method"),
+        ])
+    func member(assignment: String, unknown: String, known: String) throws {
+        let program = try Program()
+        defer { program.remove() }
+        let option = try program.run("config", "show", "--set", assignment)
+        #expect(option.status == 2)
+        #expect(option.error?.contains("unknown member “\(unknown)”") == true)
+        #expect(option.error?.contains(known) == true, "\(option.errorOutput)")
+        let file = program.home.appendingPathComponent("config.json")
+        let parts = assignment.split(separator: "=", maxSplits: 1)
+        try Data("{\"\(parts[0])\":\(parts[1])}".utf8).write(to: file)
+        let profile = try program.run("config", "show", "--config", file.path)
+        #expect(profile.error?.contains("unknown member “\(unknown)”") == true, "\(profile.errorOutput)")
+    }
+}
