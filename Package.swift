@@ -22,6 +22,7 @@ let startsFast: [LinkerSetting] = [
 
 let package = Package(
     name: "oidc",
+    platforms: [.macOS(.v15)],
     products: [
         .library(name: "OIDCCore", targets: ["OIDCCore"]),
         .library(name: "OIDCSystem", targets: ["OIDCSystem"]),

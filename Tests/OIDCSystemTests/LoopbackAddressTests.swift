@@ -72,14 +72,20 @@ struct LoopbackAddressTests {
 
     @Test("a port whose last connections are still winding down can be used again")
     func timeWait() throws {
+        // Another test may take a port in between; not five in a row.
+        #expect(try (0..<5).contains { _ in try reopens() })
+    }
+
+    private func reopens() throws -> Bool {
         let server = try LoopbackServer()
         let client = try LoopbackClient(server)
         try client.send(ask)
-        _ = server.serve(until: MonotonicTime.now().adding(milliseconds: 20)) { _ in HTTPResponse(status: 204)
-        }
+        let soon = MonotonicTime.now().adding(milliseconds: 20)
+        _ = server.serve(until: soon) { _ in HTTPResponse(status: 204) }
         server.close()
         client.close()
-        #expect(try LoopbackServer(LoopbackAddress(ports: .fixed(server.port))).port == server.port)
+        let again = try? LoopbackServer(LoopbackAddress(ports: .fixed(server.port)))
+        return again?.port == server.port
     }
 
     @Test("Host means us only with our port, as a loopback literal or the registered name")

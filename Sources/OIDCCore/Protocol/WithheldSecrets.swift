@@ -166,7 +166,7 @@ extension Client {
         guard !confidential.contains(name) else { return true }
         let words = ASCII.lowercased(name)
         return !words.hasSuffix("_type") && !words.hasSuffix("_hint")
-            && confidentialParts.contains { words.contains($0) }
+            && confidentialParts.contains { words.includes($0) }
     }
 
     /// The error that an answer to a request of this client amounts to.
