@@ -19,7 +19,7 @@ struct LogoutCommand: RunnableCommand {
             ExitCode("4, 5", "it refused, or was out of reach; the session is forgotten here"),
         ],
         options: [
-            .flag(\.isAll, "--all", "every session in the store"),
+            .flag(\.isAll, "--all", "every session, also those of other profiles"),
             .flag(\.isLocal, "--local", "forget it here, and tell the provider nothing"),
             .flag(\.endsProviderSession, "--browser", "end the provider's own session too, in the browser"),
             .group(\.provider), .group(\.common),
@@ -38,18 +38,23 @@ struct LogoutCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let setup = ProviderSetup(try context.settings(provider), context)
-        let store = try setup.store()
         guard isAll else {
-            return try forget(take(try SessionAccess(setup).key, from: store, setup), setup, context)
+            let taken = try take(try SessionAccess(setup).key, from: try setup.store(), setup)
+            return try forget(taken, setup, context)
         }
+        let known = try KnownSetups(setup)
         var worst: Int32 = 0
-        for stored in try store.all() {
-            do {
-                worst = max(worst, try forget(try take(stored, from: store, setup), setup, context))
-            } catch {
-                guard error.kind != .interrupted else { throw error }
-                context.console.warn(error.told)
-                worst = max(worst, Diagnostics.exitCode(error))
+        for store in try known.stores() {
+            for stored in try store.all() {
+                do {
+                    let taken = try take(stored, from: store, setup)
+                    let own = taken.session.map { known.setup(of: $0.key) } ?? setup
+                    worst = max(worst, try forget(taken, own, context))
+                } catch {
+                    guard error.kind != .interrupted else { throw error }
+                    context.console.warn(error.told)
+                    worst = max(worst, Diagnostics.exitCode(error))
+                }
             }
         }
         return worst
@@ -128,16 +133,16 @@ struct LogoutCommand: RunnableCommand {
             return 0
         }
         let code: Int32 = failure.kind == .unreachable ? 5 : 4
-        guard !isAll else {
-            context.console.warn(failure.message)
-            return code
-        }
         var told = failure
         if failure.kind != .unreachable, failure.kind != .interrupted { told.kind = .refused }
-        told.hint =
-            failure.kind == .unreachable
-            ? "the session is forgotten here; the tokens stay valid at the provider until they expire"
-            : failure.hint
+        if failure.kind == .unreachable || failure.kind == .usage {
+            told.hint =
+                "the session is forgotten here; the tokens stay valid at the provider until they expire"
+        }
+        guard !isAll else {
+            context.console.warn(told.told)
+            return code
+        }
         throw told
     }
 }

@@ -15,7 +15,8 @@ struct StatusCommand: RunnableCommand {
             ExitCode("0", "a token can be had without a person"), ExitCode("3", "it can't: sign in"),
         ],
         options: [
-            .flag(\.isAll, "--all", "every session in the store"), .group(\.provider), .group(\.common),
+            .flag(\.isAll, "--all", "every session, also those of other profiles"), .group(\.provider),
+            .group(\.common),
         ])
 
     var isAll = false
@@ -46,14 +47,17 @@ struct StatusCommand: RunnableCommand {
     }
 
     private func showAll(_ setup: ProviderSetup, _ context: CommandContext) throws(OIDCError) -> Int32 {
-        let stored = try setup.store().all()
+        let known = try KnownSetups(setup)
         var reports: [SessionReport] = []
+        var stored: [StoredSession] = []
+        for store in try known.stores() { stored += try store.all() }
         for entry in stored {
             switch entry.content {
             case .success(let session):
                 reports.append(
                     SessionReport(
-                        session: session, profile: nil, location: entry.location, now: context.now))
+                        session: session, profile: known.setup(of: session.key).settings.profile,
+                        location: entry.location, now: context.now))
             case .failure(let error): context.console.warn(error.message)
             }
         }

@@ -39,6 +39,15 @@ struct SettingsLoader: Sendable {
         return Settings(profile: profile?.name, entries: entries)
     }
 
+    /// Each profile of the file by itself, without options and variables.
+    func profiles() throws(OIDCError) -> [Result<(profile: String, own: [Settings.Entry]), OIDCError>] {
+        try file()?.profiles.map { profile in
+            Result { () throws(OIDCError) in
+                (profile.name, try SettingsLoader.entries(of: profile, in: path ?? ""))
+            }
+        } ?? []
+    }
+
     /// Nil when there is none and none was named.
     func file() throws(OIDCError) -> ConfigurationFile? {
         guard let path else { return nil }

@@ -1,0 +1,115 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Signing out everywhere", .waiting)
+struct LogoutAllTests {
+    private let first: ProviderServer
+    private let second: ProviderServer
+    private let oidc: Program
+    private let revocations = Seen()
+
+    /// What the second provider is asked to revoke.
+    private final class Seen: Sendable {
+        let requests = Mutex<[HTTPRequest]>([])
+        var all: [HTTPRequest] { requests.withLock { $0 } }
+    }
+
+    init() throws {
+        first = try ProviderServer()
+        second = try ProviderServer()
+        oidc = try Program()
+        second.intercept { [revocations] request in
+            if request.url.path == "/revoke" { revocations.requests.withLock { $0.append(request) } }
+            return nil
+        }
+        for (name, secret) in [("a", "SECRET-OF-A"), ("b", "demo-secret")] {
+            try Data(secret.utf8).write(to: oidc.home.appendingPathComponent(name))
+        }
+        for name in ["a", "b"] {
+            try FileManager.default.setAttributes(
+                [.posixPermissions: 0o600], ofItemAtPath: oidc.home.appendingPathComponent(name).path)
+        }
+    }
+
+    private func configure(_ second: [String: String]?) throws {
+        var profiles = [
+            "a": [
+                "issuer": first.origin, "client_id": "demo-confidential",
+                "client_secret_file": oidc.home.appendingPathComponent("a").path,
+            ]
+        ]
+        profiles["b"] = second
+        let directory = oidc.home.appendingPathComponent(".config/oidc")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        try JSONSerialization.data(withJSONObject: ["default_profile": "a", "profiles": profiles])
+            .write(to: directory.appendingPathComponent("config.json"))
+    }
+
+    private var profileB: [String: String] {
+        [
+            "issuer": second.origin, "client_id": "demo-confidential", "scope": "openid offline_access",
+            "client_secret_file": oidc.home.appendingPathComponent("b").path,
+        ]
+    }
+
+    @Test("each session is revoked as its own client, with its own profile's secret")
+    func ownClient() throws {
+        defer { oidc.remove() }
+        try configure(profileB)
+        #expect(try oidc.signIn(at: second, ["-p", "b"]).status == 0)
+        let result = try oidc.run("logout", "--all")
+        #expect(result.status == 0, "\(result.errorOutput)")
+        #expect(revocations.all.count == 2)
+        let expected = "Basic " + Data("demo-confidential:demo-secret".utf8).base64EncodedString()
+        #expect(revocations.all.allSatisfy { $0.headers["Authorization"] == expected })
+        #expect(try oidc.run("status", "--all").status == 3)
+    }
+
+    @Test("a secret of the variables goes to no other provider; what stays valid is said")
+    func noStrangersSecret() throws {
+        defer { oidc.remove() }
+        try configure(profileB)
+        #expect(try oidc.signIn(at: second, ["-p", "b"]).status == 0)
+        try configure(nil)
+        let result = try oidc.run(
+            "logout", "--all", variables: ["OIDC_CLIENT_SECRET": "SECRET-OF-THE-VARIABLES"])
+        #expect(result.status == 4)
+        #expect(revocations.all.isEmpty)
+        #expect(result.errorOutput.contains("the tokens stay valid at the provider until they expire"))
+        #expect(try oidc.run("status", "--all").status == 3)
+    }
+
+    @Test("sessions of a profile with another store are found, named, and signed out of")
+    func otherStore() throws {
+        defer { oidc.remove() }
+        let helper = oidc.home.appendingPathComponent("docker-credential-toy")
+        try Data(
+            """
+            #!/bin/sh
+            f="$HOME/helper.json"
+            case $1 in
+            store) cat >"$f" ;;
+            get) [ -e "$f" ] && cat "$f" || { echo "credentials not found in native keychain"; exit 1; } ;;
+            erase) rm -f "$f" ;;
+            list) echo "{}" ;;
+            esac
+            """.utf8
+        ).write(to: helper)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: helper.path)
+        let path = oidc.home.path + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")
+        var oidc = oidc
+        oidc.environment["PATH"] = path
+        try configure(profileB.merging(["store": "helper:toy"]) { $1 })
+        #expect(try oidc.signIn(at: second, ["-p", "b"]).status == 0)
+        let status = try oidc.run("status", "--all", "-o", "json")
+        #expect(status.status == 0 && status.output.contains(#""profile":"b""#), "\(status.output)")
+        let result = try oidc.run("logout", "--all")
+        #expect(result.status == 0, "\(result.errorOutput)")
+        #expect(revocations.all.count == 2)
+        #expect(!FileManager.default.fileExists(atPath: oidc.home.appendingPathComponent("helper.json").path))
+    }
+}
