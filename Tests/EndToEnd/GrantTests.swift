@@ -29,6 +29,21 @@ struct GrantTests {
         #expect(provider.requestCount(.token) == 2)
     }
 
+    @Test("status of a grant without a person is good before the first token: one can be had")
+    func statusBefore() throws {
+        let provider = try ProviderServer()
+        let program = try Program(
+            provider, client: "demo-confidential", ["OIDC_GRANT": "client_credentials"])
+        defer { program.remove() }
+        let told = try program.run("status")
+        #expect(told.status == 0, "\(told.errorOutput)")
+        #expect(told.output.contains("oidc token gets one by client_credentials"))
+        let json = try program.run("status", "-o", "json")
+        #expect(json.status == 0)
+        #expect(json.output.contains(#""can_refresh":true"#) && json.output.contains(provider.origin))
+        #expect(provider.requestCount(.token) == 0)
+    }
+
     @Test("without HOME the token is printed, with a warning, and nothing is stored")
     func homeless() throws {
         let provider = try ProviderServer()

@@ -31,7 +31,10 @@ struct StatusCommand: RunnableCommand {
     private func showOne(_ setup: ProviderSetup, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let access = try SessionAccess(setup)
         guard let session = try access.load() else {
-            throw SessionAccess.noSession(access.key, setup.settings)
+            guard !access.key.grant.needsPerson else {
+                throw SessionAccess.noSession(access.key, setup.settings)
+            }
+            return try showNone(access, context)
         }
         let report = SessionReport(
             session: session, profile: setup.settings.profile,
@@ -44,6 +47,25 @@ struct StatusCommand: RunnableCommand {
         guard !report.isUsable else { return 0 }
         context.console.note("the token has expired and cannot be renewed; run: \(setup.loginLine)")
         return Diagnostics.exitCode(SessionAccess.noSession(access.key, setup.settings))
+    }
+
+    /// A grant without a person has a token as soon as one is asked for.
+    private func showNone(_ access: SessionAccess, _ context: CommandContext) throws(OIDCError) -> Int32 {
+        let key = access.key
+        if context.console.isJSON {
+            try context.console.output([
+                "profile": JSONValue(access.setup.settings.profile), "issuer": .string(key.provider),
+                "client_id": .string(key.clientID), "subject": .null, "scope": JSONValue(key.scope?.text),
+                "expires_at": .null, "can_refresh": true,
+                "store": .string(access.store.location(of: key)),
+            ])
+        } else {
+            let provider = DisplayText.clean(key.provider, limit: 120)
+            try context.console.output(
+                "No token of \(provider) is kept; oidc token gets one by \(key.grant.rawValue), "
+                    + "without a person")
+        }
+        return 0
     }
 
     private func showAll(_ setup: ProviderSetup, _ context: CommandContext) throws(OIDCError) -> Int32 {
