@@ -19,7 +19,7 @@ enum Diagnostics {
     /// What stands on stderr last: two lines for people, one JSON line for `-o json`.
     static func report(_ error: OIDCError, asJSON: Bool, exitCode: Int32) -> String {
         let message = DisplayText.clean(error.message, limit: 900)
-        let hint = error.hint.map { DisplayText.clean($0, limit: 600) }
+        let hint = error.hint.map { DisplayText.clean(withoutLongWords($0), limit: 600) }
         guard asJSON else {
             return "error: \(message)\n" + (hint.map { "  try: \($0)\n" } ?? "")
         }
@@ -31,6 +31,13 @@ enum Diagnostics {
         object["message"] = .string(message)
         object["hint"] = JSONValue(hint)
         return (["error": .object(object)] as JSONValue).compact + "\n"
+    }
+
+    /// A remedy names what was given; it need not repeat all of it.
+    private static func withoutLongWords(_ hint: String) -> String {
+        hint.split(separator: " ", omittingEmptySubsequences: false)
+            .map { $0.utf8.count > 200 ? DisplayText.clean($0, limit: 80) : String($0) }
+            .joined(separator: " ")
     }
 }
 

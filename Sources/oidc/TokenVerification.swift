@@ -62,7 +62,8 @@ struct TokenVerification {
         let keys: JWKSet
         do throws(JWKSet.Malformed) { keys = try JWKSet(parsing: file.bytes) } catch {
             throw OIDCError.usage(
-                "--jwks \(DisplayText.clean(name)): expected a key set or a key: \(error.reason)")
+                "--jwks \(DisplayText.clean(name)): expected a key set or a key: \(error.reason)",
+                hint: "give it what the provider's jwks_uri answers (oidc discover)")
         }
         return try verdict(token, keys, isLocal: true)
     }

@@ -21,6 +21,18 @@ struct RemedyTests {
         Slip(arguments: ["exchange", "--pending", "none"], remedy: "check the path in --pending"),
         Slip(arguments: ["exec", "--", "nosuch"], remedy: "check its name and PATH"),
         Slip(arguments: ["exec", "--", "/dev/null"], remedy: "check that the file may be executed"),
+        Slip(
+            arguments: ["config", "init"], variables: ["OIDC_ISSUER": "https://a.example"],
+            remedy: "--issuer URL --client-id ID"),
+        Slip(
+            arguments: ["config", "init", "--issuer", "https://a.example"],
+            remedy: "--issuer URL --client-id ID"),
+        Slip(
+            arguments: ["pkce", "--verifier-file", String(repeating: "a", count: 700)],
+            remedy: "check the path in --verifier-file"),
+        Slip(
+            arguments: ["token", "--config", String(repeating: "a", count: 700)],
+            remedy: "check the path in --config or OIDC_CONFIG"),
         Slip(arguments: ["token"], remedy: "oidc config init --issuer URL --client-id ID"),
         Slip(
             arguments: [
@@ -47,6 +59,29 @@ struct RemedyTests {
         let outcome = try program.run("inspect", "-", input: "junk")
         #expect(outcome.status == 7)
         #expect(outcome.errorOutput.contains("  try: a signed token has three parts"))
+    }
+
+    @Test("a remedy does not repeat a long value whole")
+    func length() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let outcome = try program.run(
+            "token", "--issuer", "https://a.example", "--client-id", "c", "--audience",
+            String(repeating: "a", count: 500))
+        let remedy = outcome.errorOutput.split(separator: "\n").last
+        #expect(remedy?.contains("--client-id c --audience aaa") == true && remedy?.hasSuffix("…") == true)
+        #expect((remedy?.count ?? 0) < 200)
+    }
+
+    @Test("a file without keys is told with where keys are")
+    func keys() throws {
+        let program = try Program()
+        defer { program.remove() }
+        try Data("{}".utf8).write(to: program.home.appendingPathComponent("keys.json"))
+        let outcome = try program.run(
+            "inspect", "--jwks", "keys.json", "-", input: "eyJhbGciOiJSUzI1NiJ9.e30.AA")
+        #expect(outcome.status == 2)
+        #expect(outcome.errorOutput.contains("  try: give it what the provider's jwks_uri answers"))
     }
 
     @Test("a directory that cannot be made is told with the variable that names it")

@@ -48,6 +48,7 @@ struct SettingsTests {
         arguments: [
             ["status", "--issuer", "https://me:hunter2@login.example.com"],
             ["login", "--issuer", "https://me:hunter2@login.example.com/tenant"],
+            ["login", "--issuer", "me:hunter2@login.example.com"],
             ["config", "show", "--set", "token_endpoint=https://me:hunter2@login.example.com/token"],
             ["config", "init", "--client-id", "x", "--issuer", "https://me:hunter2@login.example.com"],
             ["token", "--set", "ca_file=/none", "--issuer", "https://me:hunt//er2@login.example.com"],

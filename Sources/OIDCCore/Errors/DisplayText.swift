@@ -21,10 +21,14 @@ public enum DisplayText {
         "“\(clean(text, limit: limit))”"
     }
 
-    /// An address without user and password, which are for nobody's eyes, also where they hold a `/`.
+    /// An address without user and password, which are for nobody's eyes, also where they hold a `/`, or where
+    /// the scheme was forgotten.
     public static func address(_ text: some StringProtocol, limit: Int = 300) -> String {
         guard let parts = text.parts(around: "//"), let at = parts.after.lastIndex(of: "@") else {
-            return clean(text, limit: limit)
+            guard let at = text.lastIndex(of: "@"), text[..<at].contains(":") else {
+                return clean(text, limit: limit)
+            }
+            return clean("…\(text[at...])", limit: limit)
         }
         return clean("\(parts.before)//…\(parts.after[at...])", limit: limit)
     }

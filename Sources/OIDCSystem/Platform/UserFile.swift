@@ -22,6 +22,7 @@ public struct UserFile: Sendable {
             guard !reason.isAbsent, reason != .notADirectory else { return nil }
             try Interruption.throwIfPending()
             var error = unusable(path, name, reason.description)
+            error.hint = remedy(name)
             if reason.isShortage { error.kind = .failed }
             throw error
         }
@@ -38,8 +39,9 @@ public struct UserFile: Sendable {
     /// As `read`, where the file must be there.
     public static func require(_ path: String, limit: Int, named name: String) throws(OIDCError) -> UserFile {
         guard let file = try read(path, limit: limit, named: name) else {
-            throw OIDCError.usage(
-                unusable(path, name, "there is no such file").message, hint: "check the path in \(name)")
+            var error = unusable(path, name, "there is no such file")
+            error.hint = remedy(name)
+            throw error
         }
         return file
     }
@@ -140,6 +142,10 @@ public struct UserFile: Sendable {
     private static func unwritable(_ path: String, _ name: String, _ reason: String) -> OIDCError {
         OIDCError(
             .failed, "\(name): \(DisplayText.clean(path)) cannot be written: \(reason)", stage: .settings)
+    }
+
+    private static func remedy(_ name: String) -> String {
+        "check the path in \(name == "configuration" ? "--config or OIDC_CONFIG" : name)"
     }
 
     private static func unusable(_ path: String, _ name: String, _ reason: String) -> OIDCError {

@@ -42,7 +42,12 @@ struct ConfigInitCommand: RunnableCommand {
         let writer = ProfileWriter(path: path)
         try writer.checkName(name, replacing: isForced)
         let setup = ProviderSetup(Settings(profile: nil, entries: written.entries + around), context)
-        _ = try setup.clientID()
+        for setting in [Setting.issuer, .clientID] where written[setting] == nil {
+            if setting == .issuer, written[.tokenEndpoint] != nil { continue }
+            throw OIDCError.usage(
+                "config init: \(setting.name) is not given",
+                hint: "oidc config init --issuer URL --client-id ID (a variable does not go into a profile)")
+        }
         _ = try setup.metadata(try setup.environment(), for: [.authorization, .token])
         try writer.write(as: name, replacing: isForced) { _ in entries }
         context.console.note(
