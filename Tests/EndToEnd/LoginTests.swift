@@ -117,6 +117,20 @@ struct LoginTests {
         }
     }
 
+    @Test("pasted nonsense is told with what to paste, and costs nothing")
+    func pastedNonsense() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let run = try program.start(["login", "--flow", "paste"], input: .open)
+        let url = try #require(run.address.flatMap(WebURL.init))
+        run.type("nonsense\n")
+        run.type(try #require(provider.redirect(of: url)).url.text + "\n")
+        let outcome = run.finish()
+        #expect(outcome.status == 0)
+        #expect(outcome.errorOutput.contains("(paste the whole address"), "\(outcome.errorOutput)")
+    }
+
     @Test("a pasted address with another state ends it with 7")
     func pastedState() throws {
         let provider = try ProviderServer()
