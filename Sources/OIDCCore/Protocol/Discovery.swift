@@ -5,7 +5,7 @@ extension ProviderMetadata {
         _ text: String, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) -> WebURL {
         guard let url = WebURL(text), url.query == nil, url.fragment == nil else {
-            let meant = text.contains("//") ? nil : WebURL("https://\(text)")
+            let meant = text.includes("//") ? nil : WebURL("https://\(text)")
             let isBare = meant.map { $0.query == nil && $0.fragment == nil } ?? false
             throw .usage(
                 "issuer: expected an https address without query and fragment, "
