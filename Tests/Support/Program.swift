@@ -32,6 +32,7 @@ public struct Program: Sendable {
         environment = [
             "HOME": home.path, "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin",
         ]
+        environment.merge(Program.sanitizerOptions) { $1 }
         environment.merge(variables) { $1 }
     }
 
@@ -41,6 +42,11 @@ public struct Program: Sendable {
     {
         try self.init(
             ["OIDC_ISSUER": provider.origin, "OIDC_CLIENT_ID": client].merging(variables) { $1 })
+    }
+
+    /// Where the tests run under a sanitizer, the program does too, and wants to be told how.
+    public static let sanitizerOptions = ProcessInfo.processInfo.environment.filter {
+        ["ASAN_OPTIONS", "TSAN_OPTIONS"].contains($0.key)
     }
 
     public func remove() {
