@@ -17,9 +17,11 @@ let pending: PendingAuthorization? = {
 }()
 
 @Sendable func fuzzAuthorization(_ bytes: [UInt8]) {
-    guard let pairs = FormEncoding.decode(text(bytes)), let pending else { return }
-    let answer = outcome { () throws(OIDCError) in try pending.accept(pairs) }
-    if case .some(.some(let code)) = answer { requireOurs(code, pairs) }
+    guard let pending else { return }
+    let answer = outcome { () throws(OIDCError) in try pending.accept(form: text(bytes)) }
+    guard case .some(.some(let code)) = answer else { return }
+    guard let pairs = FormEncoding.decode(text(bytes)) else { return require(false, "a code out of nothing") }
+    requireOurs(code, pairs)
 }
 
 private func requireOurs(_ code: AuthorizationCode, _ pairs: [FormEncoding.Pair]) {
@@ -35,11 +37,14 @@ private func requireOurs(_ code: AuthorizationCode, _ pairs: [FormEncoding.Pair]
     guard let pending else { return }
     let pasted = text(bytes)
     let code = outcome { () throws(OIDCError) in try pending.acceptPasted(pasted) }
-    let pairs = outcome { () throws(OIDCError) in try PastedAddress.pairs(pasted) }
+    let address = outcome { () throws(OIDCError) in try PastedAddress(pasted) }
     if let code {
-        guard let pairs else { return require(false, "a code out of nothing") }
-        requireOurs(code, pairs)
-    } else if let pairs, case .some(.some) = outcome({ () throws(OIDCError) in try pending.accept(pairs) }) {
+        guard let address else { return require(false, "a code out of nothing") }
+        requireOurs(code, address.pairs)
+        require(address.leads(to: pending.redirectURI), "a code from another address")
+    } else if let address, address.leads(to: pending.redirectURI),
+        case .some(.some) = outcome({ () throws(OIDCError) in try pending.accept(address.pairs) })
+    {
         require(false, "what the listener takes is refused when it is pasted")
     }
     guard let json = try? JSONValue(parsing: bytes),
