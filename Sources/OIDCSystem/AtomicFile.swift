@@ -104,7 +104,7 @@ enum AtomicFile {
         _ body: (borrowing OpenFile) throws(OIDCError) -> Void
     ) throws(OIDCError) {
         let wait = LockWait(limit: writersWait, isCancelled: { false })
-        guard let lock = try FileLock.acquire(temporary, in: directory, wait, noun: "file") else { return }
+        let lock = try FileLock.acquire(temporary, in: directory, wait, noun: "file")
         defer { withExtendedLifetime(lock) {} }
         do {
             try body(lock.file)

@@ -99,11 +99,15 @@ public final class CredentialHelperStore: SessionStoring {
     }
 
     public func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, adopting: (Session) -> Value?,
-        _ body: () throws(OIDCError) -> Value
+        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
-        try directory.withLock(
-            key.fileStem, wait, adopting: { (try? load(key)).flatMap(adopting) }, body)
+        try directory.withLock(key.fileStem, wait, body)
+    }
+
+    public func failure(of key: SessionKey) -> SharedFailure? { directory.failure(key.fileStem) }
+
+    public func leave(_ failure: SharedFailure?, for key: SessionKey) {
+        directory.leave(failure, key.fileStem)
     }
 
     /// Also whether the helper keeps and gives back a secret.

@@ -1,4 +1,5 @@
 import OIDCCore
+import Synchronization
 
 /// How long to wait for another process, and what to do meanwhile.
 public struct LockWait {
@@ -6,8 +7,8 @@ public struct LockWait {
     /// Called once, when the wait has lasted for `noticeAfter`.
     public var onWaiting: () -> Void
     public var noticeAfter: Duration
-    /// Asked every few milliseconds; true ends the wait with an error of kind `interrupted`. By default a
-    /// signal does.
+    /// Asked twice a second and after a signal; true ends the wait with an error of kind `interrupted`. By
+    /// default a signal does.
     public var isCancelled: () -> Bool
 
     public init(
@@ -22,7 +23,7 @@ public struct LockWait {
 }
 
 /// An exclusive lock between processes on a file of its own, held until it is released or its holder dies.
-final class FileLock {
+final class FileLock: Sendable {
     /// The locked file, which the atomic writer fills.
     let file: OpenFile
 
@@ -30,39 +31,55 @@ final class FileLock {
         self.file = file
     }
 
-    /// Waits for the lock. Nil when `until` became true first: what the holder does for us may be done
-    /// before our turn comes, and then nobody has to queue.
+    /// Waits for the lock. A short wait polls, for most holders only write a file; a longer one queues in the
+    /// kernel, where a thousand waiting processes cost nothing.
     static func acquire(
-        _ name: String, in directory: PrivateDirectory, _ wait: LockWait, noun: String = "lock file",
-        until: () -> Bool = { false }
-    ) throws(OIDCError) -> FileLock? {
+        _ name: String, in directory: PrivateDirectory, _ wait: LockWait, noun: String = "lock file"
+    ) throws(OIDCError) -> FileLock {
         let start = MonotonicTime.now()
-        let limit = start.adding(milliseconds: milliseconds(wait.limit))
-        let notice = start.adding(milliseconds: milliseconds(wait.noticeAfter))
-        var isAnnounced = false
-        var pause: Int64 = 2
-        while true {
+        var clock = WaitClock(wait, start: start)
+        for pause in [0, 1, 2, 4, 8, 16] as [Int64] {
+            var nothing: [Poll.Interest] = []
+            Poll.wait(&nothing, until: min(clock.limit, .now().adding(milliseconds: pause)))
             if let lock = try attempt(name, in: directory, noun) { return lock }
-            if until() { return nil }
+            try clock.check(wait) { timeout(name, in: directory, wait) }
+        }
+        while true {
+            if let lock = try queue(name, in: directory, noun, wait, &clock) { return lock }
+        }
+    }
+
+    /// When a wait is over, and when it is to be announced.
+    private struct WaitClock {
+        let limit: MonotonicTime
+        var notice: MonotonicTime?
+
+        init(_ wait: LockWait, start: MonotonicTime) {
+            limit = start.adding(milliseconds: FileLock.milliseconds(wait.limit))
+            notice = start.adding(milliseconds: FileLock.milliseconds(wait.noticeAfter))
+        }
+
+        mutating func check(_ wait: LockWait, timeout: () -> OIDCError) throws(OIDCError) {
             if wait.isCancelled() {
                 throw Interruption.pending.map(Interruption.error)
                     ?? OIDCError(.interrupted, "interrupted", stage: .store)
             }
             let now = MonotonicTime.now()
-            if !isAnnounced, now >= notice {
-                isAnnounced = true
+            if let notice, now >= notice {
+                self.notice = nil
                 wait.onWaiting()
             }
-            guard now < limit else {
-                throw .store(
-                    "another oidc process has held the lock \(DisplayText.clean(directory.path(of: name)))"
-                        + " for more than \(wait.limit.components.seconds) seconds",
-                    hint: "try again, or end the oidc process that hangs")
-            }
-            var nothing: [Poll.Interest] = []
-            Poll.wait(&nothing, until: min(limit, now.adding(milliseconds: pause)))
-            pause = min(pause * 3 / 2, 20)
+            guard now < limit else { throw timeout() }
         }
+    }
+
+    private static func timeout(
+        _ name: String, in directory: PrivateDirectory, _ wait: LockWait
+    ) -> OIDCError {
+        .store(
+            "the lock \(DisplayText.clean(directory.path(of: name))) was not free within"
+                + " \(wait.limit.components.seconds) seconds: another oidc process holds it",
+            hint: "try again, or end the oidc process that hangs")
     }
 
     private static func milliseconds(_ duration: Duration) -> Int64 {
@@ -75,8 +92,17 @@ final class FileLock {
     private static func attempt(
         _ name: String, in directory: PrivateDirectory, _ noun: String
     ) throws(OIDCError) -> FileLock? {
+        try reporting(name, in: directory, noun) { () throws(FileFault) in
+            try take(try open(name, in: directory), name, in: directory)
+        }
+    }
+
+    private static func reporting<Value>(
+        _ name: String, in directory: PrivateDirectory, _ noun: String,
+        _ body: () throws(FileFault) -> Value
+    ) throws(OIDCError) -> Value {
         do {
-            return try take(try open(name, in: directory), name, in: directory)
+            return try body()
         } catch {
             if case .system(let error) = error, error.isUnsupported {
                 throw .store(
@@ -87,24 +113,35 @@ final class FileLock {
         }
     }
 
-    /// One try. A file that was renamed or removed between opening and locking is not the lock any more.
+    /// Tries once. A file that was renamed or removed between opening and locking is not the lock any more.
     static func take(
         _ file: consuming OpenFile, _ name: String, in directory: PrivateDirectory
     ) throws(FileFault) -> FileLock? {
+        let lock = try checked(file)
+        guard try FileFault.checking(try lock.file.tryLock()), try lock.isCurrent(name, in: directory) else {
+            return nil
+        }
+        return lock
+    }
+
+    private static func checked(_ file: consuming OpenFile) throws(FileFault) -> FileLock {
         let status = try FileFault.checking(try file.status())
         guard status.kind == .regular else { throw .kind(status.kind) }
         guard !status.isSomeoneElses else { throw .owner(status.owner) }
         if status.permissions != 0o600 {
             try FileFault.checking(try file.setPermissions(0o600))
         }
-        guard try FileFault.checking(try file.tryLock()) else { return nil }
-        guard let current = try? directory.file.status(of: name), current.isSameFile(as: status) else {
-            return nil
-        }
         return FileLock(file: file)
     }
 
-    /// A umask may have taken our own access to a file whose maker died before it set the mode.
+    private func isCurrent(_ name: String, in directory: PrivateDirectory) throws(FileFault) -> Bool {
+        let status = try FileFault.checking(try file.status())
+        guard let current = try? directory.file.status(of: name) else { return false }
+        return current.isSameFile(as: status)
+    }
+
+    /// Opens the lock's file. A umask may have taken our own access to a file whose maker died before it set
+    /// the mode.
     static func open(_ name: String, in directory: PrivateDirectory) throws(FileFault) -> OpenFile {
         do {
             return try OpenFile(name, in: directory.file, for: .creating)
@@ -115,5 +152,61 @@ final class FileLock {
         }
         try FileFault.checking(try directory.file.setPermissions(of: name, 0o600))
         return try FileFault.checking(try OpenFile(name, in: directory.file, for: .creating))
+    }
+}
+
+/// Waiting in the kernel's queue.
+extension FileLock {
+    /// What the waiting thread leaves behind; 0 when it has the lock.
+    private final class Outcome: Sendable {
+        let code = Atomic<Int32>(0)
+    }
+
+    /// Waits on a thread of its own until the file is locked; nil if the file is not the lock any more. When
+    /// the wait ends early, the thread keeps the file until its turn comes, and releases it then.
+    private static func queue(
+        _ name: String, in directory: PrivateDirectory, _ noun: String, _ wait: LockWait,
+        _ clock: inout WaitClock
+    ) throws(OIDCError) -> FileLock? {
+        let lock = try reporting(name, in: directory, noun) { () throws(FileFault) in
+            try checked(try open(name, in: directory))
+        }
+        let outcome = Outcome()
+        let done: FileDescriptor
+        do throws(Errno) {
+            let (reading, writing) = try FileDescriptor.pipe()
+            done = reading
+            do throws(Errno) {
+                try BackgroundThread {
+                    outcome.code.store(lock.file.waitForLock(), ordering: .releasing)
+                    writing.close()
+                }.detach()
+            } catch {
+                reading.close()
+                writing.close()
+                throw error
+            }
+        } catch {
+            throw .store("cannot wait for the lock \(DisplayText.clean(directory.path(of: name)))", error)
+        }
+        defer { done.close() }
+        while !isReady(done, until: min(clock.limit, clock.notice ?? clock.limit)) {
+            try clock.check(wait) { timeout(name, in: directory, wait) }
+        }
+        return try reporting(name, in: directory, noun) { () throws(FileFault) in
+            let code = outcome.code.load(ordering: .acquiring)
+            guard code == 0 else { throw .system(Errno(code)) }
+            return try lock.isCurrent(name, in: directory) ? lock : nil
+        }
+    }
+
+    /// Whether the other end of the pipe was closed; waits half a second at most.
+    private static func isReady(_ pipe: FileDescriptor, until deadline: MonotonicTime) -> Bool {
+        var interests = [Poll.Interest(pipe.rawValue, .reading)]
+        if Interruption.pending == nil, let wakeUp = Interruption.wakeUpDescriptor {
+            interests.append(Poll.Interest(wakeUp, .reading))
+        }
+        Poll.wait(&interests, until: min(deadline, .now().adding(milliseconds: 500)))
+        return !interests[0].ready.isEmpty
     }
 }

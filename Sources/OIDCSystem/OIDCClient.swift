@@ -97,23 +97,26 @@ public struct OIDCClient: Sendable {
     @usableFromInline
     func delivery(
         _ environment: LoginEnvironment, _ isCancelled: @escaping @Sendable () -> Bool
-    ) throws(OIDCError) -> AccessTokenSource.Delivery {
+    ) throws(OIDCError) -> SessionTokens.Delivery {
         let store = sessions
         guard let session = try store.load(key) else {
             throw OIDCError(.loginRequired, "not signed in at \(DisplayText.clean(issuer))", stage: .token)
         }
         let demand = TokenDemand()
-        if let access = try AccessTokenSource.fresh(in: session, for: demand, at: Clock.now()) {
-            return AccessTokenSource.Delivery(session: session, access: access)
+        if let access = try SessionTokens.fresh(in: session, for: demand, at: Clock.now()) {
+            return SessionTokens.Delivery(session: session, access: access)
         }
         let endpoint = TokenEndpoint(url: session.endpoints.token, client: Client(id: clientID))
-        let source = AccessTokenSource(
+        let source = SessionTokens(
             store: store, key: key, now: { Clock.now() },
             wait: LockWait(limit: .seconds(60), isCancelled: isCancelled))
-        return try source.renewed(demand, seen: session, refusing: .none) {
+        return try source.refreshed(demand, seen: session, refusing: .none) {
             (current, source) throws(OIDCError) in
-            try Renewal(environment: environment, tokenEndpoint: endpoint).renew(
-                current ?? session, for: source)
+            let refresh = TokenRefresh(environment: environment, tokenEndpoint: endpoint)
+            let answer = try refresh.request(current ?? session, for: source)
+            return SessionTokens.Answer(successor: answer.successor) { () throws(OIDCError) in
+                try refresh.check(answer)
+            }
         }
     }
 

@@ -28,12 +28,16 @@ public protocol SessionStoring: Sendable {
     /// Forgets what `all` listed.
     func remove(_ stored: StoredSession) throws(OIDCError)
 
-    /// Runs `body` while no other process does so for that key. While it waits, each session that the holder
-    /// stores is offered to `adopting`; a value ends the wait, and `body` is not run.
+    /// Runs `body` while no other process does so for that key.
     func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, adopting: (Session) -> Value?,
-        _ body: () throws(OIDCError) -> Value
+        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value
+
+    /// The failure that was last left for that key; nil if there is none.
+    func failure(of key: SessionKey) -> SharedFailure?
+
+    /// Leaves a failure for other processes, or removes the one that is there; best effort.
+    func leave(_ failure: SharedFailure?, for key: SessionKey)
 
     /// Fails when a session of that key could not be saved after a sign-in; asked before a person is.
     func probe(_ key: SessionKey) throws(OIDCError)
@@ -46,11 +50,9 @@ public protocol SessionStoring: Sendable {
 extension SessionStoring {
     public func checkReplaceable(_ key: SessionKey) throws(OIDCError) {}
 
-    public func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
-    ) throws(OIDCError) -> Value {
-        try withLock(key, wait, adopting: { _ in nil }, body)
-    }
+    /// A store that no other process uses shares nothing.
+    public func failure(of key: SessionKey) -> SharedFailure? { nil }
+    public func leave(_ failure: SharedFailure?, for key: SessionKey) {}
 }
 
 /// One entry of a store.

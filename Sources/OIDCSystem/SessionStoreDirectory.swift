@@ -59,6 +59,7 @@ struct SessionDirectory: Sendable {
     ) throws(OIDCError) -> Bool {
         guard let directory = try PrivateDirectory.open(path) else { return false }
         if let bytes = try? AtomicFile.read(name + ending, in: directory) { try check(bytes) }
+        leave(nil, name)
         return try AtomicFile.remove(name + ending, temporary: name + ".tmp", in: directory)
     }
 
@@ -93,22 +94,40 @@ struct SessionDirectory: Sendable {
         StoredSession(name: name, location: location(name), content: content)
     }
 
-    /// Waits for `<name>.lock`; `adopting` is asked each time the file has become another one meanwhile.
+    /// Waits for `<name>.lock`.
     func withLock<Value>(
-        _ name: String, _ wait: LockWait, adopting: () -> Value?, _ body: () throws(OIDCError) -> Value
+        _ name: String, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
         let directory = try PrivateDirectory.create(path)
-        var seen = try? directory.file.status(of: name + ending)
-        var adopted: Value?
-        let lock = try FileLock.acquire(name + ".lock", in: directory, wait) {
-            let current = try? directory.file.status(of: name + ending)
-            guard current != seen else { return false }
-            seen = current
-            adopted = adopting()
-            return adopted != nil
-        }
+        let lock = try FileLock.acquire(name + ".lock", in: directory, wait)
         defer { withExtendedLifetime(lock) {} }
-        if let adopted { return adopted }
         return try body()
+    }
+}
+
+/// The last failure, in a file of its own beside the session's: the session stays as it is.
+extension SessionDirectory {
+    private static let failureEnding = ".failure"
+
+    /// Returns the failure that was left; nil if there is none, or nothing that can be read.
+    func failure(_ name: String) -> SharedFailure? {
+        guard let directory = try? PrivateDirectory.open(path),
+            let bytes = try? AtomicFile.read(name + SessionDirectory.failureEnding, in: directory)
+        else { return nil }
+        return SharedFailure(stored: bytes)
+    }
+
+    /// Leaves the failure, or removes the one that is there. It only saves requests, so it need not survive
+    /// a power failure, and nothing is said if it cannot be written.
+    func leave(_ failure: SharedFailure?, _ name: String) {
+        guard let directory = try? PrivateDirectory.open(path) else { return }
+        let file = name + SessionDirectory.failureEnding
+        if let failure {
+            _ = try? AtomicFile.write(
+                to: file, temporary: file + ".tmp", in: directory, survivesPowerFailure: false
+            ) { () throws(OIDCError) in failure.json.bytes }
+        } else {
+            try? directory.file.remove(file)
+        }
     }
 }

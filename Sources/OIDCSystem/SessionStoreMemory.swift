@@ -39,8 +39,7 @@ public final class MemorySessionStore: SessionStoring {
 
     /// No lock: nobody else sees these sessions.
     public func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, adopting: (Session) -> Value?,
-        _ body: () throws(OIDCError) -> Value
+        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
         try body()
     }

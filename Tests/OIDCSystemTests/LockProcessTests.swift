@@ -10,7 +10,7 @@ private func refreshOnce(in directory: String, stale: String, took: useconds_t) 
     let fresh = { (session: Session?) -> String? in
         session.map(\.tokens.access.token.revealed).flatMap { $0 == stale ? nil : $0 }
     }
-    return try store.withLock(.example, LockWait(limit: .seconds(60)), adopting: fresh) {
+    return try store.withLock(.example, LockWait(limit: .seconds(60))) {
         () throws(OIDCError) in
         if let token = fresh(try store.load(.example)) { return token }
         let request = open("\(directory)/requests", O_WRONLY | O_CREAT | O_APPEND, 0o600)

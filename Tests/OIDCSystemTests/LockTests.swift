@@ -32,7 +32,8 @@ struct LockTests {
 
     private var heldTooLong: OIDCError {
         OIDCError(
-            .failed, "another oidc process has held the lock \(scratch["a.lock"]) for more than 0 seconds",
+            .failed,
+            "the lock \(scratch["a.lock"]) was not free within 0 seconds: another oidc process holds it",
             hint: "try again, or end the oidc process that hangs", stage: .store)
     }
 
@@ -62,7 +63,7 @@ struct LockTests {
         withExtendedLifetime(lock) {}
     }
 
-    @Test("a wait can be cancelled, and ends when what is waited for is there")
+    @Test("a wait can be cancelled")
     func cancellation() throws {
         let lock = try attempt()
         var asked = 0
@@ -75,8 +76,27 @@ struct LockTests {
         #expect(
             failure { () throws(OIDCError) in try attempt(wait) }
                 == OIDCError(.interrupted, "interrupted", stage: .store))
-        let directory = try #require(try PrivateDirectory.open(path))
-        #expect(try FileLock.acquire("a.lock", in: directory, LockWait(limit: .seconds(60))) { true } == nil)
+        withExtendedLifetime(lock) {}
+    }
+
+    @Test("a wait in the kernel's queue ends with the lock, with its limit, or when it is cancelled")
+    func queue() async throws {
+        var lock = try attempt()
+        #expect(
+            failure { () throws(OIDCError) in try attempt(LockWait(limit: .milliseconds(200))) }?.kind
+                == .failed)
+        let start = MonotonicTime.now()
+        let cancelled = LockWait(
+            limit: .seconds(60), isCancelled: { MonotonicTime.now() > start.adding(milliseconds: 100) })
+        #expect(failure { () throws(OIDCError) in try attempt(cancelled) }?.kind == .interrupted)
+        let path = path
+        async let waiter = Task.detached {
+            let directory = try #require(try PrivateDirectory.open(path))
+            return try FileLock.acquire("a.lock", in: directory, LockWait(limit: .seconds(60)))
+        }.value
+        try await Task.sleep(for: .milliseconds(100))
+        lock = nil
+        #expect(try await waiter.file.status().kind == .regular)
         withExtendedLifetime(lock) {}
     }
 

@@ -44,9 +44,32 @@ extension Session {
         }
     }
 
-    /// Keeps a derived token in the place of the one before it.
+    /// How many derived tokens a session keeps, and how many characters they may have together: far less than
+    /// what is read from a store, so a session that was written can always be read.
+    private static let derivedLimit = (count: 64, characters: 1 << 20)
+
+    /// Keeps a derived token in place of the one before it. Expired ones are dropped, then the oldest until the
+    /// rest is within the limits.
     public mutating func keep(_ access: AccessToken, scope: Scope?, resources: [String]) {
-        derived.removeAll { $0.requestedScope == scope && Set($0.resources) == Set(resources) }
+        let now = access.obtainedAt
+        derived.removeAll {
+            ($0.requestedScope == scope && Set($0.resources) == Set(resources))
+                || $0.access.expiresAt.map { $0 <= now } ?? false
+        }
         derived.append(DerivedToken(requestedScope: scope, resources: resources, access: access))
+        var characters = derived.reduce(0) { $0 + $1.characterCount }
+        while derived.count > Session.derivedLimit.count
+            || (characters > Session.derivedLimit.characters && derived.count > 1)
+        {
+            characters -= derived.removeFirst().characterCount
+        }
+    }
+}
+
+extension Session.DerivedToken {
+    /// About what it takes in a file.
+    fileprivate var characterCount: Int {
+        access.token.revealed.utf8.count + resources.reduce(0) { $0 + $1.utf8.count }
+            + (requestedScope?.text.utf8.count ?? 0) + (access.scope?.text.utf8.count ?? 0) + 200
     }
 }

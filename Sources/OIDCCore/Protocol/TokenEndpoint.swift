@@ -27,6 +27,8 @@ public struct TokenEndpoint: Sendable {
     /// What the endpoint answered, short of a failure.
     public enum Answer: Sendable {
         case tokens(TokenSet)
+        /// Success, with a fault that leaves only the refresh token to be used.
+        case faulty(OIDCError, refreshToken: Redacted<String>)
         /// A proof with this nonce is asked for (RFC 9449 §8).
         case nonceDemanded(String)
     }
@@ -57,25 +59,44 @@ public struct TokenEndpoint: Sendable {
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
                 throw request.failure(response, withholding: client.secrets(in: message))
             }
-            return .tokens(try TokenResponse.tokens(response, for: request, isBound: isBound, now: now))
+            do throws(OIDCError) {
+                return .tokens(
+                    try TokenResponse.tokens(response, for: request, isBound: isBound, now: now))
+            } catch {
+                guard let refreshToken = TokenResponse.refreshToken(in: response) else { throw error }
+                return .faulty(error, refreshToken: refreshToken)
+            }
         }
     }
 
-    /// Asks once, and once more where a nonce is demanded; a second demand is a refusal.
+    /// Tokens as they were issued, or why they cannot be used; the refresh token outlives that.
+    package struct Issued: Sendable {
+        package var refreshToken: Redacted<String>?
+        package var tokens: Result<TokenSet, OIDCError>
+    }
+
+    /// Sends the request, and again with the nonce if one is demanded; a second demand is a refusal.
+    package func issue(
+        _ request: TokenRequest, over transport: any HTTPTransport, now: Instant, random: (Int) -> [UInt8]
+    ) throws(OIDCError) -> Issued {
+        var answer = try transport.perform(call(request, now: now, random: random))
+        if case .nonceDemanded(let nonce) = answer {
+            answer = try transport.perform(call(request, now: now, random: random, dpopNonce: nonce))
+        }
+        switch answer {
+        case .tokens(let tokens): return Issued(refreshToken: tokens.refreshToken, tokens: .success(tokens))
+        case .faulty(let error, let token): return Issued(refreshToken: token, tokens: .failure(error))
+        case .nonceDemanded:
+            throw OIDCError(
+                .refused, "token: the provider demands another DPoP nonce each time", stage: .token,
+                oauthError: "use_dpop_nonce")
+        }
+    }
+
+    /// Sends the request and returns its tokens.
     public func send(
         _ request: TokenRequest, over transport: any HTTPTransport, now: Instant, random: (Int) -> [UInt8]
     ) throws(OIDCError) -> TokenSet {
-        switch try transport.perform(call(request, now: now, random: random)) {
-        case .tokens(let tokens): return tokens
-        case .nonceDemanded(let nonce):
-            let again = try call(request, now: now, random: random, dpopNonce: nonce)
-            switch try transport.perform(again) {
-            case .tokens(let tokens): return tokens
-            case .nonceDemanded:
-                throw OIDCError(
-                    .refused, "token: the provider demands another DPoP nonce each time", stage: .token,
-                    oauthError: "use_dpop_nonce")
-            }
-        }
+        try issue(request, over: transport, now: now, random: random).tokens.get()
     }
 }

@@ -18,6 +18,22 @@ enum TokenResponse {
             issuedTokenType: try answer.string("issued_token_type").map { DisplayText.clean($0) })
     }
 
+    /// The refresh token alone, from an answer in which anything else may be wrong. The one that was presented
+    /// may be spent, so its successor is kept whatever the rest is like (RFC 9700 §4.14.2).
+    static func refreshToken(in response: HTTPResponse) -> Redacted<String>? {
+        guard response.isSuccess else { return nil }
+        let token =
+            if let json = JSONValue(salvaging: response.body) {
+                json.object?.members.last { $0.name == "refresh_token" }?.value.string
+            } else if response.looksFormEncoded {
+                FormEncoding.decode(response.text)?.last { $0.name == "refresh_token" }?.value
+            } else {
+                String?.none
+            }
+        guard let token, !token.isEmpty, (try? check("refresh_token", token)) != nil else { return nil }
+        return Redacted(token)
+    }
+
     /// JSON, or the form encoding in which some providers answer.
     private static func members(_ response: HTTPResponse) throws(OIDCError) -> JSONAnswer {
         let isForm = response.looksFormEncoded && (try? JSONValue(parsing: response.body)) == nil

@@ -18,6 +18,8 @@ public struct Session: Hashable, Sendable {
     public var dpopKey: Redacted<String>?
     /// Other access tokens got by the same refresh token: a narrower scope or a resource (RFC 8707).
     public var derived: [DerivedToken]
+    /// Members of the stored form that this version does not know; they are written back as they were.
+    public var unknownMembers = JSONObject()
 
     public init(
         key: SessionKey, endpoints: Endpoints, clientAuthentication: String? = nil, createdAt: Instant,

@@ -31,8 +31,16 @@ extension Session {
         object["display_name"] = displayName.map { .string($0) }
         object["dpop_key"] = dpopKey.map { .string($0.revealed) }
         if !derived.isEmpty { object["derived"] = .array(derived.map(\.json)) }
+        for member in unknownMembers.members { object[member.name] = member.value }
         return .object(object)
     }
+
+    private static let knownMembers = [
+        "version", "key", "created_at", "issuer", "token_endpoint", "userinfo_endpoint", "jwks_uri",
+        "revocation_endpoint", "introspection_endpoint", "end_session_endpoint", "client_auth",
+        "requested_scope", "requested_resource", "access", "refresh_token", "id_token", "issued_token_type",
+        "subject", "display_name", "dpop_key", "derived",
+    ]
 
     /// Reads the stored form; `key` is what the session is asked for. Nil when the file is another key's.
     public init?(stored bytes: [UInt8], for key: SessionKey) throws(Damage) {
@@ -95,6 +103,9 @@ extension Session {
                 issuedTokenType: try text("issued_token_type")),
             subject: try text("subject"), displayName: try text("display_name"),
             dpopKey: try text("dpop_key").map { Redacted($0) }, derived: derived.compactMap { $0 })
+        for member in json.object?.members ?? [] where !Session.knownMembers.contains(member.name) {
+            unknownMembers[member.name] = member.value
+        }
     }
 }
 

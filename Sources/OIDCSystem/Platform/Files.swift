@@ -179,6 +179,14 @@ extension OpenFile {
             return false
         }
     }
+
+    /// Blocks until the lock is ours, whatever signals come. Returns 0 or the error's number.
+    func waitForLock() -> Int32 {
+        while flock(descriptor, LOCK_EX) != 0 {
+            guard errno == EINTR else { return errno }
+        }
+        return 0
+    }
 }
 
 /// Operations on names in an open directory: nobody can put another directory in its place meanwhile.

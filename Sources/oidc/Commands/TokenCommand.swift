@@ -70,7 +70,7 @@ struct TokenCommand: RunnableCommand {
 
     private func printAccessToken(_ access: SessionAccess, _ context: CommandContext) throws(OIDCError) {
         let demand = access.demand(minimumValidity: Int64(minimumValidity))
-        let delivery: AccessTokenSource.Delivery
+        let delivery: SessionTokens.Delivery
         if isForced {
             let seen = try access.load()
             let own = try seen.flatMap { session throws(OIDCError) in

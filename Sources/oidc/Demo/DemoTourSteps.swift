@@ -46,10 +46,10 @@ extension DemoTour {
         let endpoint = TokenEndpoint(url: session.endpoints.token, client: Client(id: session.key.clientID))
         try say(
             "POST \(endpoint.url.text): grant_type=refresh_token — what `oidc token` does when one is stale.")
-        let outcome = try Renewal(
+        let outcome = try TokenRefresh(
             environment: environment, tokenEndpoint: endpoint,
             allowedAlgorithms: metadata.idTokenSigningAlgValuesSupported
-        ).renew(session, for: .own)
+        ).refresh(session, for: .own)
         let isRotated = outcome.session.tokens.refreshToken != session.tokens.refreshToken
         try line("a new access_token" + (isRotated ? ", and a new refresh_token: the old one is spent" : ""))
         return outcome.session
@@ -66,7 +66,7 @@ extension DemoTour {
                 now: environment.now(), random: environment.random))
         let spent = TokenEndpoint(url: session.endpoints.token, client: Client(id: session.key.clientID))
         do throws(OIDCError) {
-            _ = try Renewal(environment: environment, tokenEndpoint: spent).renew(session, for: .own)
+            _ = try TokenRefresh(environment: environment, tokenEndpoint: spent).request(session, for: .own)
             throw OIDCError(.failed, "the demo provider still takes a token that was revoked")
         } catch {
             guard error.endsSession else { throw error }

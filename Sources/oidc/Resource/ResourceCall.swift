@@ -52,14 +52,14 @@ struct ResourceCall {
 
         var head = HTTPResponse(status: 0)
         var step = Step.shown
-        let delivery: AccessTokenSource.Delivery
+        let delivery: SessionTokens.Delivery
     }
 
     private final class Reading {
         var answer: Answer
         var skipped = 0
 
-        init(_ delivery: AccessTokenSource.Delivery) { answer = Answer(delivery: delivery) }
+        init(_ delivery: SessionTokens.Delivery) { answer = Answer(delivery: delivery) }
 
         var isShown: Bool { if case .shown = answer.step { true } else { false } }
     }

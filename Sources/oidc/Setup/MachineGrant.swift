@@ -7,7 +7,7 @@ struct MachineGrant {
     let key: SessionKey
 
     /// A session with the token as its own; there is nothing to renew it by but the grant itself.
-    func outcome() throws(OIDCError) -> Renewal.Outcome {
+    func outcome() throws(OIDCError) -> TokenRefresh.Outcome {
         let environment = try setup.environment()
         let metadata = try setup.metadata(environment, for: [.token])
         try metadata.validate(for: [.token], scope: Scope(""))
@@ -28,7 +28,7 @@ struct MachineGrant {
                 revocation: metadata.revocationEndpoint, introspection: metadata.introspectionEndpoint),
             clientAuthentication: client.authentication.method, createdAt: now, requestedScope: key.scope,
             requestedResources: key.resources, tokens: tokens, dpopKey: dpop.map(\.pem))
-        return Renewal.Outcome(session: session, access: .success(tokens.access))
+        return TokenRefresh.Outcome(session: session, access: .success(tokens.access))
     }
 
     private func request(_ environment: LoginEnvironment) throws(OIDCError) -> TokenRequest {

@@ -21,8 +21,7 @@ struct NowhereStore: SessionStoring {
     func remove(_ stored: StoredSession) throws(OIDCError) {}
 
     func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, adopting: (Session) -> Value?,
-        _ body: () throws(OIDCError) -> Value
+        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
         try body()
     }

@@ -23,7 +23,7 @@ struct ProtectedRequest {
 
     /// One try: the token that it carries, and what may follow it.
     struct Attempt {
-        let delivery: AccessTokenSource.Delivery
+        let delivery: SessionTokens.Delivery
         let nonce: String?
         let mayProveAgain: Bool
         let mayRenew: Bool

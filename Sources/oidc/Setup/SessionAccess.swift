@@ -56,56 +56,67 @@ struct SessionAccess {
     }
 
     /// A token that is fresh, from the store if it can be.
-    func token(_ demand: TokenDemand) throws(OIDCError) -> AccessTokenSource.Delivery {
+    func token(_ demand: TokenDemand) throws(OIDCError) -> SessionTokens.Delivery {
         let session = try load()
         try refuseWider(session, demand)
-        if let session, let access = try AccessTokenSource.fresh(in: session, for: demand, at: context.now) {
-            return AccessTokenSource.Delivery(session: session, access: access)
+        if let session, let access = try SessionTokens.fresh(in: session, for: demand, at: context.now) {
+            return SessionTokens.Delivery(session: session, access: access)
         }
         return try renewed(demand, seen: session, refusing: .none)
     }
 
     /// A token other than the one that was refused.
     func token(
-        _ demand: TokenDemand, insteadOf refused: AccessTokenSource.Delivery
-    ) throws(OIDCError) -> AccessTokenSource.Delivery {
+        _ demand: TokenDemand, insteadOf refused: SessionTokens.Delivery
+    ) throws(OIDCError) -> SessionTokens.Delivery {
         try renewed(demand, seen: refused.session, refusing: .of(refused.access))
     }
 
     /// The slow way: under the lock, over the network, told about.
     func renewed(
-        _ demand: TokenDemand, seen: Session?, refusing refusal: AccessTokenSource.Refusal
-    ) throws(OIDCError) -> AccessTokenSource.Delivery {
+        _ demand: TokenDemand, seen: Session?, refusing refusal: SessionTokens.Refusal
+    ) throws(OIDCError) -> SessionTokens.Delivery {
         try refuseWider(seen, demand)
-        let source = AccessTokenSource(
+        if seen == nil, key.grant.needsPerson { throw SessionAccess.noSession(key, setup.settings) }
+        let tokens = SessionTokens(
             store: store, key: key, now: { Clock.now() }, wait: setup.renewalWait)
-        let delivery = try source.renewed(demand, seen: seen, refusing: refusal) {
-            (current, source) throws(OIDCError) in
-            try renew(current, source)
+        let delivery: SessionTokens.Delivery
+        do throws(OIDCError) {
+            delivery = try tokens.refreshed(demand, seen: seen, refusing: refusal) {
+                (current, source) throws(OIDCError) in
+                try request(current, source)
+            }
+        } catch {
+            throw completed(error)
         }
         for warning in delivery.warnings { context.console.warn(warning) }
         return delivery
     }
 
-    private func renew(
+    private func request(
         _ current: Session?, _ source: TokenSource
-    ) throws(OIDCError) -> Renewal.Outcome {
+    ) throws(OIDCError) -> SessionTokens.Answer {
         guard key.grant.needsPerson else {
-            return try MachineGrant(setup: setup, key: key).outcome()
+            let outcome = try MachineGrant(setup: setup, key: key).outcome()
+            return SessionTokens.Answer { () throws(OIDCError) in outcome }
         }
         guard let current else { throw SessionAccess.noSession(key, setup.settings) }
         let environment = try setup.environment()
-        let renewal = Renewal(
+        let refresh = TokenRefresh(
             environment: environment, tokenEndpoint: try setup.tokenEndpoint(of: current, environment),
             leeway: setup.leeway)
-        do {
-            return try renewal.renew(current, for: source)
-        } catch {
-            guard error.kind == .loginRequired || error.hint == "oidc login" else { throw error }
-            var error = error
-            error.hint = setup.loginLine
-            throw error
+        let answer = try refresh.request(current, for: source)
+        return SessionTokens.Answer(successor: answer.successor) { () throws(OIDCError) in
+            try refresh.check(answer)
         }
+    }
+
+    /// The hint to sign in is completed to the command line that does so with these settings.
+    private func completed(_ error: OIDCError) -> OIDCError {
+        guard error.kind == .loginRequired || error.hint == "oidc login" else { return error }
+        var error = error
+        error.hint = setup.loginLine
+        return error
     }
 
     static func noSession(_ key: SessionKey, _ settings: Settings) -> OIDCError {

@@ -45,7 +45,7 @@ struct SignIn {
         }
         teller.end()
         for warning in outcome.warnings { console.warn(warning) }
-        remarkOnRenewal(outcome.session, metadata)
+        remarkOnTokenRefresh(outcome.session, metadata)
         return outcome.session
     }
 
@@ -214,7 +214,7 @@ struct SignIn {
         }
     }
 
-    private func remarkOnRenewal(_ session: Session, _ metadata: ProviderMetadata) {
+    private func remarkOnTokenRefresh(_ session: Session, _ metadata: ProviderMetadata) {
         guard session.tokens.refreshToken == nil,
             session.requestedScope?.contains("offline_access") == true
         else { return }

@@ -3,25 +3,27 @@ import Testing
 
 @testable import OIDCSystem
 
-/// The lock of a session is not waited for without end: who was first may come last.
-@Suite("a renewal that was overtaken")
-struct OvertakenRenewalTests {
+/// The wait for a session's lock is bounded, so whoever was first may finish last.
+@Suite("a refresh that was overtaken")
+struct OvertakenRefreshTests {
     private let scratch = ScratchDirectory()
     private let later = Instant(secondsSinceEpoch: 1_800_000_000)
 
     private var store: FileSessionStore { FileSessionStore(directory: scratch.path) }
 
-    /// Renews while `meanwhile` does what a process without the lock would do.
-    private func renew(
-        in store: any SessionStoring, meanwhile: () throws(OIDCError) -> Void
-    ) throws -> AccessTokenSource.Delivery {
-        let source = AccessTokenSource(
+    /// Refreshes while `meanwhile` does what a process without the lock would do.
+    private func refresh(
+        in store: any SessionStoring, seen: Session? = .example(), meanwhile: () throws(OIDCError) -> Void
+    ) throws -> SessionTokens.Delivery {
+        let source = SessionTokens(
             store: store, key: .example, now: { [later] in later }, wait: LockWait(limit: .seconds(5)))
-        return try source.renewed(TokenDemand(), seen: try store.load(.example), refusing: .none) {
+        return try source.refreshed(TokenDemand(), seen: seen, refusing: .none) {
             (_, _) throws(OIDCError) in
             try meanwhile()
-            let renewed = Session.example("renewed")
-            return Renewal.Outcome(session: renewed, access: .success(renewed.tokens.access))
+            let refreshed = Session.example("refreshed")
+            return SessionTokens.Answer { () throws(OIDCError) in
+                TokenRefresh.Outcome(session: refreshed, access: .success(refreshed.tokens.access))
+            }
         }
     }
 
@@ -31,8 +33,8 @@ struct OvertakenRenewalTests {
     func signedOut() throws {
         for store in stores {
             try store.save(.example(), replacingDamaged: true)
-            let delivery = try renew(in: store) { () throws(OIDCError) in try store.remove(.example) }
-            #expect(delivery.access.token.revealed == "renewed" && delivery.warnings.count == 1)
+            let delivery = try refresh(in: store) { () throws(OIDCError) in try store.remove(.example) }
+            #expect(delivery.access.token.revealed == "refreshed" && delivery.warnings.count == 1)
             #expect(try store.load(.example) == nil)
         }
     }
@@ -41,7 +43,7 @@ struct OvertakenRenewalTests {
     func signedIn() throws {
         for store in stores {
             try store.save(.example(), replacingDamaged: true)
-            let delivery = try renew(in: store) { () throws(OIDCError) in
+            let delivery = try refresh(in: store) { () throws(OIDCError) in
                 try store.save(.example("another's"), replacingDamaged: true)
             }
             #expect(delivery.access.token.revealed == "another's" && delivery.warnings.isEmpty)
@@ -51,7 +53,7 @@ struct OvertakenRenewalTests {
 
     @Test("a first token does not take the place of one that came meanwhile")
     func first() throws {
-        let delivery = try renew(in: store) { () throws(OIDCError) in
+        let delivery = try refresh(in: store) { () throws(OIDCError) in
             try store.save(.example("first"), replacingDamaged: true)
         }
         #expect(delivery.access.token.revealed == "first")
@@ -61,8 +63,8 @@ struct OvertakenRenewalTests {
     @Test("one that was not overtaken is kept, and leaves nothing beside it")
     func undisturbed() throws {
         try store.save(.example(), replacingDamaged: true)
-        #expect(try renew(in: store) {}.access.token.revealed == "renewed")
-        #expect(try store.load(.example) == .example("renewed"))
+        #expect(try refresh(in: store) {}.access.token.revealed == "refreshed")
+        #expect(try store.load(.example) == .example("refreshed"))
         #expect(scratch.names.filter { $0.hasSuffix(".tmp") } == [])
     }
 }

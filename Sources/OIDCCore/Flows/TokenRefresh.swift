@@ -1,0 +1,160 @@
+import OIDCCrypto
+
+/// Replaces a session's tokens by its refresh token (RFC 6749 §6), in two steps: the request, whose answer holds
+/// the successor of the refresh token, and the checks of everything else. The successor is stored between the
+/// two, so no fault of a clock, a key set or a claim can cost the session.
+public struct TokenRefresh: Sendable {
+    public let environment: LoginEnvironment
+    /// The session's own token endpoint.
+    public let tokenEndpoint: TokenEndpoint
+    public var leeway: Int64
+    /// From the metadata if it is at hand; nil allows every asymmetric algorithm.
+    public var allowedAlgorithms: [String]?
+
+    public init(
+        environment: LoginEnvironment, tokenEndpoint: TokenEndpoint, leeway: Int64 = 60,
+        allowedAlgorithms: [String]? = nil
+    ) {
+        self.environment = environment
+        self.tokenEndpoint = tokenEndpoint
+        self.leeway = leeway
+        self.allowedAlgorithms = allowedAlgorithms
+    }
+
+    /// What the token endpoint answered, before anything but the refresh token was looked at.
+    public struct Answer: Sendable {
+        /// The session as it was, with the refresh token to use from now on. Save it first.
+        public let successor: Session
+        let source: TokenSource
+        let tokens: Result<TokenSet, OIDCError>
+    }
+
+    /// The session with its new tokens, to be saved whatever `access` is. `access` is the token that was asked
+    /// for, or why it cannot be handed out.
+    public struct Outcome: Sendable {
+        public var session: Session
+        public var access: Result<AccessToken, OIDCError>
+        public var warnings: [String]
+
+        public init(session: Session, access: Result<AccessToken, OIDCError>, warnings: [String] = []) {
+            self.session = session
+            self.access = access
+            self.warnings = warnings
+        }
+    }
+
+    /// Presents the refresh token, once.
+    public func request(_ session: Session, for source: TokenSource) throws(OIDCError) -> Answer {
+        guard let refreshToken = session.tokens.refreshToken else { throw TokenRefresh.impossible }
+        let (scope, resources) = source.request
+        let issued = try tokenEndpoint.issue(
+            .refresh(refreshToken, scope: scope, resources: resources), over: environment.transport,
+            now: environment.now(), random: environment.random)
+        var successor = session
+        successor.tokens.refreshToken = issued.refreshToken ?? refreshToken
+        return Answer(successor: successor, source: source, tokens: issued.tokens)
+    }
+
+    /// The error of a session without a refresh token.
+    public static let impossible = OIDCError(
+        .loginRequired, "the access token has expired and there is no refresh token", hint: "oidc login",
+        stage: .token)
+
+    /// Checks the answer. An error means that nothing of it but the refresh token may be used.
+    public func check(_ answer: Answer) throws(OIDCError) -> Outcome {
+        let tokens = try answer.tokens.get()
+        var refreshed = answer.successor
+        var warnings: [String] = []
+        try adoptIDToken(of: tokens, into: &refreshed, warnings: &warnings)
+        var access: Result<AccessToken, OIDCError> = .success(tokens.access)
+        switch answer.source {
+        case .own, .wider:
+            refreshed.tokens.access = tokens.access
+            refreshed.tokens.access.scope = tokens.access.scope ?? answer.successor.tokens.access.scope
+        case .derived:
+            access = Result { () throws(OIDCError) in
+                try keepDerived(tokens.access, answer.source, in: &refreshed, warnings: &warnings)
+            }
+        }
+        return Outcome(session: refreshed, access: access, warnings: warnings)
+    }
+
+    /// Both steps, for a caller that has nowhere to store the successor.
+    public func refresh(_ session: Session, for source: TokenSource) throws(OIDCError) -> Outcome {
+        try check(request(session, for: source))
+    }
+
+    /// Checks that a new ID token has the same issuer, subject and audience (OpenID Connect Core §12.2). If its
+    /// keys are out of reach, the session keeps the ID token that it has.
+    private func adoptIDToken(
+        of tokens: TokenSet, into session: inout Session, warnings: inout [String]
+    ) throws(OIDCError) {
+        guard let compact = tokens.idToken?.revealed, let issuer = session.endpoints.issuer,
+            let keys = session.endpoints.keys, let subject = session.subject
+        else { return }
+        let previous =
+            session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }.map(IDTokenRules.Previous.init)
+            ?? IDTokenRules.Previous(issuer: issuer, subject: subject)
+        let rules = IDTokenRules(
+            issuer: issuer, clientID: tokenEndpoint.client.id, accessToken: tokens.access.token.revealed,
+            leeway: leeway, allowedAlgorithms: allowedAlgorithms,
+            clientSecret: sharedSecret(session.tokens.idToken), previous: previous)
+        let published = ProviderDocuments(environment: environment).keys(keys)
+        do throws(OIDCError) {
+            let idToken = try IDToken.validate(compact, rules, keys: published, now: environment.now())
+            session.tokens.idToken = Redacted(compact)
+            session.displayName = idToken.displayName ?? session.displayName
+        } catch {
+            guard error.kind == .unreachable else { throw error }
+            warnings.append("the new ID token could not be checked and is not used: \(error.message)")
+        }
+    }
+
+    /// Returns the client's secret if the ID token of the sign-in was signed with it (OpenID Connect Core §10.1).
+    private func sharedSecret(_ idToken: Redacted<String>?) -> Redacted<String>? {
+        guard let idToken, let token = try? JWS(compact: idToken.revealed),
+            token.algorithm?.isSymmetric == true
+        else { return nil }
+        return tokenEndpoint.client.authentication.secret
+    }
+
+    /// Refuses a token for another audience. A token of another scope is handed out, but never kept under the
+    /// scope that was asked for.
+    private func keepDerived(
+        _ access: AccessToken, _ source: TokenSource, in session: inout Session, warnings: inout [String]
+    ) throws(OIDCError) -> AccessToken {
+        let (scope, resources) = source.request
+        if let audience = access.audience, !resources.isEmpty, !resources.allSatisfy(audience.contains) {
+            throw OIDCError.protocolViolation(
+                .token, "aud", expected: resources.joined(separator: " "),
+                found: audience.joined(separator: " "),
+                hint: "ask the provider's operator whether it supports resource indicators (RFC 8707)")
+        }
+        if let scope, let granted = access.scope, granted != scope {
+            warnings.append(
+                "the provider gave the scope \(DisplayText.quoted(granted.text)) instead of "
+                    + "\(DisplayText.quoted(scope.text)): this token is not kept")
+            return access
+        }
+        session.keep(access, scope: scope, resources: resources)
+        return access
+    }
+}
+
+extension TokenSource {
+    /// What a refresh asks for: nothing in particular for the session's own token.
+    fileprivate var request: (scope: Scope?, resources: [String]) {
+        if case .derived(let scope, let resources) = self { return (scope, resources) }
+        return (nil, [])
+    }
+}
+
+extension AccessToken {
+    /// The `aud` of an access token that is a readable JWT (RFC 9068 §2.2); nil if it is opaque.
+    var audience: [String]? {
+        guard let claims = (try? JWS(compact: token.revealed))?.claims, let audience = claims["aud"] else {
+            return nil
+        }
+        return audience.string.map { [$0] } ?? audience.array?.compactMap(\.string)
+    }
+}

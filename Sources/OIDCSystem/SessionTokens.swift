@@ -1,0 +1,252 @@
+public import OIDCCore
+import OIDCCrypto
+
+/// The one way to a session's tokens: a fresh one as it is, without a lock or a library; else one request for
+/// any number of processes, whose outcome, token or failure, all of them take.
+public struct SessionTokens {
+    /// Sends the one request that replaces a session's tokens: by its refresh token, or by a grant without a
+    /// user. `current` is nil if there is no session yet.
+    public typealias Request = (_ current: Session?, _ source: TokenSource) throws(OIDCError) -> Answer
+
+    /// What the provider answered, before it was checked.
+    public struct Answer {
+        /// The session with the refresh token to use from now on; nil if the answer cannot replace one.
+        public var successor: Session?
+        public var check: () throws(OIDCError) -> TokenRefresh.Outcome
+
+        public init(
+            successor: Session? = nil, check: @escaping () throws(OIDCError) -> TokenRefresh.Outcome
+        ) {
+            self.successor = successor
+            self.check = check
+        }
+    }
+
+    /// A token, and the session that it belongs to.
+    public struct Delivery: Sendable {
+        public var session: Session
+        public var access: AccessToken
+        /// What the user should know, such as a scope that is narrower than asked for.
+        public var warnings: [String]
+
+        public init(session: Session, access: AccessToken, warnings: [String] = []) {
+            self.session = session
+            self.access = access
+            self.warnings = warnings
+        }
+    }
+
+    /// Which token a caller had before it asked, so a token that was refreshed meanwhile is taken.
+    public enum Refusal: Sendable {
+        /// Any fresh token will do.
+        case none
+        /// This token is not good enough, fresh or not: it was refused, or a new one is wanted.
+        case of(AccessToken?)
+    }
+
+    public let store: any SessionStoring
+    public let key: SessionKey
+    public let now: @Sendable () -> Instant
+    public let wait: LockWait
+
+    public init(
+        store: any SessionStoring, key: SessionKey, now: @escaping @Sendable () -> Instant, wait: LockWait
+    ) {
+        self.store = store
+        self.key = key
+        self.now = now
+        self.wait = wait
+    }
+
+    /// Returns the token of a session that was just loaded if it can be handed out as it is.
+    public static func fresh(
+        in session: Session, for demand: TokenDemand, at now: Instant
+    ) throws(OIDCError) -> AccessToken? {
+        let source = try session.source(for: demand).granted()
+        guard let access = session.accessToken(from: source),
+            access.isFresh(at: now, minimum: demand.minimumValidity)
+        else { return nil }
+        return access
+    }
+
+    /// Asks the provider under the session's lock. Whoever waited for the lock takes what the holder stored,
+    /// whatever its lifetime, or the failure that the holder left.
+    public func refreshed(
+        _ demand: TokenDemand, seen: Session?, refusing refusal: Refusal, by request: Request
+    ) throws(OIDCError) -> Delivery {
+        let before: AccessToken? =
+            switch refusal {
+            case .none: try seen?.accessToken(from: seen?.source(for: demand).granted() ?? .own)
+            case .of(let access): access
+            }
+        if key.grant.needsPerson { try refuseUnrefreshable(seen) }
+        let known = store.failure(of: key)
+        if let known, known.answersNewcomer(at: now()), isAbout(known, seen) { throw take(known) }
+        var isHeld = false
+        do throws(OIDCError) {
+            return try store.withLock(key, wait) { () throws(OIDCError) -> Delivery in
+                isHeld = true
+                let current = try store.load(key)
+                if let current, let adopted = adoptable(current, demand, before: before) { return adopted }
+                let left = store.failure(of: key)
+                if let left, left.id != known?.id, isAbout(left, current) { throw take(left) }
+                return try requested(current, demand, after: left, by: request)
+            }
+        } catch {
+            // Nothing can be lost by a grant without a user, so it needs neither lock nor store.
+            guard !isHeld, !key.grant.needsPerson, error.kind == .failed else { throw error }
+            let outcome = try request(nil, .own).check()
+            return Delivery(
+                session: outcome.session, access: try outcome.access.get(),
+                warnings: outcome.warnings + ["the token could not be kept: \(error.told)"])
+        }
+    }
+
+    /// Only a sign-in helps; whether a lock could be had or a file be written does not matter then.
+    private func refuseUnrefreshable(_ session: Session?) throws(OIDCError) {
+        guard let session else {
+            throw OIDCError(
+                .loginRequired, "not signed in at \(DisplayText.clean(key.provider))", stage: .token)
+        }
+        guard session.tokens.refreshToken == nil else { return }
+        throw TokenRefresh.impossible
+    }
+
+    /// The session's token if it answers the demand and is another than the one the caller had.
+    private func adoptable(_ session: Session, _ demand: TokenDemand, before: AccessToken?) -> Delivery? {
+        guard case let source = session.source(for: demand), source.isGranted,
+            let access = session.accessToken(from: source), access != before
+        else { return nil }
+        return Delivery(session: session, access: access)
+    }
+
+    private func requested(
+        _ current: Session?, _ demand: TokenDemand, after left: SharedFailure?, by request: Request
+    ) throws(OIDCError) -> Delivery {
+        let source = try current?.source(for: demand).granted() ?? .own
+        let answer: Answer
+        do throws(OIDCError) {
+            answer = try guarded(current) { () throws(OIDCError) in try request(current, source) }
+        } catch {
+            if error.endsSession, let other = try? store.load(key), other != current,
+                let access = other.accessToken(from: other.source(for: demand))
+            {
+                return Delivery(session: other, access: access)
+            }
+            if error.endsSession { dropRefreshToken(of: current) }
+            throw share(error)
+        }
+        let (base, outcome) = try checked(answer, current)
+        var warnings = outcome.warnings
+        do {
+            if try !store.replace(base, with: outcome.session) {
+                // The wait for the lock is bounded, so a sign-in or sign-out may have happened meanwhile.
+                if let other = try store.load(key),
+                    let access = other.accessToken(from: other.source(for: demand))
+                {
+                    return Delivery(session: other, access: access)
+                }
+                warnings.append("somebody signed out meanwhile: the token is not kept")
+            }
+        } catch {
+            warnings.append("the token could not be kept: \(error.told)")
+        }
+        if left != nil { store.leave(nil, for: key) }
+        return Delivery(session: outcome.session, access: try outcome.access.get(), warnings: warnings)
+    }
+
+    /// Makes sure, before a refresh token may be spent, that its successor can be stored: that the file can be
+    /// replaced, and that file descriptors for it are left.
+    private func guarded(
+        _ current: Session?, _ request: () throws(OIDCError) -> Answer
+    ) throws(OIDCError) -> Answer {
+        guard current?.tokens.refreshToken != nil else { return try request() }
+        try store.checkReplaceable(key)
+        let reserve = try DescriptorReserve()
+        defer { withExtendedLifetime(reserve) {} }
+        return try request()
+    }
+
+    /// Stores the successor of the refresh token, and only then looks at the rest of the answer. Returns what
+    /// is stored now, and the outcome.
+    private func checked(
+        _ answer: Answer, _ current: Session?
+    ) throws(OIDCError) -> (stored: Session?, TokenRefresh.Outcome) {
+        var stored = current
+        if let successor = answer.successor, successor != current,
+            (try? store.replace(current, with: successor)) == true
+        {
+            stored = successor
+        }
+        do throws(OIDCError) {
+            return (stored, try answer.check())
+        } catch {
+            throw share(error)
+        }
+    }
+
+    /// What the provider refused is not presented again. A session that changed meanwhile stays as it is.
+    private func dropRefreshToken(of current: Session?) {
+        guard var ended = current else { return }
+        ended.tokens.refreshToken = nil
+        _ = try? store.replace(current, with: ended)
+    }
+}
+
+/// Sharing a failure.
+extension SessionTokens {
+    /// Leaves the error for the processes that wait, if it would be theirs too.
+    private func share(_ error: OIDCError) -> OIDCError {
+        guard SharedFailure.isShared(error) else { return error }
+        store.leave(
+            SharedFailure(
+                error: error, time: now(), id: Base64URL.encode(Random.bytes(9)),
+                refreshTokenHash: (try? store.load(key)).flatMap(refreshTokenHash)),
+            for: key)
+        return error
+    }
+
+    /// Takes another process's failure as our own, and notes that a crowd is still coming in.
+    private func take(_ failure: SharedFailure) -> OIDCError {
+        let now = now()
+        if failure.sharedAt.map({ $0 < now }) ?? true {
+            var shared = failure
+            shared.sharedAt = now
+            store.leave(shared, for: key)
+        }
+        var error = failure.error
+        if let pause = error.retryAfter {
+            let left = max(1, pause - Int(clamping: now.seconds(since: failure.time)))
+            error.retryAfter = left
+            error.hint = "try again in \(left) seconds"
+        }
+        return error
+    }
+
+    private func isAbout(_ failure: SharedFailure, _ session: Session?) -> Bool {
+        failure.refreshTokenHash == session.flatMap(refreshTokenHash)
+    }
+
+    private func refreshTokenHash(_ session: Session) -> String? {
+        guard let token = session.tokens.refreshToken?.revealed,
+            let hash = try? Digest.hash(Array(token.utf8), .sha256)
+        else { return nil }
+        return Base64URL.encode(hash)
+    }
+}
+
+extension TokenSource {
+    /// Whether a session has it to give.
+    public var isGranted: Bool {
+        if case .wider = self { return false }
+        return true
+    }
+
+    /// Refuses what only a new sign-in can give.
+    func granted() throws(OIDCError) -> TokenSource {
+        guard case .wider(let scope) = self else { return self }
+        throw OIDCError(
+            .loginRequired, "the session was not granted the scope \(DisplayText.quoted(scope.text))",
+            hint: "oidc login --scope \(ShellWord.quoted(DisplayText.clean(scope.text)))", stage: .token)
+    }
+}
