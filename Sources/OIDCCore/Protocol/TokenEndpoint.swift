@@ -56,10 +56,10 @@ public struct TokenEndpoint: Sendable {
             {
                 return .nonceDemanded(nonce)
             }
-            guard response.isSuccess, OAuthErrorResponse(response) == nil else {
-                throw request.failure(response, withholding: client.secrets(in: message))
-            }
             do throws(OIDCError) {
+                guard response.isSuccess, OAuthErrorResponse(response) == nil else {
+                    throw request.failure(response, withholding: client.secrets(in: message))
+                }
                 return .tokens(
                     try TokenResponse.tokens(response, for: request, isBound: isBound, now: now))
             } catch {

@@ -46,14 +46,44 @@ struct OutageTests {
         }
     }
 
-    @Test("429 with Retry-After says how long to wait, and waits for nothing")
+    @Test("429 with Retry-After: nobody asks before that time has passed, and then everybody may")
     func retryAfter() throws {
-        try outage(5, naming: "120") { world in
-            world.provider.intercept { request in
-                guard request.url.path == "/token" else { return nil }
-                return .json("{}", status: 429, [("Retry-After", "120")])
-            }
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        try world.age()
+        let before = try world.bytes
+        let requests = Counter()
+        world.provider.intercept { request in
+            guard request.url.path == "/token" else { return nil }
+            requests.add()
+            return .json("{}", status: 429, [("Retry-After", "120")])
         }
+        for arguments in [["token"], ["token", "--refresh"], ["userinfo"], ["exec", "--", "true"]] {
+            let outcome = try world.program.start(arguments).finish()
+            #expect(outcome.status == 5)
+            #expect(outcome.errorOutput.contains("try again in 1"), "\(outcome.errorOutput)")
+        }
+        #expect(requests.count == 1)
+        #expect(try world.bytes == before)
+        world.provider.intercept(nil)
+        #expect(try world.program.run("token").status == 5)
+        try world.moveFailure(by: -121)
+        #expect(try world.program.run("token").status == 0)
+        #expect(try world.failureFile == nil)
+    }
+
+    @Test("a failure that a wrong clock noted, ahead or far back, is not believed", arguments: [600, -86_400])
+    func failureOfAnotherTime(seconds: Int) throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        try world.age()
+        world.provider.intercept { request in
+            request.url.path == "/token" ? .json("{}", status: 503, [("Retry-After", "900")]) : nil
+        }
+        #expect(try world.program.run("token").status == 5)
+        world.provider.intercept(nil)
+        try world.moveFailure(by: seconds)
+        #expect(try world.program.run("token").status == 0)
     }
 
     @Test("nobody listens: 5")

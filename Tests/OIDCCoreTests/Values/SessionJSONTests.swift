@@ -157,3 +157,21 @@ struct SessionJSONTests {
         for secret in ["\"at\"", "\"rt\"", "\"idt\"", "pem\n"] { #expect(!text.contains(secret)) }
     }
 }
+
+@Suite("members of a session file that this version does not know")
+struct UnknownMemberTests {
+    @Test("they come back as they were, after what is known")
+    func kept() throws {
+        let text = #"""
+            {"version":1,"key":"{}","created_at":1,"token_endpoint":"https://op.example/token",
+            "access":{"token":"a","token_type":"Bearer","obtained_at":1},"later":{"a":[1,null]},"other":"x"}
+            """#
+        let key = SessionKey(provider: "https://op.example", clientID: "app")
+        let stored = text.replacing(#""{}""#, with: JSONValue.string(key.text).compact)
+        var session = try #require(try Session(stored: Array(stored.utf8), for: key))
+        session.displayName = "alice"
+        let again = try #require(try Session(stored: session.json.bytes, for: key))
+        #expect(again == session)
+        #expect(again.json["later"] == ["a": [1, .null]] && again.json["other"] == "x")
+    }
+}

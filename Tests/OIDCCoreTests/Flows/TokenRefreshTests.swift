@@ -1,0 +1,172 @@
+import DemoProvider
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite("refresh: the successor comes before everything else (RFC 9700 §4.14.2)")
+struct TokenRefreshTests {
+    private static func refresh(_ provider: InMemoryProvider, _ session: Session) -> TokenRefresh {
+        TokenRefresh(
+            environment: provider.environment,
+            tokenEndpoint: TokenEndpoint(url: session.endpoints.token, client: Client(id: "demo")))
+    }
+
+    /// Every fault of a refresh answer under which the provider has rotated the refresh token all the same.
+    static let faults: [Fault] = {
+        let withoutToken: Set<TokenResponseFault> = [
+            .refreshTokenMissing, .refreshTokenEmpty, .refreshTokenNumber, .errorWithSuccess,
+        ]
+        var faults: [Fault] = []
+        for fault in TokenResponseFault.allCases where !withoutToken.contains(fault) {
+            faults.append(.refreshResponse(fault))
+        }
+        faults += IDTokenFault.allCases.map { .refreshedIDToken($0) }
+        faults += KeySetFault.allCases.map { .keys($0) }
+        for fault in AnswerFault.allCases { faults.append(.answer(.jwks, fault)) }
+        return faults
+    }()
+
+    @Test("whatever is wrong with an answer, its refresh token is the one to use next", arguments: faults)
+    func successor(_ fault: Fault) throws {
+        let provider = try InMemoryProvider()
+        let session = try provider.signIn()
+        let refresh = Self.refresh(provider, session)
+        provider.faults = [fault]
+        let answer = try refresh.request(session, for: .own)
+        var expected = session
+        expected.tokens.refreshToken = answer.successor.tokens.refreshToken
+        #expect(answer.successor == expected)
+        #expect(answer.successor.tokens.refreshToken != session.tokens.refreshToken)
+        if let outcome = try? refresh.check(answer) {
+            #expect(outcome.session.tokens.refreshToken == answer.successor.tokens.refreshToken)
+        }
+        provider.faults = []
+        let next = try refresh.refresh(answer.successor, for: .own)
+        #expect(throws: Never.self) { try next.access.get() }
+    }
+
+    @Test("an access token that is too long, or anything else that breaks the answer, keeps the successor")
+    func brokenAnswers() throws {
+        let provider = try InMemoryProvider()
+        let session = try provider.signIn()
+        let long = String(repeating: "a", count: 65_537)
+        let rest = #""token_type":"Bearer","refresh_token":"next"}"#
+        let answers: [(String, String?)] = [
+            (#"{"access_token":"\#(long)",\#(rest)"#, "next"),
+            (#"{"access_token":"a","access_token":"b",\#(rest)"#, "next"),
+            (#"{"access_token":"a","refresh_token":"spent",\#(rest)"#, "next"),
+            (#"{"access_token":"a",\#(rest) trailing"#, "next"),
+            (#"{"error":"server_error",\#(rest)"#, "next"),
+            (#"{"access_token":"a","token_type":"Bearer","refresh_token":"two words"}"#, nil),
+            (#"{"access_token":"a","token_type":"Bearer","refresh_token":["next"]}"#, nil),
+            (#"["next"]"#, nil), ("", nil), ("<html>", nil),
+        ]
+        for (body, next) in answers {
+            provider.intercept { _ in
+                HTTPResponse(
+                    status: 200, headers: HTTPHeaders([("Content-Type", "application/json")]),
+                    body: Array(body.utf8))
+            }
+            let answer = Result { () throws(OIDCError) in
+                try Self.refresh(provider, session).request(session, for: .own)
+            }
+            #expect((try? answer.get())?.successor.tokens.refreshToken?.revealed == next, "\(body.prefix(80))")
+            if let answer = try? answer.get() {
+                #expect(throws: OIDCError.self) { try Self.refresh(provider, session).check(answer) }
+            }
+        }
+    }
+
+    @Test("a form-encoded answer keeps the successor too")
+    func formEncoded() throws {
+        let provider = try InMemoryProvider()
+        let session = try provider.signIn()
+        provider.intercept { _ in
+            HTTPResponse(
+                status: 200, headers: HTTPHeaders([("Content-Type", "application/x-www-form-urlencoded")]),
+                body: Array("refresh_token=next&access_token=a%0Db&token_type=bearer".utf8))
+        }
+        let answer = try Self.refresh(provider, session).request(session, for: .own)
+        #expect(answer.successor.tokens.refreshToken?.revealed == "next")
+    }
+
+    @Test("a refusal has no successor", arguments: ["invalid_grant", "invalid_client", "temporarily_unavailable"])
+    func refusals(code: String) throws {
+        let provider = try InMemoryProvider()
+        let session = try provider.signIn()
+        provider.faults = [.refuses(.token, code)]
+        #expect(throws: OIDCError.self) {
+            try Self.refresh(provider, session).request(session, for: .own)
+        }
+    }
+
+    @Test(
+        "a clock that is wrong refuses the answer and keeps the session",
+        arguments: [-7_200, -600, 7_200] as [Int64])
+    func wrongClock(seconds: Int64) throws {
+        let provider = try InMemoryProvider()
+        let session = try provider.signIn()
+        let refresh = Self.refresh(provider, session)
+        provider.with { $0.configuration.clockOffset = -seconds }
+        let answer = try refresh.request(session, for: .own)
+        let error = #expect(throws: OIDCError.self) { try refresh.check(answer) }
+        #expect(error?.kind == .untrusted)
+        provider.with { $0.configuration.clockOffset = 0 }
+        let next = try refresh.refresh(answer.successor, for: .own)
+        #expect(throws: Never.self) { try next.access.get() }
+    }
+
+    @Test("a signature whose keys are out of reach: the token is handed out, the old ID token stays")
+    func keysOutOfReach() throws {
+        let provider = try InMemoryProvider()
+        let session = try provider.signIn()
+        provider.intercept { request throws(OIDCError) in
+            guard request.url.path == "/jwks" else { return nil }
+            throw OIDCError(.unreachable, "down", stage: .keys)
+        }
+        let outcome = try Self.refresh(provider, session).refresh(session, for: .own)
+        #expect(outcome.session.tokens.idToken == session.tokens.idToken)
+        #expect(outcome.warnings.count == 1)
+        #expect(try outcome.access.get() == outcome.session.tokens.access)
+    }
+}
+
+@Suite("the tokens that a session derives")
+struct DerivedTokenLimitTests {
+    private let now = Instant(secondsSinceEpoch: 1_800_000_000)
+
+    private func token(_ text: String, lifetime: Int64? = 300, at time: Instant) -> AccessToken {
+        AccessToken(
+            token: Redacted(text), type: .bearer, obtainedAt: time,
+            expiresAt: lifetime.map { time.adding($0) }, scope: nil)
+    }
+
+    @Test("expired ones are dropped when another comes")
+    func expired() throws {
+        var session = try InMemoryProvider().signIn()
+        for index in 0..<10 {
+            session.keep(token("t\(index)", at: now), scope: nil, resources: ["https://api\(index).example"])
+        }
+        session.keep(token("last", at: now.adding(300)), scope: nil, resources: ["https://last.example"])
+        #expect(session.derived.map(\.access.token.revealed) == ["last"])
+    }
+
+    @Test("however many and however long, the newest stay and the file stays small")
+    func bounded() throws {
+        var session = try InMemoryProvider().signIn()
+        for index in 0..<999 {
+            session.keep(
+                token(String(repeating: "x", count: 4_096) + "\(index)", lifetime: nil, at: now), scope: nil,
+                resources: ["https://api\(index).example"])
+        }
+        #expect(session.derived.count == 64)
+        #expect(session.derived.last?.resources == ["https://api998.example"])
+        for index in 0..<64 {
+            session.keep(
+                token(String(repeating: "y", count: 65_536), at: now), scope: nil,
+                resources: ["https://big\(index).example"])
+        }
+        #expect(session.json.bytes.count < 2 << 20)
+        #expect(session.derived.last?.resources == ["https://big63.example"])
+    }
+}

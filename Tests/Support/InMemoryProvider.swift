@@ -1,0 +1,88 @@
+public import DemoProvider
+public import OIDCCore
+import OIDCCrypto
+import Synchronization
+
+/// The demo provider as a transport, with a clock that only tests move: flows run whole without a socket.
+public final class InMemoryProvider: HTTPTransport {
+    public static let issuer = "http://127.0.0.1:9480"
+
+    /// Looks at a request before the provider does, and may answer in its place.
+    public typealias Interceptor = @Sendable (HTTPRequest) throws(OIDCError) -> HTTPResponse?
+
+    private static let keys = Result { [try PrivateKey.generate(.rsa2048), try PrivateKey.generate(.p256)] }
+    private let provider: Mutex<DemoProvider?>
+    private let time: Mutex<Instant>
+    private let interceptor = Mutex<Interceptor?>(nil)
+
+    public init(_ change: (inout DemoConfiguration) -> Void = { _ in }) throws {
+        var configuration = DemoConfiguration()
+        configuration.signingKeys = try InMemoryProvider.keys.get()
+        change(&configuration)
+        guard let issuer = WebURL(InMemoryProvider.issuer) else { throw OIDCError(.failed, "no issuer") }
+        let demo = try DemoProvider(issuer: issuer, configuration: configuration)
+        provider = Mutex(demo)
+        time = Mutex(Instant(secondsSinceEpoch: 1_800_000_000))
+    }
+
+    public var now: Instant { time.withLock { $0 } }
+
+    public func pass(_ seconds: Int64) { time.withLock { $0 = $0.adding(seconds) } }
+
+    public func intercept(_ body: Interceptor?) { interceptor.withLock { $0 = body } }
+
+    /// Reads or changes the provider between requests.
+    @discardableResult
+    public func with<Value: Sendable>(_ body: (inout DemoProvider) throws -> sending Value) rethrows -> Value
+    {
+        try provider.withLock { try body(&$0!) }
+    }
+
+    public var faults: Set<Fault> {
+        get { with { $0.faults } }
+        set { with { $0.faults = newValue } }
+    }
+
+    public func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
+        let interceptor = interceptor.withLock { $0 }
+        if let interceptor, let answer = try interceptor(request) { return answer }
+        return with { [now] in $0.handle(request, at: now) }
+    }
+
+    /// What the flows get: this provider, its clock, no cache.
+    public var environment: LoginEnvironment {
+        LoginEnvironment(
+            transport: self, cache: NoCache(), now: { [self] in now }, random: { Random.bytes($0) })
+    }
+
+    /// A whole sign-in of the public demo client, as the flows do it.
+    public func signIn(
+        _ scope: String = "openid profile email offline_access",
+        _ change: (inout Login) throws -> Void = { _ in }
+    ) throws -> Session {
+        let metadata = try ProviderDocuments(environment: environment).metadata(
+            issuer: InMemoryProvider.issuer)
+        let client = Client(id: "demo")
+        var login = Login(
+            environment: environment, metadata: metadata,
+            tokenEndpoint: TokenEndpoint(url: try metadata.require(.token), client: client),
+            request: AuthorizationRequest(
+                client: client, redirectURI: "http://127.0.0.1/callback", scope: Scope(scope)),
+            key: SessionKey(provider: InMemoryProvider.issuer, clientID: "demo"))
+        try change(&login)
+        let (pending, url) = try login.begin(redirectURI: "http://127.0.0.1:8765/callback")
+        return try login.finish(try pending.acceptPasted(callback(of: url))).session
+    }
+
+    /// The URL that the browser of a user who agrees ends on.
+    public func callback(of url: WebURL, _ choice: BrowserStandIn.Choice = .approve) throws -> String {
+        var browser = BrowserStandIn(choice)
+        var request: HTTPRequest? = browser.open(url)
+        while let current = request {
+            if current.url.origin != InMemoryProvider.issuer { return current.url.text }
+            let response = with { [now] in $0.handle(current, at: now) }
+            request = browser.next(after: response, to: current)
+        }
+        throw OIDCError(.failed, "the sign-in ended on a page of the provider")
+    }
+}
