@@ -201,7 +201,7 @@ extension SessionTokens {
         store.leave(
             SharedFailure(
                 error: error, time: now(), id: Base64URL.encode(Random.bytes(9)),
-                refreshTokenHash: (try? store.load(key)).flatMap(refreshTokenHash)),
+                refreshTokenHash: (try? store.load(key)).flatMap(SessionTokens.hash)),
             for: key)
         return error
     }
@@ -224,10 +224,11 @@ extension SessionTokens {
     }
 
     private func isAbout(_ failure: SharedFailure, _ session: Session?) -> Bool {
-        failure.refreshTokenHash == session.flatMap(refreshTokenHash)
+        failure.refreshTokenHash == session.flatMap(SessionTokens.hash)
     }
 
-    private func refreshTokenHash(_ session: Session) -> String? {
+    /// A hash of the session's refresh token.
+    static func hash(_ session: Session) -> String? {
         guard let token = session.tokens.refreshToken?.revealed,
             let hash = try? Digest.hash(Array(token.utf8), .sha256)
         else { return nil }
