@@ -21,6 +21,41 @@ struct ParallelTests {
         #expect(try world.program.run("userinfo", "--claim", "sub").status == 0)
     }
 
+    /// What a token endpoint refuses with, and the exit code that means it.
+    static let refusals: [(status: Int, error: String, exit: Int32)] = [
+        (429, "slow_down", 5), (503, "temporarily_unavailable", 5), (400, "invalid_grant", 3),
+        (401, "invalid_client", 4),
+    ]
+
+    @Test(
+        "two hundred at once and a provider that refuses: two requests at most, one true class",
+        arguments: refusals)
+    func twoHundredRefused(_ refusal: (status: Int, error: String, exit: Int32)) throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        try world.age()
+        let requests = Counter()
+        world.provider.intercept { request in
+            guard request.url.path == "/token" else { return nil }
+            requests.add()
+            return .json(#"{"error":"\#(refusal.error)"}"#, status: refusal.status)
+        }
+        let outcomes = try world.crowd(200, ["token"])
+        #expect(Set(outcomes.map(\.status)) == [refusal.exit], "\(Set(outcomes.map(\.errorOutput)))")
+        #expect(outcomes.allSatisfy { $0.output == "" })
+        #expect(requests.count <= 2)
+    }
+
+    @Test("fifty at once and nobody listening: each says so, and none that a lock was held")
+    func unreachable() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        try world.age()
+        try world.point(toEndpoint: "http://127.0.0.1:9/token")
+        let outcomes = try world.crowd(50, ["token"])
+        #expect(Set(outcomes.map(\.status)) == [5], "\(Set(outcomes.map(\.errorOutput)))")
+    }
+
     @Test("tokens that are stale the moment they are got are shared too")
     func shortLived() throws {
         let world = try SessionWorld.signedIn { $0.accessTokenLifetime = 1 }
