@@ -89,6 +89,19 @@ public struct AccessTokenSource {
     private func renewedAlone(
         _ current: Session?, _ demand: TokenDemand, by renew: Renew
     ) throws(OIDCError) -> Delivery {
+        let delivery = try Interruption.postponedOnceRedeeming { () throws(OIDCError) in
+            try renewedAndKept(current, demand, by: renew)
+        }
+        if wait.isCancelled() {
+            throw Interruption.pending.map(Interruption.error)
+                ?? OIDCError(.interrupted, "interrupted", stage: .token)
+        }
+        return delivery
+    }
+
+    private func renewedAndKept(
+        _ current: Session?, _ demand: TokenDemand, by renew: Renew
+    ) throws(OIDCError) -> Delivery {
         let source = try current?.source(for: demand).granted() ?? .own
         // A refresh token may be spent by the refresh: first see that its successor can be kept.
         if current?.tokens.refreshToken != nil { try store.checkReplaceable(key) }

@@ -44,7 +44,7 @@ final class FileLock {
         while true {
             if let lock = try attempt(name, in: directory, noun) { return lock }
             if until() { return nil }
-            if wait.isCancelled() {
+            if !Interruption.isPostponed, wait.isCancelled() {
                 throw Interruption.pending.map(Interruption.error)
                     ?? OIDCError(.interrupted, "interrupted", stage: .store)
             }

@@ -31,7 +31,7 @@ struct CurlResult {
 extension CurlConfiguration {
     /// What ends a request, a pause or anything else from outside.
     var interruption: CurlResult.Ending? {
-        if isCancelled() { return .cancelled }
+        if !Interruption.isPostponed, isCancelled() { return .cancelled }
         if let deadline, MonotonicTime.now() >= deadline { return .deadline }
         return nil
     }

@@ -94,7 +94,9 @@ public final class CurlTransport: HTTPTransport {
         let channel = try pool.take(usesClientCertificate: request.usesClientCertificate)
         defer { pool.giveBack(channel, usesClientCertificate: request.usesClientCertificate) }
         let start = MonotonicTime.now()
-        let limits = CurlChannel.Limits(configuration: configuration, end: end, silence: silence)
+        let limits = CurlChannel.Limits(
+            configuration: configuration, end: end, silence: silence,
+            isAwaitedOnceSent: request.redeemsSingleUseSecret)
         let result = try channel.perform(request, exchange, limits)
         let elapsed = Duration.nanoseconds(MonotonicTime.now().nanoseconds - start.nanoseconds)
         guard let failure = failure(result, exchange, request) else {
