@@ -89,11 +89,16 @@ public struct HTTPResponse: Hashable, Sendable {
     public var status: Int
     public var headers: HTTPHeaders
     public var body: [UInt8]
+    /// When it came by our own clock, which stands in for a missing `Date` (RFC 9110 §6.6.1).
+    public var receivedAt: Instant?
 
-    public init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = []) {
+    public init(
+        status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = [], receivedAt: Instant? = nil
+    ) {
         self.status = status
         self.headers = headers
         self.body = body
+        self.receivedAt = receivedAt
     }
 
     public var isSuccess: Bool { (200..<300).contains(status) }

@@ -184,6 +184,7 @@ final class CurlChannel: @unchecked Sendable {
             proxyStatus: number(OIDC_CURLINFO_HTTP_CONNECTCODE),
             isResolved: offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T) > 0,
             isSent: isSent(exchange),
+            isAnswerBegun: exchange.isAnswerBegun,
             isReusedConnection: number(OIDC_CURLINFO_NUM_CONNECTS) == 0)
         // libcurl does not say why it got no socket.
         if !result.isSuccess, !result.isSent, result.systemError == 0,

@@ -21,6 +21,8 @@ struct CurlResult {
     var isResolved = false
     /// Whether the request may have reached the other side.
     var isSent = false
+    /// Whether anything of the answer came, interim answers included.
+    var isAnswerBegun = false
     var isReusedConnection = false
 
     var isSuccess: Bool {

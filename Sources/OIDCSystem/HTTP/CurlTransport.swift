@@ -73,7 +73,8 @@ public final class CurlTransport: HTTPTransport {
             }
             let (result, failure) = try perform(request, exchange, end: end, silence: nil)
             let response = HTTPResponse(
-                status: exchange.head.status, headers: exchange.head.headers, body: body)
+                status: exchange.head.status, headers: exchange.head.headers, body: body,
+                receivedAt: Clock.now())
             let pause =
                 failure == nil
                 ? policy.pause(after: response, tries: tries) : policy.pause(after: result, tries: tries)
