@@ -8,7 +8,8 @@
 #include <string.h>
 
 #ifdef __APPLE__
-static const char *const library_names[] = {"libcurl.4.dylib", "/usr/lib/libcurl.4.dylib", NULL};
+// Nothing but the system's own: for a name without a path, dlopen would look in the working directory too.
+static const char *const library_names[] = {"/usr/lib/libcurl.4.dylib", NULL};
 #else
 static const char *const library_names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
 #endif

@@ -84,9 +84,6 @@ static int set_up_attributes(posix_spawnattr_t *attributes, int flags) {
     if (oidc_broken_pipes_were_default()) sigaddset(&defaults, SIGPIPE);
     if (oidc_file_size_was_default()) sigaddset(&defaults, SIGXFSZ);
     if (flags & OIDC_SPAWN_NEW_SESSION) {
-        sigaddset(&defaults, SIGINT);
-        sigaddset(&defaults, SIGTERM);
-        sigaddset(&defaults, SIGHUP);
 #ifdef POSIX_SPAWN_SETSID
         wanted |= POSIX_SPAWN_SETSID;
 #endif

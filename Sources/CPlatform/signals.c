@@ -3,11 +3,16 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+/// Signals this close to the first are one request to end: `timeout` signals its child, and then its group.
+enum { burst_milliseconds = 500 };
+
 static volatile sig_atomic_t first_signal;
-static volatile sig_atomic_t signal_count;
+static atomic_llong first_time;
 static volatile sig_atomic_t wake_up_end = -1;
 static int waiting_end = -1;
 
@@ -19,11 +24,28 @@ static void (*previous_broken_pipe)(int) = SIG_DFL;
 static int ignores_broken_pipes;
 static int ignores_file_size;
 
-/// The third signal ends the process whatever it is doing.
+/// The postponements of all threads together.
+static atomic_int postponements;
+static volatile sig_atomic_t was_postponed;
+static _Thread_local int own_postponements;
+static _Thread_local int scopes;
+static _Thread_local int is_left_to_scope;
+
+static long long milliseconds_now(void) {
+    struct timespec now;
+    // Never 0, which stands for "no signal yet".
+    return clock_gettime(CLOCK_MONOTONIC, &now) == 0 ? now.tv_sec * 1000LL + now.tv_nsec / 1000000 + 1 : 1;
+}
+
+/// Ends the process at a second signal, whatever it is doing.
 static void record(int number) {
     int saved = errno;
-    if (first_signal == 0) first_signal = number;
-    if (++signal_count >= 3) {
+    long long now = milliseconds_now();
+    long long first = 0;
+    if (atomic_compare_exchange_strong(&first_time, &first, now)) {
+        first_signal = number;
+        if (atomic_load(&postponements) > 0) was_postponed = 1;
+    } else if (now - first >= burst_milliseconds) {
         oidc_release_lines();
         signal(number, SIG_DFL);
         raise(number);
@@ -54,7 +76,7 @@ int oidc_record_interruptions(void) {
         struct sigaction previous;
         if (sigaction(recorded_signals[index], NULL, &previous) != 0) continue;
         previous_handlers[index] = previous.sa_handler;
-        if (recorded_signals[index] == SIGHUP && previous.sa_handler == SIG_IGN) continue;
+        if (previous.sa_handler == SIG_IGN) continue;
         sigaction(recorded_signals[index], &action, NULL);
     }
 
@@ -84,8 +106,37 @@ void oidc_forget_interruptions(void) {
     close(waiting_end);
     waiting_end = -1;
     first_signal = 0;
-    signal_count = 0;
+    was_postponed = 0;
+    atomic_store(&first_time, 0);
 }
+
+void oidc_postpone_interruptions(void) {
+    own_postponements++;
+    atomic_fetch_add(&postponements, 1);
+    // It came just before, and waits too.
+    if (first_signal != 0) was_postponed = 1;
+}
+
+void oidc_end_postponement(int is_left) {
+    if (is_left && scopes > 0 && !is_left_to_scope) {
+        is_left_to_scope = 1;
+        return;
+    }
+    own_postponements--;
+    atomic_fetch_sub(&postponements, 1);
+}
+
+void oidc_begin_postponement_scope(void) { scopes++; }
+
+void oidc_end_postponement_scope(void) {
+    if (--scopes > 0 || !is_left_to_scope) return;
+    is_left_to_scope = 0;
+    oidc_end_postponement(0);
+}
+
+int oidc_interruptions_are_postponed(void) { return own_postponements > 0; }
+
+int oidc_interruption_was_postponed(void) { return was_postponed; }
 
 void oidc_ignore_broken_pipes(void) {
     if (ignores_broken_pipes) return;

@@ -41,7 +41,7 @@ enum AtomicFile {
     ) throws(OIDCError) -> Bool {
         var isWritten = false
         try withTemporary(temporary, in: directory) { file throws(OIDCError) in
-            let bytes = try content()
+            let bytes = try Interruption.postponed(content)
             do throws(Errno) {
                 guard let bytes else { return try directory.file.remove(temporary) }
                 try file.makeEmpty()

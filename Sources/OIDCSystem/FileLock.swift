@@ -60,7 +60,7 @@ final class FileLock: Sendable {
         }
 
         mutating func check(_ wait: LockWait, timeout: () -> OIDCError) throws(OIDCError) {
-            if wait.isCancelled() {
+            if !Interruption.isPostponed, wait.isCancelled() {
                 throw Interruption.pending.map(Interruption.error)
                     ?? OIDCError(.interrupted, "interrupted", stage: .store)
             }

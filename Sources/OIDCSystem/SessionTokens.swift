@@ -124,9 +124,13 @@ public struct SessionTokens {
         _ current: Session?, _ demand: TokenDemand, after left: SharedFailure?, by request: Request
     ) throws(OIDCError) -> Delivery {
         let source = try current?.source(for: demand).granted() ?? .own
-        let answer: Answer
+        let (answer, base): (Answer, Session?)
         do throws(OIDCError) {
-            answer = try guarded(current) { () throws(OIDCError) in try request(current, source) }
+            // A signal that comes while the request is under way waits until the successor is stored.
+            (answer, base) = try Interruption.postponedOnceRedeeming { () throws(OIDCError) in
+                let answer = try guarded(current) { () throws(OIDCError) in try request(current, source) }
+                return (answer, storeSuccessor(answer, current))
+            }
         } catch {
             if error.endsSession, let other = try? store.load(key), other != current,
                 let access = other.accessToken(from: other.source(for: demand))
@@ -136,7 +140,8 @@ public struct SessionTokens {
             if error.endsSession { dropRefreshToken(of: current) }
             throw share(error)
         }
-        let (base, outcome) = try checked(answer, current)
+        let outcome: TokenRefresh.Outcome
+        do throws(OIDCError) { outcome = try answer.check() } catch { throw share(error) }
         var warnings = outcome.warnings
         do {
             if try !store.replace(base, with: outcome.session) {
@@ -152,6 +157,10 @@ public struct SessionTokens {
             warnings.append("the token could not be kept: \(error.told)")
         }
         if left != nil { store.leave(nil, for: key) }
+        if wait.isCancelled() {
+            throw Interruption.pending.map(Interruption.error)
+                ?? OIDCError(.interrupted, "interrupted", stage: .token)
+        }
         return Delivery(session: outcome.session, access: try outcome.access.get(), warnings: warnings)
     }
 
@@ -167,22 +176,13 @@ public struct SessionTokens {
         return try request()
     }
 
-    /// Stores the successor of the refresh token, and only then looks at the rest of the answer. Returns what
-    /// is stored now, and the outcome.
-    private func checked(
-        _ answer: Answer, _ current: Session?
-    ) throws(OIDCError) -> (stored: Session?, TokenRefresh.Outcome) {
-        var stored = current
-        if let successor = answer.successor, successor != current,
+    /// Stores the successor of the refresh token, before the rest of the answer is looked at. Returns the session
+    /// that is stored now.
+    private func storeSuccessor(_ answer: Answer, _ current: Session?) -> Session? {
+        guard let successor = answer.successor, successor != current,
             (try? store.replace(current, with: successor)) == true
-        {
-            stored = successor
-        }
-        do throws(OIDCError) {
-            return (stored, try answer.check())
-        } catch {
-            throw share(error)
-        }
+        else { return current }
+        return successor
     }
 
     /// What the provider refused is not presented again. A session that changed meanwhile stays as it is.

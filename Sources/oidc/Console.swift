@@ -25,6 +25,12 @@ struct Console: Sendable {
         StandardError.write("warning: \(text)\n")
     }
 
+    /// Says on a terminal why Ctrl-C has no effect yet.
+    func noteFinishing() {
+        guard Terminal.isTerminal(.standardError) else { return }
+        note("finishing the request in progress; press Ctrl-C again to stop now")
+    }
+
     func trace(_ text: String) {
         guard isVerbose else { return }
         StandardError.write("debug: \(text)\n")

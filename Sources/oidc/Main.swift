@@ -15,7 +15,8 @@ struct Main {
         var words = arguments
         if name.hasSuffix("docker-credential-oidc") { words = ["credential", "docker"] + words }
         do {
-            return try invoke(words)
+            let code = try invoke(words)
+            return postponedCode ?? code
         } catch {
             let code = exitCode(error)
             let isJSON = CommonOptions.lenient(words).output == .json
@@ -50,7 +51,13 @@ struct Main {
         }
     }
 
+    /// A signal that had to wait ends the program even if everything succeeded meanwhile.
+    private static var postponedCode: Int32? {
+        Interruption.wasPostponed ? Interruption.recorded.map { 128 + $0 } : nil
+    }
+
     private static func exitCode(_ error: OIDCError) -> Int32 {
+        if let postponedCode { return postponedCode }
         guard error.kind == .interrupted, let signal = Interruption.pending else {
             return Diagnostics.exitCode(error)
         }

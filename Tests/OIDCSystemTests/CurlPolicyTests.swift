@@ -35,6 +35,7 @@ struct CurlPolicyTests {
         #expect(policy.pause(after: CurlResult(ending: .code(7)), tries: 2) == nil)
         for code: Int32 in [18, 28, 35, 52, 55, 56, 92] {
             #expect(policy.pause(after: CurlResult(ending: .code(code)), tries: 1) == nil)
+            #expect(policy.pause(after: CurlResult(ending: .code(code), isSent: true), tries: 1) == nil)
         }
         #expect(policy.pause(after: CurlResult(ending: .code(7), isSent: true), tries: 1) == nil)
         #expect(policy.pause(after: CurlResult(ending: .timeOut), tries: 1) == nil)
@@ -46,6 +47,13 @@ struct CurlPolicyTests {
         let policy = RepeatPolicy(method: .get)
         #expect(policy.pause(after: CurlResult(ending: .code(7)), tries: 2) != nil)
         #expect(policy.pause(after: CurlResult(ending: .code(7)), tries: 3) == nil)
+        for code: Int32 in [52, 55, 56] {
+            #expect(policy.pause(after: CurlResult(ending: .code(code), isSent: true), tries: 1) != nil)
+            #expect(policy.pause(after: CurlResult(ending: .code(code), isSent: true), tries: 2) == nil)
+            #expect(policy.pause(after: CurlResult(ending: .code(code)), tries: 1) == nil)
+            let begun = CurlResult(ending: .code(code), isSent: true, isAnswerBegun: true)
+            #expect(policy.pause(after: begun, tries: 1) == nil)
+        }
         #expect(policy.pause(after: HTTPResponse(status: 502), tries: 2) != nil)
         #expect(policy.pause(after: HTTPResponse(status: 504), tries: 3) == nil)
         #expect(policy.pause(after: HTTPResponse(status: 500), tries: 1) == nil)
@@ -57,9 +65,13 @@ struct CurlPolicyTests {
         arguments: [
             ("0", .milliseconds(200)), ("3", .seconds(3)), ("5", .seconds(5)), ("6", nil), ("-1", nil),
             ("99999999999999999999", nil), ("Wed, 21 Oct 2026 07:28:00 GMT", nil), ("", nil),
+            ("Sun, 06 Nov 1994 08:49:40 GMT", .seconds(3)),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", .milliseconds(200)),
         ] as [(String, Duration?)])
     func retryAfter(value: String, expected: Duration?) {
-        let response = HTTPResponse(status: 503, headers: HTTPHeaders([("Retry-After", value)]))
+        let response = HTTPResponse(
+            status: 503, headers: HTTPHeaders([("Retry-After", value)]),
+            receivedAt: HTTPDate.instant("Sun, 06 Nov 1994 08:49:37 GMT"))
         #expect(RepeatPolicy(method: .get).pause(after: response, tries: 1) == expected)
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import OIDCCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -133,5 +134,68 @@ struct CurlProxyTests {
             let server = try ScriptedServer.answering(answer("200 OK", body: "direct"))
             #expect(try transport.send(.json(server.url()), stage: .keys).body == Array("direct".utf8))
         }
+    }
+
+    /// Each in a process of its own, as libcurl reads the variable itself.
+    @Test(
+        "no password of a proxy is shown, however its URL is wrong",
+        arguments: ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY"],
+        [
+            "htp://user:s3cret@proxy.invalid:8", "ftp://user:s3cret@proxy.invalid", "http://user:s3cret@",
+            "http://user:s3cret@proxy.invalid:port", "http://user:s3cret@[::1", "//user:s3cret@127.0.0.1:1",
+            "http:// user:s3cret@x", "socks5://user:s3cret@127.0.0.1:1", "user:s3cret@127.0.0.1:1",
+        ])
+    func secrecy(variable: String, value: String) async {
+        await #expect(processExitsWith: .exitCode(9)) { [variable, value] in
+            setenv(variable, value, 1)
+            let traced = Mutex("")
+            var configuration = CurlConfiguration()
+            configuration.allowInsecureHTTP = true
+            configuration.pause = { _ in }
+            configuration.trace = { event in traced.withLock { $0 += "\(event)" } }
+            let scheme = variable == "http_proxy" ? "http" : "https"
+            let error = #expect(throws: OIDCError.self) {
+                try CurlTransport(configuration).send(
+                    .json(WebURL("\(scheme)://idp.invalid/")!), stage: .discovery)
+            }
+            let said = "\(error as Any) \(traced.withLock { $0 })"
+            exit(error?.kind == .unreachable && !said.contains("s3cret") && !said.contains("user") ? 9 : 1)
+        }
+    }
+
+    @Test("a proxy of an unknown kind is said to be unusable, and where it was set")
+    func unknownScheme() throws {
+        var configuration = CurlConfiguration()
+        configuration.pause = { _ in }
+        configuration.proxy = .url("htp://me:secret@proxy.invalid:3128")
+        let url = try #require(WebURL("https://idp.invalid/token"))
+        #expect(
+            throws: OIDCError(
+                .unreachable, "token: cannot use the proxy for idp.invalid: its URL is not supported",
+                hint: "check the proxy's address", stage: .token)
+        ) { try CurlTransport(configuration).send(.form(url, []), stage: .token) }
+    }
+
+    @Test(
+        "of a proxy's URL scheme, host and port are shown, and nothing that could be a password",
+        arguments: [
+            ("http://proxy.example:3128", "http://proxy.example:3128"), ("proxy:1", "proxy:1"),
+            ("http://user:secret@proxy.example/", "http://proxy.example"),
+            ("htp://user:sec@ret@[::1]:8?x", "htp://[::1]:8"), ("user:secret@proxy:1", "proxy:1"),
+            ("http://user:secret@", nil), ("http://user:secret", nil), ("http://user:sec/r@et@proxy:1", nil),
+            ("http://user:secret@proxy:port", nil), ("user:sec://ret@proxy:1", nil), ("", nil),
+        ] as [(String, String?)])
+    func shown(value: String, expected: String?) {
+        #expect(ProxyURL.shown(value) == expected)
+    }
+
+    @Test(
+        "what libcurl says of a transfer is not shown where it might quote a URL", arguments: [60, 35, 3, 4])
+    func quotedURL(code: Int32) throws {
+        let url = try #require(WebURL("https://idp.invalid/"))
+        let failure = CurlFailure(
+            result: CurlResult(ending: .code(code), text: "htp://user:s3cret@proxy"), request: .json(url),
+            stage: .keys, configuration: CurlConfiguration())
+        #expect(!failure.error.message.contains("s3cret"))
     }
 }

@@ -118,6 +118,26 @@ struct CurlRepeatTests {
         #expect(pauses.list == [.milliseconds(200)])
     }
 
+    @Test("a GET that is reset before any byte of the answer is sent once more", arguments: [true, false])
+    func getReset(recovers: Bool) throws {
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            if recovers, peer.number == 2 { peer.write(answer("200 OK")) } else { peer.resetOnClose() }
+        }
+        let pauses = Pauses()
+        let transport = CurlTransport(pauses.configuration)
+        if recovers {
+            #expect(try transport.send(.json(server.url()), stage: .keys).status == 200)
+        } else {
+            let error = #expect(throws: OIDCError.self) {
+                try transport.send(.json(server.url()), stage: .keys)
+            }
+            #expect(error?.kind == .unreachable)
+        }
+        #expect(server.requests.count == 2)
+        #expect(pauses.list == [.milliseconds(200)])
+    }
+
     @Test("a failed connection is tried three times for a GET, twice for a POST")
     func connectFailure() throws {
         let url = try #require(WebURL("http://127.0.0.1:\(closedPort())/x?secret"))

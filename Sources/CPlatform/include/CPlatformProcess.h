@@ -21,9 +21,9 @@ int oidc_broken_pipes_were_default(void);
 /// Whether `oidc_ignore_broken_pipes` took SIGXFSZ away from its default.
 int oidc_file_size_was_default(void);
 
-/// Records SIGINT, SIGTERM and SIGHUP, and makes a descriptor readable then. SIGHUP stays ignored where it
-/// was (nohup); SIGINT does not, as shells ignore it for what they start in the background.
-/// Returns 0, or errno.
+/// Records SIGINT, SIGTERM and SIGHUP, and makes a descriptor readable then. A second signal, half a second
+/// or more after the first, ends the process. Signals that are ignored stay ignored, as `nohup` wants it, and
+/// a shell for what it starts in the background. Returns 0, or errno.
 int oidc_record_interruptions(void);
 
 /// The first signal recorded, or 0.
@@ -31,6 +31,22 @@ int oidc_recorded_interruption(void);
 
 /// Readable from the first recorded signal on; -1 before `oidc_record_interruptions`.
 int oidc_interruption_descriptor(void);
+
+/// Begins a time in which this thread does not want to know of the first signal. Calls nest.
+void oidc_postpone_interruptions(void);
+
+/// Ends what `oidc_postpone_interruptions` began; if `is_left`, only at the end of the scope that this thread
+/// is in.
+void oidc_end_postponement(int is_left);
+
+void oidc_begin_postponement_scope(void);
+void oidc_end_postponement_scope(void);
+
+/// Whether this thread postpones interruptions now.
+int oidc_interruptions_are_postponed(void);
+
+/// Whether the first signal had to wait for any thread.
+int oidc_interruption_was_postponed(void);
 
 /// Takes back what was recorded and the handlers, for tests and for another program's turn.
 void oidc_forget_interruptions(void);

@@ -53,6 +53,9 @@ public struct HTTPRequest: Hashable, Sendable {
     public var body: [UInt8]
     /// A request that is given a client certificate, where one is configured (RFC 8705 §2).
     public var usesClientCertificate: Bool
+    /// Whether the body holds a secret that the answer replaces, such as a refresh token that is rotated. Once
+    /// it is sent, losing the answer would lose the session: neither a signal nor a cancellation ends the wait.
+    public var redeemsSingleUseSecret = false
 
     public init(
         _ method: HTTPMethod, _ url: WebURL, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = [],
@@ -86,11 +89,16 @@ public struct HTTPResponse: Hashable, Sendable {
     public var status: Int
     public var headers: HTTPHeaders
     public var body: [UInt8]
+    /// When it came by our own clock, which stands in for a missing `Date` (RFC 9110 §6.6.1).
+    public var receivedAt: Instant?
 
-    public init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = []) {
+    public init(
+        status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = [], receivedAt: Instant? = nil
+    ) {
         self.status = status
         self.headers = headers
         self.body = body
+        self.receivedAt = receivedAt
     }
 
     public var isSuccess: Bool { (200..<300).contains(status) }

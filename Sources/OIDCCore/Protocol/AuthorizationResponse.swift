@@ -126,7 +126,8 @@ extension PendingAuthorization {
         if isWithCode { message += ", and sent a code along, which is not used" }
         if isIssuerMissing { message += "; the answer lacks iss, which the provider promises" }
         return OIDCError(
-            .refused, message, hint: hint(answer.code), stage: .authorization, oauthError: answer.code)
+            answer.isTemporary && !isWithCode ? .unreachable : .refused, message, hint: hint(answer.code),
+            stage: .authorization, oauthError: answer.code)
     }
 
     private func hint(_ code: String) -> String? {

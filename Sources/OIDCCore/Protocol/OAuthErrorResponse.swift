@@ -65,15 +65,21 @@ public struct OAuthErrorResponse: Hashable, Sendable {
 }
 
 extension OAuthErrorResponse {
-    /// The error that an answer other than the expected one amounts to: 429 and 5xx mean try later, anything
-    /// else is a refusal. `hint` gives the remedy for a code.
+    /// Whether the code means that nothing was decided. Providers send these with 400 too, the status that
+    /// RFC 6749 §5.2 gives every error.
+    var isTemporary: Bool { ["temporarily_unavailable", "server_error", "slow_down"].contains(code) }
+
+    /// The error that an answer other than the expected one amounts to: 429, 5xx and the codes for a temporary
+    /// failure mean try later, anything else is a refusal. `hint` gives the remedy for a code.
     static func failure(
         _ response: HTTPResponse, stage: Stage, place: WebURL? = nil,
         withholding secrets: WithheldSecrets = WithheldSecrets(),
         hint: (String?) -> String? = OAuthErrorResponse.hint
     ) -> OIDCError {
         let answer = OAuthErrorResponse(response, withholding: secrets)
-        let isTemporary = response.status == 429 || (500...599).contains(response.status)
+        let isTemporary =
+            response.status == 429 || (500...599).contains(response.status)
+            || (400..<500).contains(response.status) && answer?.isTemporary == true
         let what: String
         if let answer {
             what = isTemporary ? "\(answer.text) with status \(response.status)" : answer.text
@@ -109,15 +115,15 @@ extension OAuthErrorResponse {
 }
 
 extension HTTPResponse {
-    /// Seconds to wait (RFC 9110 §10.2.3), at most a day: as digits, or until a date, counted from the answer's
-    /// own.
+    /// Seconds to wait (RFC 9110 §10.2.3), at most a day: as digits, or until a date, counted from the
+    /// answer's own, or from when it came.
     public var retryAfter: Int? {
         guard let text = headers["Retry-After"].map({ ASCII.trimmed($0) }) else { return nil }
         if let seconds = Int(text) { return seconds >= 0 ? min(seconds, 86_400) : nil }
-        guard let end = HTTPDate.instant(text), let start = headers["Date"].flatMap(HTTPDate.instant),
-            end >= start
+        guard let end = HTTPDate.instant(text),
+            let start = headers["Date"].flatMap(HTTPDate.instant) ?? receivedAt, end >= start
         else { return nil }
-        return Int(min(end.secondsSinceEpoch - start.secondsSinceEpoch, 86_400))
+        return Int(min(end.seconds(since: start), 86_400))
     }
 
     /// Some providers answer form-encoded, a few of them as plain text or without a type.

@@ -42,6 +42,7 @@ public struct TokenEndpoint: Sendable {
             extraParameters,
             to: [FormEncoding.Pair("grant_type", request.grantType.rawValue)] + request.parameters.revealed)
         var draft = try client.request(to: url, parameters, format: format, now: now, random: random)
+        draft.redeemsSingleUseSecret = request.redeemsSingleUseSecret
         if let dpop {
             draft.headers[DPoP.header] = try dpop.proof(
                 method: .post, url: url, nonce: dpopNonce, now: now, random: random)

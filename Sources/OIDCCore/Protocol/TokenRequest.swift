@@ -26,6 +26,14 @@ public struct TokenRequest: Sendable {
         case jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
     }
 
+    /// Whether the provider may accept the code or token in it only once.
+    var redeemsSingleUseSecret: Bool {
+        switch grantType {
+        case .authorizationCode, .refreshToken, .deviceCode: true
+        case .clientCredentials, .tokenExchange, .jwtBearer: false
+        }
+    }
+
     /// RFC 6749 §4.1.3, RFC 7636 §4.5: the code with the verifier and the redirect address of its request.
     public static func authorizationCode(_ code: AuthorizationCode, resources: [String] = []) -> TokenRequest
     {

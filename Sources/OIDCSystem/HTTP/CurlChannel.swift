@@ -1,4 +1,5 @@
 import CLibcurl
+import CPlatform
 import OIDCCore
 import Synchronization
 
@@ -45,6 +46,8 @@ final class CurlChannel: @unchecked Sendable {
         var end: MonotonicTime?
         /// The longest time in which nothing moves; nil where `end` bounds it.
         var silence: Duration?
+        /// Whether neither a signal nor a cancellation ends the transfer once the request is sent.
+        var isAwaitedOnceSent = false
     }
 
     /// Sends one request and feeds the exchange with the answer.
@@ -64,6 +67,8 @@ final class CurlChannel: @unchecked Sendable {
     private func drive(_ exchange: CurlExchange, _ limits: Limits) -> CurlResult {
         exchange.touch()
         guard library.pointee.multi_add_handle(multi, easy) == 0 else { return result(.code(2), exchange) }
+        var postponement = Postponement(limits)
+        defer { postponement.end() }
         var ending = limit(exchange, limits)
         while ending == nil {
             var running: Int32 = 0
@@ -71,12 +76,49 @@ final class CurlChannel: @unchecked Sendable {
                 ending = .code(2)
                 break
             }
+            if isSent(exchange) { postponement.begin() }
+            postponement.look()
             ending = finished() ?? limit(exchange, limits)
             if ending == nil { wait(exchange, limits) }
         }
         let result = result(ending ?? .code(2), exchange)
         close(ending)
         return result
+    }
+
+    /// The time in which a request that redeems a single-use secret is waited for.
+    private struct Postponement {
+        private let limits: Limits
+        private var isUnderWay = false
+        private var isTold = false
+
+        init(_ limits: Limits) {
+            self.limits = limits
+        }
+
+        mutating func begin() {
+            guard limits.isAwaitedOnceSent, !isUnderWay else { return }
+            isUnderWay = true
+            oidc_postpone_interruptions()
+        }
+
+        /// Reports a signal that has to wait, once.
+        mutating func look() {
+            guard isUnderWay, !isTold, Interruption.recorded != nil else { return }
+            isTold = true
+            limits.configuration.onPostponedSignal?()
+        }
+
+        /// What was received has yet to be saved by whoever opened a scope for it.
+        mutating func end() {
+            guard isUnderWay else { return }
+            isUnderWay = false
+            oidc_end_postponement(1)
+        }
+    }
+
+    private func isSent(_ exchange: CurlExchange) -> Bool {
+        exchange.isSent || offset(OIDC_CURLINFO_PRETRANSFER_TIME_T) > 0
     }
 
     private func finished() -> CurlResult.Ending? {
@@ -141,7 +183,8 @@ final class CurlChannel: @unchecked Sendable {
             systemError: Int32(clamping: number(OIDC_CURLINFO_OS_ERRNO)),
             proxyStatus: number(OIDC_CURLINFO_HTTP_CONNECTCODE),
             isResolved: offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T) > 0,
-            isSent: exchange.isSent || offset(OIDC_CURLINFO_PRETRANSFER_TIME_T) > 0,
+            isSent: isSent(exchange),
+            isAnswerBegun: exchange.isAnswerBegun,
             isReusedConnection: number(OIDC_CURLINFO_NUM_CONNECTS) == 0)
         // libcurl does not say why it got no socket.
         if !result.isSuccess, !result.isSent, result.systemError == 0,

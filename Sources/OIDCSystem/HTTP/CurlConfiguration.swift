@@ -16,8 +16,10 @@ public struct CurlConfiguration: Sendable {
     public var allowInsecureHTTP = false
     public var proxy: Proxy = .environment
     /// Asked about every 100 milliseconds, and when a signal comes; true ends the request with an error of
-    /// kind `interrupted`.
+    /// kind `interrupted`. A request that redeems a code or a refresh token, once sent, is waited for.
     public var isCancelled: @Sendable () -> Bool = { Interruption.pending != nil }
+    /// Called when a signal comes that has to wait for the answer to a request.
+    package var onPostponedSignal: (@Sendable () -> Void)?
     public var trace: (@Sendable (HTTPTraceEvent) -> Void)?
     /// Lets time pass before a repeat.
     var pause: (@Sendable (Duration) -> Void)?

@@ -10,6 +10,7 @@ final class CurlExchange {
     private(set) var refusal: OIDCError?
     /// Whether the request may have reached the other side.
     fileprivate(set) var isSent = false
+    var isAnswerBegun: Bool { head.hasBegun || receivedBytes > 0 }
     /// When bytes last moved, in either direction.
     private(set) var lastActivity = MonotonicTime.now()
     /// The body source that had nothing to send yet; it is asked again when it has.

@@ -1,3 +1,4 @@
+import CLibcurl
 import OIDCCore
 
 /// Says what a failed transfer means, with the stage and the host, and nothing of query, header or body.
@@ -45,7 +46,7 @@ struct CurlFailure {
         case 52: broken("\(host) closed the connection without an answer")
         case 18: broken("the answer of \(host) broke off")
         case 55, 56, 97: brokenConnection
-        default: error(.unreachable, "the request to \(host) failed: \(words(code))")
+        default: error(.unreachable, "the request to \(host) failed: \(Self.meaning(of: code))")
         }
     }
 
@@ -53,9 +54,10 @@ struct CurlFailure {
         OIDCError(kind, "\(stage.title): \(message)", hint: hint, stage: stage)
     }
 
-    /// libcurl's own words, or the number where it has none.
-    func words(_ code: Int32) -> String {
-        result.text.isEmpty ? "libcurl error \(code)" : result.text
+    /// What the code means, in libcurl's fixed words: those for this transfer may quote the proxy's password.
+    static func meaning(of code: Int32) -> String {
+        guard let words = oidc_curl()?.pointee.easy_strerror(code) else { return "libcurl error \(code)" }
+        return DisplayText.clean(String(cString: words))
     }
 
     private var proxyVariables: String {
@@ -64,7 +66,13 @@ struct CurlFailure {
     }
 
     private var connectFailure: OIDCError {
-        let reason = result.systemError != 0 ? Errno(result.systemError).description : words(7)
+        // An unknown scheme: no proxy but one from the variables or the caller can have it.
+        if result.text.hasPrefix("Unsupported proxy") {
+            return error(
+                .unreachable, "cannot use the proxy for \(host): its URL is not supported",
+                hint: "check \(proxyVariables)")
+        }
+        let reason = result.systemError != 0 ? Errno(result.systemError).description : Self.meaning(of: 7)
         if isAboutProxy {
             return error(
                 .unreachable, "cannot connect to the proxy for \(host): \(reason)",

@@ -21,6 +21,8 @@ struct CurlResult {
     var isResolved = false
     /// Whether the request may have reached the other side.
     var isSent = false
+    /// Whether anything of the answer came, interim answers included.
+    var isAnswerBegun = false
     var isReusedConnection = false
 
     var isSuccess: Bool {
@@ -31,7 +33,7 @@ struct CurlResult {
 extension CurlConfiguration {
     /// What ends a request, a pause or anything else from outside.
     var interruption: CurlResult.Ending? {
-        if isCancelled() { return .cancelled }
+        if !Interruption.isPostponed, isCancelled() { return .cancelled }
         if let deadline, MonotonicTime.now() >= deadline { return .deadline }
         return nil
     }

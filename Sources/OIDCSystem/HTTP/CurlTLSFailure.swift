@@ -8,6 +8,8 @@ struct CurlTLSFailure {
 
     private var host: String { failure.request.url.hostAndPort }
     private var text: String { failure.result.text }
+    /// Empty if it might quote a URL, which may hold a password.
+    private var shownText: String { text.includes("@") || text.includes("://") ? "" : text }
 
     var error: OIDCError {
         switch code {
@@ -31,7 +33,7 @@ struct CurlTLSFailure {
     }
 
     private var untrustedCertificate: OIDCError {
-        var reason = text
+        var reason = shownText
         for prefix in ["SSL certificate problem: ", "SSL: "] where reason.hasPrefix(prefix) {
             reason = String(reason.dropFirst(prefix.count))
         }
@@ -75,7 +77,7 @@ struct CurlTLSFailure {
 
     /// OpenSSL puts its version, a number and the name of a part before the reason itself.
     private var handshakeReason: String {
-        let words = failure.words(code)
+        let words = shownText.isEmpty ? CurlFailure.meaning(of: code) : shownText
         guard words.includes("SSL routines:"), let colon = words.lastIndex(of: ":") else { return words }
         return ASCII.trimmed(words[words.index(after: colon)...])
     }
@@ -103,6 +105,6 @@ struct CurlTLSFailure {
 
     private var ownCertificateProblem: OIDCError {
         failure.configuration.clientCertificate?.unusable(because: text)
-            ?? failure.error(.usage, "the client certificate cannot be used: \(text)")
+            ?? failure.error(.usage, "the client certificate cannot be used: \(shownText)")
     }
 }

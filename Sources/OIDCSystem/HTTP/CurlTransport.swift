@@ -73,7 +73,8 @@ public final class CurlTransport: HTTPTransport {
             }
             let (result, failure) = try perform(request, exchange, end: end, silence: nil)
             let response = HTTPResponse(
-                status: exchange.head.status, headers: exchange.head.headers, body: body)
+                status: exchange.head.status, headers: exchange.head.headers, body: body,
+                receivedAt: Clock.now())
             let pause =
                 failure == nil
                 ? policy.pause(after: response, tries: tries) : policy.pause(after: result, tries: tries)
@@ -94,7 +95,9 @@ public final class CurlTransport: HTTPTransport {
         let channel = try pool.take(usesClientCertificate: request.usesClientCertificate)
         defer { pool.giveBack(channel, usesClientCertificate: request.usesClientCertificate) }
         let start = MonotonicTime.now()
-        let limits = CurlChannel.Limits(configuration: configuration, end: end, silence: silence)
+        let limits = CurlChannel.Limits(
+            configuration: configuration, end: end, silence: silence,
+            isAwaitedOnceSent: request.redeemsSingleUseSecret)
         let result = try channel.perform(request, exchange, limits)
         let elapsed = Duration.nanoseconds(MonotonicTime.now().nanoseconds - start.nanoseconds)
         guard let failure = failure(result, exchange, request) else {

@@ -1,10 +1,10 @@
 import CPlatform
 public import OIDCCore
 
-/// SIGINT, SIGTERM and SIGHUP: recorded, never acted upon inside the handler, so that every wait can end at
-/// once and clean up. The third signal ends the process by itself.
+/// SIGINT, SIGTERM and SIGHUP: recorded, never acted upon inside the handler, so every wait can end at once
+/// and clean up. A second signal, half a second or more after the first, ends the process.
 public enum Interruption {
-    /// Until then signals end the process as usual. A SIGHUP that was ignored at the start (`nohup`) stays so.
+    /// Starts recording. Signals that were ignored at the start stay ignored.
     public static func install() throws(OIDCError) {
         let code = oidc_record_interruptions()
         guard code == 0 else {
@@ -12,16 +12,20 @@ public enum Interruption {
         }
     }
 
-    /// The number of the first signal that came.
-    public static var pending: Int32? {
+    /// The number of the first signal; nil while this thread postpones it.
+    public static var pending: Int32? { isPostponed ? nil : recorded }
+
+    /// The number of the first signal, postponed or not.
+    package static var recorded: Int32? {
         let number = oidc_recorded_interruption()
         return number == 0 ? nil : number
     }
 
-    /// Readable from the first signal on, for `Poll`; nil before `install`.
+    /// A descriptor for `Poll` that is readable from the first signal on; nil before `install`, and while this
+    /// thread postpones signals.
     public static var wakeUpDescriptor: Int32? {
         let descriptor = oidc_interruption_descriptor()
-        return descriptor < 0 ? nil : descriptor
+        return descriptor < 0 || isPostponed ? nil : descriptor
     }
 
     public static func throwIfPending() throws(OIDCError) {
@@ -35,6 +39,31 @@ public enum Interruption {
     /// Forgets what came and lets signals end the process again.
     public static func uninstall() {
         oidc_forget_interruptions()
+    }
+
+    /// Whether neither a signal nor a cancellation may end what this thread does.
+    package static var isPostponed: Bool { oidc_interruptions_are_postponed() != 0 }
+
+    /// Whether the first signal had to wait for something, on any thread.
+    package static var wasPostponed: Bool { oidc_interruption_was_postponed() != 0 }
+
+    /// Runs `body` to its end, whatever signal or cancellation comes: for saving what was received.
+    package static func postponed<Value, Failure>(
+        _ body: () throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        oidc_postpone_interruptions()
+        defer { oidc_end_postponement(0) }
+        return try body()
+    }
+
+    /// Runs `body`, and to its end once it has sent a code or a refresh token
+    /// (`HTTPRequest.redeemsSingleUseSecret`): for a request together with the saving of its answer.
+    package static func postponedOnceRedeeming<Value, Failure>(
+        _ body: () throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        oidc_begin_postponement_scope()
+        defer { oidc_end_postponement_scope() }
+        return try body()
     }
 
     static func name(ofSignal number: Int32) -> String {

@@ -41,9 +41,12 @@ public struct BrowserSignIn {
         let arrival = try receive(pending, server, browser)
         notice(.answered)
         let result = Result { () throws(OIDCError) in
-            let outcome = try login.finish(try arrival.code.get())
-            try keep(outcome)
-            return outcome
+            let code = try arrival.code.get()
+            return try Interruption.postponedOnceRedeeming { () throws(OIDCError) in
+                let outcome = try login.finish(code)
+                try keep(outcome)
+                return outcome
+            }
         }
         if let server, let connection = arrival.connection {
             server.answer(connection, page(result))

@@ -20,16 +20,22 @@ public struct DeviceSignIn {
         var polling = DevicePolling(authorization)
         try sleep(polling.interval)
         while true {
-            let answer = Result { () throws(OIDCError) in try login.poll(authorization) }
+            var outcome: Login.Outcome?
+            let answer = try Interruption.postponedOnceRedeeming { () throws(OIDCError) in
+                let answer = Result { () throws(OIDCError) in try login.poll(authorization) }
+                guard case .success(let tokens) = answer else { return answer }
+                notice(.answered)
+                let signedIn = try login.outcome(of: tokens, for: authorization)
+                try keep(signedIn)
+                outcome = signedIn
+                return answer
+            }
+            if let outcome { return outcome }
             if case .failure(let error) = answer, error.kind == .interrupted || error.isDeadline(deadline) {
                 throw error.kind == .interrupted ? error : DeviceSignIn.late
             }
             switch polling.next(after: answer, now: login.environment.now()) {
-            case .done(let tokens):
-                notice(.answered)
-                let outcome = try login.outcome(of: tokens, for: authorization)
-                try keep(outcome)
-                return outcome
+            case .done: continue
             case .failed(let error): throw error
             case .wait(let seconds):
                 if case .failure(let error) = answer, error.kind == .unreachable {

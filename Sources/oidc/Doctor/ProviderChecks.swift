@@ -109,12 +109,12 @@ struct ProviderChecks {
         return "this machine's authorities"
     }
 
-    /// Host and port alone: a proxy's address may hold a password.
+    /// Shows no more of a proxy's URL than scheme, host and port: it may hold a password.
     private func proxy(isReached: Bool) -> Finding {
         let names = ["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"]
         let set = names.compactMap { name -> String? in
             guard let value = variables[name], !value.isEmpty else { return nil }
-            return "\(name)=\(value.split(separator: "@").last ?? "")"
+            return "\(name)=\(ProxyURL.shown(value) ?? "(not a URL with host and port)")"
         }
         let exceptions = variables["no_proxy"] ?? variables["NO_PROXY"] ?? ""
         guard !set.isEmpty else {

@@ -76,7 +76,7 @@ struct ResourceCall {
             try transport.stream(
                 request, body: try body.opened(),
                 onResponse: { status, fields throws(OIDCError) in
-                    let head = HTTPResponse(status: status, headers: fields)
+                    let head = HTTPResponse(status: status, headers: fields, receivedAt: Clock.now())
                     reading.answer.head = head
                     reading.answer.step = step(after: head, attempt, at: place, redirects: redirects)
                     if reading.isShown { try output.begin(head) }

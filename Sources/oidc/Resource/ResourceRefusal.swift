@@ -21,7 +21,7 @@ struct ResourceRefusal {
             }
         }
         return OIDCError(
-            head.status >= 500 ? .unreachable : .refused,
+            head.status == 429 || head.status >= 500 ? .unreachable : .refused,
             "resource: \(url.hostAndPort) answered \(head.status)"
                 + (refusal.map { " \($0.text)" } ?? "") + redirect,
             hint: hint(challenge), stage: .resource, oauthError: refusal?.code,

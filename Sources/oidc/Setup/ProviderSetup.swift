@@ -52,7 +52,7 @@ struct ProviderSetup {
         configuration.deadline = deadline
         configuration.allowInsecureHTTP = allowsInsecureHTTP
         configuration.userAgent = "oidc/\(Version.number)"
-        configuration.isCancelled = { Interruption.pending != nil }
+        configuration.onPostponedSignal = { [console = context.console] in console.noteFinishing() }
         if let path = secrets.path(.caFile) {
             configuration.caFile = CurlConfiguration.CertificateAuthorities(path: path)
         } else if let path = context.environment["SSL_CERT_FILE"], !path.isEmpty {

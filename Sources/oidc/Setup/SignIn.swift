@@ -70,7 +70,8 @@ struct SignIn {
         let environment = try setup.environment()
         let metadata = try setup.metadata(
             environment, for: [.token] + (pending.scope.contains("openid") ? [.keys] : []))
-        return try login(metadata, environment).finish(code)
+        let login = try login(metadata, environment)
+        return try Interruption.postponedOnceRedeeming { () throws(OIDCError) in try login.finish(code) }
     }
 
     private func refuseMachine(_ command: String) throws(OIDCError) {

@@ -126,7 +126,8 @@ struct DoctorTests {
         let world = try configured(["client_secret": "hunter2-secret"])
         let session = try world.signIn()
         let variables = [
-            "https_proxy": "http://user:pass-word@proxy.example:3128", "OIDC_CLIENT_SECRET": "hunter3",
+            "https_proxy": "http://user:pass-word@proxy.example:3128",
+            "all_proxy": "http://user:pass-word@", "OIDC_CLIENT_SECRET": "hunter3",
         ]
         let result = try world.run(["doctor"], variables)
         for secret in [world.home, "hunter", "pass-word", session.tokens.access.token.revealed] {

@@ -19,7 +19,7 @@ struct RequestTests {
 
     @Test(
         "a status is an exit code, with the body on stdout and the reason on stderr",
-        arguments: [(200, 0), (204, 0), (301, 4), (404, 4), (418, 4), (429, 4), (500, 5), (503, 5)])
+        arguments: [(200, 0), (204, 0), (301, 4), (404, 4), (418, 4), (429, 5), (500, 5), (503, 5)])
     func statuses(status: Int, code: Int32) throws {
         let (world, api) = try apiWorld { _ in
             HTTPResponse(

@@ -20,8 +20,10 @@ struct HostileSignInTests {
             at: provider,
             (isLegal ? ["--set", "response_mode=form_post"] : [])
                 + (strangers.contains(fault) ? ["--timeout", "1"] : []))
+        let isTemporary = fault == .serverError || fault == .temporarilyUnavailable
         let expected: Int32 =
-            isLegal ? 0 : strangers.contains(fault) ? 6 : untrusted.contains(fault) ? 7 : 4
+            isLegal
+            ? 0 : strangers.contains(fault) ? 6 : untrusted.contains(fault) ? 7 : isTemporary ? 5 : 4
         #expect(outcome.status == expected, "\(outcome.errorOutput)")
         #expect(program.sessionFiles.isEmpty == !isLegal)
         guard !isLegal else { return }
@@ -110,7 +112,7 @@ struct HostileSignInTests {
     }
 
     @Test(
-        "a signal while the code is redeemed: the right exit, no listener, no session and no half file",
+        "a signal while the code is redeemed: the session is kept, then the right exit and no listener",
         arguments: [(SIGHUP, 129), (SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)])
     func signals(number: Int32, status: Int32) throws {
         let provider = try TrustWorld.server()
@@ -126,14 +128,12 @@ struct HostileSignInTests {
         let browser = try #require(RawConnection(port: signIn.port))
         browser.send(signIn.request)
         try #require(arrived.wait(timeout: .now() + 20) == .success)
-        let start = Date()
         signIn.run.signal(number)
         let outcome = signIn.run.finish()
         #expect(outcome.status == status, "\(outcome.errorOutput)")
-        #expect(Date().timeIntervalSince(start) < 1.5)
         #expect(RawConnection(port: signIn.port) == nil)
-        #expect(!browser.received().contains("Signed in"))
-        #expect(program.files(in: ".local/state/oidc").allSatisfy { $0.pathExtension == "lock" })
+        #expect(browser.received().contains("Signed in"))
+        #expect(try program.run("token", "--refresh").status == 0)
     }
 
     @Test("an encrypted ID token or UserInfo is said to be not supported", arguments: [true, false])

@@ -61,14 +61,38 @@ struct TokenErrorTests {
     }
 
     @Test(
+        "the codes of a temporary failure mean try later with any 4xx",
+        arguments: ["temporarily_unavailable", "server_error", "slow_down"], [400, 401, 403])
+    func temporaryCodes(_ code: String, _ status: Int) throws {
+        for request in [TokenRequest.clientCredentials(), Self.refresh] {
+            let found = try error(Fixture.json(#"{"error":"\#(code)"}"#, status: status), request)
+            #expect(
+                found
+                    == OIDCError(
+                        .unreachable, "token: the provider answered \(code) with status \(status)",
+                        hint: "try again later", stage: .token, oauthError: code))
+        }
+    }
+
+    @Test(
         "Retry-After is digits, at most a day", arguments: [("-5", nil), ("x", nil), ("9999999", 86_400)])
     func retryAfter(_ text: String, _ seconds: Int?) throws {
         let response = Fixture.json("{}", status: 503, [("Retry-After", text)])
         #expect(try error(response)?.retryAfter == seconds)
     }
 
+    @Test("Retry-After as a date is counted from when the answer came, if that has no date")
+    func retryAfterByOurClock() throws {
+        var response = Fixture.json("{}", status: 503, [("Retry-After", "Sun, 06 Nov 1994 08:51:37 GMT")])
+        #expect(response.retryAfter == nil)
+        response.receivedAt = HTTPDate.instant("Sun, 06 Nov 1994 08:51:00 GMT")
+        #expect(response.retryAfter == 37)
+        response.headers["Date"] = "Sun, 06 Nov 1994 08:49:37 GMT"
+        #expect(response.retryAfter == 120)
+    }
+
     @Test(
-        "Retry-After as a date is counted from the answer's own date, and needs one",
+        "Retry-After as a date is counted from the answer's own date",
         arguments: [
             ("Sun, 06 Nov 1994 08:51:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", 120),
             ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", 0),

@@ -1,0 +1,105 @@
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite("a signal during a refresh", .waiting)
+struct InterruptedRefreshTests {
+    private static let signals = [(SIGHUP, 129), (SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)]
+
+    @Test("one signal waits for the answer, which is kept", arguments: signals)
+    func kept(number: Int32, status: Int32) throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let before = try world.bytes
+        let run = try world.duringTokenRequest(of: 1_500) {
+            try world.program.start(["token", "--refresh"])
+        } _: { run in
+            // As `timeout` does: to the child, then to its group.
+            for _ in 0..<2 { run.signal(number) }
+        }
+        let outcome = run.finish()
+        #expect(outcome.status == status, "\(outcome.errorOutput)")
+        #expect(outcome.output == "")
+        #expect(try world.bytes != before)
+        world.provider.delayTokens(milliseconds: 0)
+        let next = try world.program.run("token", "--refresh")
+        #expect(next.status == 0, "\(next.errorOutput)")
+        #expect(world.refreshes == 2)
+    }
+
+    @Test("a second signal ends it at once")
+    func twice() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let run = try world.duringTokenRequest(of: 20_000) {
+            try world.program.start(["token", "--refresh"])
+        } _: { run in
+            run.signal(SIGINT)
+            usleep(700_000)
+            #expect(run.isRunning)
+            run.signal(SIGINT)
+        }
+        let start = Date()
+        #expect(run.finish().status == SIGINT)
+        #expect(Date().timeIntervalSince(start) < 10)
+    }
+
+    @Test("a signal that comes before the refresh token is sent ends it at once")
+    func unsent() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let silent = try Silence()
+        try world.point(toEndpoint: "https://127.0.0.1:\(silent.port)/token")
+        let run = try world.program.start(["token", "--refresh"])
+        try #require(silent.isVisited)
+        run.signal(SIGTERM)
+        #expect(run.finish(within: 10).status == 143)
+    }
+
+    @Test("a signal that was ignored at the start ends nothing", arguments: ["INT", "TERM", "HUP"])
+    func ignored(name: String) throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let run = try world.duringTokenRequest(of: 500) {
+            try world.program.start(
+                ["-c", "trap '' \(name); exec \"$@\"", "sh", Program.path, "token", "--refresh"],
+                executable: "/bin/sh")
+        } _: { run in
+            run.signal(["INT": SIGINT, "TERM": SIGTERM, "HUP": SIGHUP][name] ?? 0)
+        }
+        let outcome = run.finish()
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(!outcome.token.isEmpty)
+    }
+}
+
+/// A listener that accepts connections and never says a byte.
+private final class Silence {
+    let port: Int
+    private let descriptor: Int32
+
+    init() throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let socket = descriptor
+        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(socket, $0, size) == 0 && listen(socket, 8) == 0 && getsockname(socket, $0, &size) == 0
+            }
+        }
+        guard isBound else { throw POSIXError(.EADDRNOTAVAIL) }
+        port = Int(UInt16(bigEndian: address.sin_port))
+    }
+
+    deinit { close(descriptor) }
+
+    /// Waits until somebody has connected.
+    var isVisited: Bool {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&entry, 1, 30_000) == 1
+    }
+}
