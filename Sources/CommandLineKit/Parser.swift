@@ -12,8 +12,8 @@ extension Program {
         var route = Route(program: name, rest: arguments[...])
         while true {
             let ahead = Scan(
-                route.rest, stopsAtFirstOperand: true, place: " before the command",
-                options: { common.leaves })
+                route.rest, table: common.table, stopsAtFirstOperand: true,
+                place: " before the command")
             route.take(ahead)
             guard let word = ahead.operands.first else {
                 return try answer(route, or: missingCommand(route))
@@ -26,31 +26,17 @@ extension Program {
                 return .help(try help(for: route.rest.filter { !Scan.isOption($0) }))
             }
             guard type.subcommands.isEmpty else { continue }
-            return try route.isAtItsEnd && !type.needsOperand ? bare(type, route) : read(type, route)
+            return try read(type, route)
         }
-    }
-
-    /// A command with nothing behind it: what it is without any option.
-    private func bare(_ type: any Command.Type, _ route: Route) throws(UsageError) -> Invocation {
-        let command = type.init()
-        do throws(UsageError) {
-            try command.validate()
-        } catch {
-            throw error.hinting(route.hint)
-        }
-        return .run(command, path: Array(route.path.dropFirst()))
     }
 
     /// Reads the arguments of a found command; a request for help goes before any fault.
     private func read<Root: Command>(_ type: Root.Type, _ route: Route) throws(UsageError) -> Invocation {
         let declaration = type.declaration
-        var leaves: [OptionLeaf] = []
+        let options = declaration.options
         let scan = Scan(
-            (route.leading + route.rest)[...], stopsAtFirstOperand: declaration.stopsAtFirstOperand,
-            options: {
-                leaves = declaration.options
-                return leaves
-            })
+            (route.leading + route.rest)[...], table: options.map(\.text),
+            stopsAtFirstOperand: declaration.stopsAtFirstOperand)
         var route = route
         route.take(scan)
         if route.request != nil || route.fault != nil {
@@ -58,7 +44,7 @@ extension Program {
         }
         var command = Root()
         do throws(UsageError) {
-            for setting in scan.settings { try leaves[setting.index].store(&command, setting.argument) }
+            for setting in scan.settings { try options[setting.index].store(&command, setting.argument) }
             try assign(scan.operands, to: declaration.operands, in: &command, route)
             try command.validate()
         } catch {
@@ -69,7 +55,7 @@ extension Program {
 
     /// Gives each operand its argument: required ones first, what is left over to the optional from the left.
     private func assign<Root>(
-        _ arguments: [String], to operands: [OperandLeaf], in root: inout Root, _ route: Route
+        _ arguments: [String], to operands: [Operand<Root>], in root: inout Root, _ route: Route
     ) throws(UsageError) {
         var rest = arguments[...]
         var spare = arguments.count - operands.reduce(0) { $0 + $1.text.least }
@@ -153,9 +139,6 @@ private struct Route {
         self.rest = rest
     }
 
-    /// No argument is left to read, and none asked for help.
-    var isAtItsEnd: Bool { rest.isEmpty && leading.isEmpty && request == nil && fault == nil }
-
     var call: String { path.joined(separator: " ") }
 
     /// The line that explains the command reached so far.
@@ -168,10 +151,10 @@ extension OptionGroup {
     /// Reads this group alone out of any argument list and ignores everything else in it;
     /// for `-o json` on a command line that could not be parsed.
     public static func lenient(_ arguments: [String]) -> Self {
-        let leaves = leaves
-        let scan = Scan(arguments[...], options: { leaves })
+        let entries = entries
+        let scan = Scan(arguments[...], table: table)
         var group = Self()
-        for setting in scan.settings { try? leaves[setting.index].store(&group, setting.argument) }
+        for setting in scan.settings { try? entries[setting.index].store(&group, setting.argument) }
         return group
     }
 }

@@ -62,12 +62,3 @@ public struct HelpCommand: Command {
 
     public init() {}
 }
-
-extension OptionGroup {
-    static var leaves: [OptionLeaf] { Option.leaves(options) }
-
-    static func descriptions() -> [OptionDescription] {
-        let defaults = Self()
-        return leaves.map { $0.described(by: defaults) }
-    }
-}

@@ -15,15 +15,13 @@ struct Scan {
     /// Said of an unknown option after its name.
     private let place: String
 
-    /// `options` is asked at the first word that looks like an option, and not at all without one.
     init(
-        _ arguments: ArraySlice<String>, stopsAtFirstOperand: Bool = false, place: String = "",
-        options: () -> [OptionLeaf]
+        _ arguments: ArraySlice<String>, table: [OptionDescription], stopsAtFirstOperand: Bool = false,
+        place: String = ""
     ) {
         leading = arguments
         self.place = place
         var rest = arguments
-        var table: [OptionLeaf]?
         while let word = rest.first {
             if word == "--" || (stopsAtFirstOperand && !Self.isOption(word)) {
                 if operands.isEmpty { leading = arguments[..<rest.startIndex] }
@@ -31,16 +29,12 @@ struct Scan {
                 return
             }
             rest = rest.dropFirst()
-            guard Self.isOption(word) else {
+            if !Self.isOption(word) {
                 operands.append(word)
-                continue
-            }
-            let known = table ?? options()
-            table = known
-            if word.utf8.starts(with: "--".utf8) {
-                readLong(word, &rest, known)
+            } else if word.utf8.starts(with: "--".utf8) {
+                readLong(word, &rest, table)
             } else {
-                readShort(word, &rest, known)
+                readShort(word, &rest, table)
             }
         }
     }
@@ -51,15 +45,15 @@ struct Scan {
     }
 
     private mutating func readLong(
-        _ word: String, _ rest: inout ArraySlice<String>, _ table: [OptionLeaf]
+        _ word: String, _ rest: inout ArraySlice<String>, _ table: [OptionDescription]
     ) {
         let equals = word.utf8.firstIndex(of: UInt8(ascii: "="))
         let name = equals.map { String(word[..<$0]) } ?? word
         let attached = equals.map { String(word[word.utf8.index(after: $0)...]) }
-        guard let index = table.firstIndex(where: { $0.text.name == name }) else {
+        guard let index = table.firstIndex(where: { $0.name == name }) else {
             return note("unknown option \(UsageError.quoted(name))\(place)" + Self.suggestion(name, table))
         }
-        if table[index].text.valueName != nil {
+        if table[index].valueName != nil {
             takeValue(index, attached ?? Self.nextValue(&rest), table)
         } else if attached != nil {
             note("\(name) takes no value")
@@ -70,14 +64,14 @@ struct Scan {
 
     /// `-v -q` may be written `-vq`, `-p work` as `-pwork`.
     private mutating func readShort(
-        _ word: String, _ rest: inout ArraySlice<String>, _ table: [OptionLeaf]
+        _ word: String, _ rest: inout ArraySlice<String>, _ table: [OptionDescription]
     ) {
         var letters = word.unicodeScalars.dropFirst()
         while let letter = letters.popFirst() {
-            guard let index = table.firstIndex(where: { $0.text.short == Character(letter) }) else {
+            guard let index = table.firstIndex(where: { $0.short == Character(letter) }) else {
                 return note("unknown option \(UsageError.quoted("-\(letter)"))\(place)")
             }
-            if table[index].text.valueName != nil {
+            if table[index].valueName != nil {
                 let attached = letters.isEmpty ? nil : String(String.UnicodeScalarView(letters))
                 return takeValue(index, attached ?? Self.nextValue(&rest), table)
             }
@@ -92,8 +86,8 @@ struct Scan {
         return next
     }
 
-    private mutating func takeValue(_ index: Int, _ value: String?, _ table: [OptionLeaf]) {
-        let option = table[index].text
+    private mutating func takeValue(_ index: Int, _ value: String?, _ table: [OptionDescription]) {
+        let option = table[index]
         guard let value else { return note("\(option.name) needs a value") }
         if !option.isRepeatable, settings.contains(where: { $0.index == index }) {
             return note("\(option.name) is given twice")
@@ -101,11 +95,11 @@ struct Scan {
         settings.append(Setting(index: index, argument: value))
     }
 
-    private mutating func raise(_ index: Int, _ table: [OptionLeaf]) {
-        if table[index].text.role == .ordinary {
+    private mutating func raise(_ index: Int, _ table: [OptionDescription]) {
+        if table[index].role == .ordinary {
             settings.append(Setting(index: index, argument: ""))
         } else if request == nil {
-            request = table[index].text.role
+            request = table[index].role
         }
     }
 
@@ -113,8 +107,8 @@ struct Scan {
         if fault == nil { fault = UsageError(message) }
     }
 
-    private static func suggestion(_ name: String, _ table: [OptionLeaf]) -> String {
-        let names = table.filter { !$0.text.isHidden }.map { String($0.text.name.dropFirst(2)) }
+    private static func suggestion(_ name: String, _ table: [OptionDescription]) -> String {
+        let names = table.filter { !$0.isHidden }.map { String($0.name.dropFirst(2)) }
         return Nearest.match(String(name.dropFirst(2)), among: names).map { ", did you mean --\($0)?" } ?? ""
     }
 }

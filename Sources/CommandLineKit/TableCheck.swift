@@ -37,9 +37,6 @@ extension Program {
         var faults: [String] = []
         let name = command.path.last ?? ""
         if !isWord(name) { faults.append("is no lower-case word") }
-        if command.needsOperand != command.operands.contains(where: { $0.least > 0 }) {
-            faults.append("needsOperand is not what its operands say")
-        }
         if command.summary.isEmpty || TextLayout.length(command.summary) > 60
             || command.summary.hasSuffix(".")
         {

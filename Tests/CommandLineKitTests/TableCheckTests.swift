@@ -34,7 +34,6 @@ import Testing
                 "toy Broken: two options: -x",
                 "toy Broken: -long is no option's name",
                 "toy Broken: --other says nothing",
-                "toy Broken: needsOperand is not what its operands say",
                 "toy Broken: operands after the one that takes all",
                 "toy Broken: lacks the common options",
                 "--verbose is forwarded and no common option with a value",

@@ -67,7 +67,6 @@ struct PlaceOptions: OptionGroup, Equatable {
 struct SendCommand: Command, Equatable {
     static let name = "send"
     static let summary = "Send a parcel"
-    static let needsOperand = true
     static let declaration = Declaration<SendCommand>(
         discussion: "Weighs the parcel first.\n\n  a kept line\n\nThen sends it.",
         examples: [
@@ -128,7 +127,6 @@ struct TrackCommand: Command, Equatable {
 struct RunCommand: Command, Equatable {
     static let name = "run"
     static let summary = "Run a program with a parcel"
-    static let needsOperand = true
     static let declaration = Declaration<RunCommand>(
         usage: ["[options] -- PROGRAM [ARG...]"],
         operands: [.rest(\.words, "PROGRAM", atLeast: 1, "the program", completion: .command)],
