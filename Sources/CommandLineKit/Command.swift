@@ -44,11 +44,13 @@ public struct Declaration<Root>: Sendable {
     /// For a command that runs another one (`exec`): the first operand ends the options.
     public let stopsAtFirstOperand: Bool
     let operands: [Operand<Root>]
-    let options: [Option<Root>.Entry]
+    private let table: @Sendable () -> [Option<Root>]
 
+    /// `options` is built when it is needed: a command line without options, such as `oidc token`, never needs it.
     public init(
         discussion: String = "", usage: [String] = [], examples: [Example] = [], exitCodes: [ExitCode] = [],
-        operands: [Operand<Root>] = [], stopsAtFirstOperand: Bool = false, options: [Option<Root>] = []
+        operands: [Operand<Root>] = [], stopsAtFirstOperand: Bool = false,
+        options: @autoclosure @escaping @Sendable () -> [Option<Root>] = []
     ) {
         self.discussion = discussion
         self.usage = usage
@@ -56,8 +58,10 @@ public struct Declaration<Root>: Sendable {
         self.exitCodes = exitCodes
         self.operands = operands
         self.stopsAtFirstOperand = stopsAtFirstOperand
-        self.options = options.flatMap(\.entries)
+        table = options
     }
+
+    var options: [Option<Root>.Entry] { table().flatMap(\.entries) }
 }
 
 /// A command line to copy, and what it does.

@@ -33,7 +33,7 @@ extension Program {
     /// Reads the arguments of a found command; a request for help goes before any fault.
     private func read<Root: Command>(_ type: Root.Type, _ route: Route) throws(UsageError) -> Invocation {
         let declaration = type.declaration
-        let options = declaration.options
+        lazy var options = declaration.options
         let scan = Scan(
             (route.leading + route.rest)[...], table: options.map(\.text),
             stopsAtFirstOperand: declaration.stopsAtFirstOperand)

@@ -7,19 +7,19 @@ public struct Program: Sendable {
     public let footnote: String
     /// The group of options that every command has; accepted before the command's name too.
     public let common: any OptionGroup.Type
-    /// The program's own words that make it list completions, and the options it needs for that.
-    public let dynamicCompletion: DynamicCompletion?
+    /// The command that prints the completion scripts and answers them.
+    public let completionCommand: String
 
     public init(
         name: String, summary: String, common: any OptionGroup.Type, sections: [CommandSection],
-        footnote: String = "", dynamicCompletion: DynamicCompletion? = nil
+        footnote: String = "", completionCommand: String = "completions"
     ) {
         self.name = name
         self.summary = summary
         self.common = common
         self.sections = sections
         self.footnote = footnote
-        self.dynamicCompletion = dynamicCompletion
+        self.completionCommand = completionCommand
     }
 
     var commonOptions: [OptionDescription] { common.descriptions() }
@@ -33,19 +33,6 @@ public struct CommandSection: Sendable {
     public init(_ title: String, _ commands: [any Command.Type]) {
         self.title = title
         self.commands = commands
-    }
-}
-
-/// How a completion script asks the program itself: `oidc completions --list KIND`.
-public struct DynamicCompletion: Sendable {
-    /// The words before the kind.
-    public let words: [String]
-    /// Options with a value that are passed on when they were typed already.
-    public let forwarded: [String]
-
-    public init(words: [String], forwarding forwarded: [String] = []) {
-        self.words = words
-        self.forwarded = forwarded
     }
 }
 

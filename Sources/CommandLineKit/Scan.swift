@@ -10,20 +10,27 @@ struct Scan {
     private(set) var operands: [String] = []
     private(set) var request: OptionDescription.Role?
     private(set) var fault: UsageError?
+    /// The option that the arguments end with and that still needs its value.
+    private(set) var waiting: Int?
+    /// Whether a `--` or an operand has ended the options.
+    private(set) var optionsEnded = false
     /// The arguments before the first operand, without the `--` that may end them.
     private(set) var leading: ArraySlice<String>
     /// Said of an unknown option after its name.
     private let place: String
 
     init(
-        _ arguments: ArraySlice<String>, table: [OptionDescription], stopsAtFirstOperand: Bool = false,
+        _ arguments: ArraySlice<String>, table makeTable: @autoclosure () -> [OptionDescription],
+        stopsAtFirstOperand: Bool = false,
         place: String = ""
     ) {
         leading = arguments
         self.place = place
+        lazy var table = makeTable()
         var rest = arguments
         while let word = rest.first {
             if word == "--" || (stopsAtFirstOperand && !Self.isOption(word)) {
+                optionsEnded = true
                 if operands.isEmpty { leading = arguments[..<rest.startIndex] }
                 operands += word == "--" ? rest.dropFirst() : rest
                 return
@@ -54,7 +61,7 @@ struct Scan {
             return note("unknown option \(UsageError.quoted(name))\(place)" + Self.suggestion(name, table))
         }
         if table[index].valueName != nil {
-            takeValue(index, attached ?? Self.nextValue(&rest), table)
+            takeValue(index, attached, &rest, table)
         } else if attached != nil {
             note("\(name) takes no value")
         } else {
@@ -73,10 +80,24 @@ struct Scan {
             }
             if table[index].valueName != nil {
                 let attached = letters.isEmpty ? nil : String(String.UnicodeScalarView(letters))
-                return takeValue(index, attached ?? Self.nextValue(&rest), table)
+                return takeValue(index, attached, &rest, table)
             }
             raise(index, table)
         }
+    }
+
+    private mutating func takeValue(
+        _ index: Int, _ attached: String?, _ rest: inout ArraySlice<String>, _ table: [OptionDescription]
+    ) {
+        let option = table[index]
+        guard let value = attached ?? Self.nextValue(&rest) else {
+            if rest.isEmpty { waiting = index }
+            return note("\(option.name) needs a value")
+        }
+        if !option.isRepeatable, settings.contains(where: { $0.index == index }) {
+            return note("\(option.name) is given twice")
+        }
+        settings.append(Setting(index: index, argument: value))
     }
 
     /// The next word, unless it looks like a long option: such a value is written with `=`.
@@ -84,15 +105,6 @@ struct Scan {
         guard let next = rest.first, !next.utf8.starts(with: "--".utf8) else { return nil }
         rest = rest.dropFirst()
         return next
-    }
-
-    private mutating func takeValue(_ index: Int, _ value: String?, _ table: [OptionDescription]) {
-        let option = table[index]
-        guard let value else { return note("\(option.name) needs a value") }
-        if !option.isRepeatable, settings.contains(where: { $0.index == index }) {
-            return note("\(option.name) is given twice")
-        }
-        settings.append(Setting(index: index, argument: value))
     }
 
     private mutating func raise(_ index: Int, _ table: [OptionDescription]) {

@@ -13,10 +13,6 @@ extension Program {
                 faults.append("\(call): lacks the common options")
             }
         }
-        for name in dynamicCompletion?.forwarded ?? []
-        where !commonOptions.contains(where: { $0.name == name && $0.valueName != nil }) {
-            faults.append("\(name) is forwarded and no common option with a value")
-        }
         return faults
     }
 

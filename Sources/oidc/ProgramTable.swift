@@ -26,7 +26,5 @@ extension Program {
             CommandSection(
                 "Settings", [ConfigCommand.self, CompletionsCommand.self, ManCommand.self, HelpCommand.self]),
         ],
-        footnote: "Without an account: oidc demo. More on a command: oidc help COMMAND",
-        dynamicCompletion: DynamicCompletion(
-            words: ["completions", "--list"], forwarding: ["--profile", "--config"]))
+        footnote: "Without an account: oidc demo. More on a command: oidc help COMMAND")
 }

@@ -8,8 +8,18 @@ enum Toy {
             CommandSection("CARRY", [SendCommand.self, TrackCommand.self, RunCommand.self]),
             CommandSection("SETTINGS", [ConfigCommand.self, HelpCommand.self]),
         ],
-        footnote: "toy help COMMAND explains a command.",
-        dynamicCompletion: DynamicCompletion(words: ["track", "--list"], forwarding: ["--profile"]))
+        footnote: "toy help COMMAND explains a command.")
+
+    /// The values that the toy lists while a line is completed.
+    static func values(_ query: CompletionQuery) -> [Candidate] {
+        switch query.kind {
+        case "profiles":
+            ["work", "home", "my place", "a:b", "x$(touch pwned)`touch pwned`"].map { Candidate($0) }
+        case "notes": [Candidate("color=", "its color"), Candidate("size="), Candidate("word")]
+        case "parcels": [Candidate("11", "for Rome"), Candidate("12", "for Pisa: urgent")]
+        default: []
+        }
+    }
 
     /// The command that the arguments ask for, when it is of the expected type.
     static func parse<C: Command>(_ arguments: [String], as type: C.Type = C.self) throws -> C? {
