@@ -90,7 +90,7 @@ struct Scan {
         _ index: Int, _ attached: String?, _ rest: inout ArraySlice<String>, _ table: [OptionDescription]
     ) {
         let option = table[index]
-        guard let value = attached ?? Self.nextValue(&rest) else {
+        guard let value = attached ?? Self.nextValue(&rest, table) else {
             if rest.isEmpty { waiting = index }
             return note("\(option.name) needs a value")
         }
@@ -100,11 +100,17 @@ struct Scan {
         settings.append(Setting(index: index, argument: value))
     }
 
-    /// The next word, unless it looks like a long option: such a value is written with `=`.
-    private static func nextValue(_ rest: inout ArraySlice<String>) -> String? {
-        guard let next = rest.first, !next.utf8.starts(with: "--".utf8) else { return nil }
-        rest = rest.dropFirst()
-        return next
+    /// The next word, unless it is an option: a value that looks like one is written as `--issuer=-x`.
+    private static func nextValue(_ rest: inout ArraySlice<String>, _ table: [OptionDescription]) -> String? {
+        guard let next = rest.first else { return nil }
+        let letter = next.hasPrefix("-") ? next.dropFirst().first : nil
+        guard letter == "-" || table.contains(where: { letter != nil && $0.short == letter }) else {
+            rest = rest.dropFirst()
+            return next
+        }
+        // `--issuer --version` is a mistake, not a request for the version.
+        if Scan([next], table: table).request != nil { rest = rest.dropFirst() }
+        return nil
     }
 
     private mutating func raise(_ index: Int, _ table: [OptionDescription]) {

@@ -88,7 +88,6 @@ import Testing
             ("toy track --note s", "s", "nospace|size="),
             ("toy send --label-file x", "x", "-f"), ("toy send a ", "", "-d"), ("toy run pri", "pri", "-c"),
             ("toy run ls -", "-", "-f"), ("", "", "words|send|track|run|config|help"),
-            ("toy", "toy", "words"),
         ])
     func bash(line: String, replaced: String, expected: String) {
         let answer = Toy.program.answer(.bash, [line, replaced], dynamic: Toy.values)

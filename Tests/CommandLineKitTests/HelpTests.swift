@@ -102,7 +102,7 @@ import Testing
             ["send", "-w", "x", "-h"],
             ["--bogus", "send", "--help"], ["send", "a", "b", "c", "--help"], ["help", "send"],
             ["-v", "help", "send"],
-            ["send", "--stamp", "--help"], ["-p", "x", "help", "send"], ["help", "-v", "send"],
+            ["-p", "x", "help", "send"], ["help", "-v", "send"],
         ])
     func anywhere(arguments: [String]) {
         #expect(Toy.help(arguments) == Toy.program.help(["send"]))
