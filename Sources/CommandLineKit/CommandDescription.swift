@@ -60,7 +60,7 @@ extension Program {
     }
 
     /// The command at a path, or nil.
-    func command(_ path: some Sequence<String>) -> CommandDescription? {
+    package func command(_ path: some Sequence<String>) -> CommandDescription? {
         var found: (any Command.Type)?
         var words = [name]
         for word in path {

@@ -45,7 +45,9 @@ extension Program {
             }
             guard let next = find(name, below: type) else { return .words([]) }
             rest = scan.operands.dropFirst()
-            if next == HelpCommand.self { return completer.narrowed(.words(topics(below: rest))) }
+            if next == HelpCommand.self {
+                return completer.narrowed(.words(topics(below: Scan(rest, table: common.table).operands)))
+            }
             if next.subcommands.isEmpty { return completer.complete(next, rest) }
             type = next
         }

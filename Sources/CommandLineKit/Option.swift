@@ -33,6 +33,28 @@ public struct Option<Root>: Sendable {
         return Option(text) { root, _ in root[keyPath: path] = true }
     }
 
+    /// Sets the property to a value, as `--json` does for `--output json`.
+    public static func flag<Value: Sendable>(
+        _ path: Property<Root, Value>, to value: Value, _ name: String, _ help: String
+    ) -> Option {
+        Option(OptionDescription(name, help)) { root, _ in root[keyPath: path] = value }
+    }
+
+    /// Takes one of these words; the property is nil if the option is not given.
+    public static func value(
+        _ path: Property<Root, String?>, _ name: String, _ valueName: String, oneOf words: [String],
+        _ help: String, environment: String? = nil
+    ) -> Option {
+        let text = OptionDescription(
+            name, help, valueName: valueName, choices: words, environment: environment)
+        return Option(text) { root, argument throws(UsageError) in
+            guard words.contains(argument) else {
+                throw UsageError.unaccepted(argument, for: name, expected: TextLayout.list(words), words)
+            }
+            root[keyPath: path] = argument
+        }
+    }
+
     /// Takes one value. The help shows the property's initial value as the default, or `defaultText`.
     public static func value<Value: OptionValue>(
         _ path: Property<Root, Value>, _ name: String, _ valueName: String, _ help: String,

@@ -14,11 +14,21 @@ extension OptionValue {
 
     static func read(_ text: String, for name: String) throws(UsageError) -> Self {
         guard let value = Self(argument: text) else {
-            // An operand such as `bash|zsh|fish` is named by the words it takes.
-            let beginning = name.utf8.contains(UInt8(ascii: "|")) ? "expected" : "\(name) takes"
-            throw UsageError("\(beginning) \(expectation), not \(UsageError.quoted(text))")
+            throw UsageError.unaccepted(text, for: name, expected: expectation, choices)
         }
         return value
+    }
+}
+
+extension UsageError {
+    /// A value that is not accepted, with the word that was probably meant.
+    static func unaccepted(
+        _ argument: String, for name: String, expected: String, _ words: [String]
+    ) -> UsageError {
+        // An operand such as `bash|zsh|fish` is named by the words it takes.
+        let beginning = name.utf8.contains(UInt8(ascii: "|")) ? "expected" : "\(name) takes"
+        let nearest = Nearest.match(argument, among: words).map { ", did you mean \($0)?" } ?? ""
+        return UsageError("\(beginning) \(expected), not \(quoted(argument))" + nearest)
     }
 }
 

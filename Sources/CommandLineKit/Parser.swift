@@ -2,28 +2,29 @@
 public enum Invocation: Sendable {
     /// The command with its options set, and its path without the program's name.
     case run(any Command, path: [String])
-    case help(String)
+    /// The help of the command at this path, or of the program if the path is empty.
+    case help(String, path: [String])
     case version
 }
 
 extension Program {
-    /// The command that the arguments (without the program's own name) ask for.
+    /// Returns the command that the arguments ask for; they do not include the program's name.
     public func parse(_ arguments: [String]) throws(UsageError) -> Invocation {
         var route = Route(program: name, rest: arguments[...])
         while true {
             let ahead = Scan(
-                route.rest, table: common.table, stopsAtFirstOperand: true,
-                place: " before the command")
+                route.rest, table: common.table, stopsAtFirstOperand: true, place: " before the command")
             route.take(ahead)
             guard let word = ahead.operands.first else {
-                return try answer(route, or: missingCommand(route))
+                let isAlone = route.rest.isEmpty && route.leading.isEmpty
+                return try isAlone ? help(at: route) : answer(route, or: missingCommand(route))
             }
             guard let type = find(word, below: route.type) else {
-                return try answer(route, or: unknownCommand(word, route))
+                return try answer(route, or: unknownCommand(ahead.operands, route))
             }
             route.enter(type, rest: ahead.operands.dropFirst())
             if type == HelpCommand.self, route.request == nil {
-                return .help(try help(for: route.rest.filter { !Scan.isOption($0) }))
+                return try help(for: Scan(route.rest, table: common.table).operands)
             }
             guard type.subcommands.isEmpty else { continue }
             return try read(type, route)
@@ -83,8 +84,11 @@ extension Program {
     private func answer(_ route: Route, or fault: UsageError) throws(UsageError) -> Invocation {
         switch route.request {
         case .version: return .version
-        case .help: return .help(route.type.map { help(for: $0, path: route.path) } ?? help())
-        default: throw (route.fault ?? fault).hinting(route.hint)
+        case .help: return help(at: route)
+        default:
+            var fault = route.fault ?? fault
+            if let option = route.unknownOption { fault.hint = otherNames[option] }
+            throw fault.hinting(route.hint)
         }
     }
 
@@ -93,22 +97,35 @@ extension Program {
         return UsageError("\(route.call) needs \(TextLayout.list(names(below: route.type)))")
     }
 
-    private func unknownCommand(_ word: String, _ route: Route) -> UsageError {
+    /// Points at the command that is meant by a word or two of other programs, or else suggests a similar word.
+    private func unknownCommand(_ words: [String], _ route: Route) -> UsageError {
+        let word = words.first ?? ""
+        let message = "unknown command \(UsageError.quoted(word))"
+        if route.type == nil,
+            let meant = otherNames[words.prefix(2).joined(separator: " ")] ?? otherNames[word]
+        {
+            return UsageError(message, hint: meant)
+        }
         let nearest = Nearest.match(word, among: names(below: route.type))
         let suggestion = nearest.map { ", did you mean \((route.path + [$0]).joined(separator: " "))?" } ?? ""
-        return UsageError("unknown command \(UsageError.quoted(word))" + suggestion)
+        return UsageError(message + suggestion)
     }
 
-    /// `oidc help COMMAND [SUBCOMMAND]`.
-    private func help(for words: [String]) throws(UsageError) -> String {
+    /// Answers `oidc help COMMAND [SUBCOMMAND]`.
+    private func help(for words: [String]) throws(UsageError) -> Invocation {
         var route = Route(program: name, rest: [])
         for word in words {
             guard let type = find(word, below: route.type) else {
-                throw unknownCommand(word, route).hinting(route.hint)
+                throw unknownCommand([word], route).hinting(route.hint)
             }
             route.enter(type, rest: [])
         }
-        return route.type.map { help(for: $0, path: route.path) } ?? help()
+        return help(at: route)
+    }
+
+    private func help(at route: Route) -> Invocation {
+        .help(
+            route.type.map { help(for: $0, path: route.path) } ?? help(), path: Array(route.path.dropFirst()))
     }
 }
 
@@ -121,6 +138,8 @@ private struct Route {
     var rest: ArraySlice<String>
     var request: OptionDescription.Role?
     var fault: UsageError?
+    /// The option that the fault is about, if it is not in the table.
+    var unknownOption: String?
 
     init(program: String, rest: ArraySlice<String>) {
         path = [program]
@@ -129,7 +148,7 @@ private struct Route {
 
     mutating func take(_ scan: Scan) {
         if request == nil { request = scan.request }
-        if fault == nil { fault = scan.fault }
+        if fault == nil { (fault, unknownOption) = (scan.fault, scan.unknownOption) }
         leading += scan.leading
     }
 

@@ -9,10 +9,13 @@ public struct Program: Sendable {
     public let common: any OptionGroup.Type
     /// The command that prints the completion scripts and answers them.
     public let completionCommand: String
+    /// Commands and options that users of other programs try, each with the command line or sentence for the hint.
+    public let otherNames: [String: String]
 
     public init(
         name: String, summary: String, common: any OptionGroup.Type, sections: [CommandSection],
-        footnote: String = "", completionCommand: String = "completions"
+        footnote: String = "", completionCommand: String = "completions",
+        otherNames: [String: String] = [:]
     ) {
         self.name = name
         self.summary = summary
@@ -20,6 +23,7 @@ public struct Program: Sendable {
         self.sections = sections
         self.footnote = footnote
         self.completionCommand = completionCommand
+        self.otherNames = otherNames
     }
 
     var commonOptions: [OptionDescription] { common.descriptions() }

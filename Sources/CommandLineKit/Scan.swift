@@ -10,6 +10,8 @@ struct Scan {
     private(set) var operands: [String] = []
     private(set) var request: OptionDescription.Role?
     private(set) var fault: UsageError?
+    /// The option that the fault is about, if it is not in the table.
+    private(set) var unknownOption: String?
     /// The option that the arguments end with and that still needs its value.
     private(set) var waiting: Int?
     /// Whether a `--` or an operand has ended the options.
@@ -58,6 +60,7 @@ struct Scan {
         let name = equals.map { String(word[..<$0]) } ?? word
         let attached = equals.map { String(word[word.utf8.index(after: $0)...]) }
         guard let index = table.firstIndex(where: { $0.name == name }) else {
+            if fault == nil { unknownOption = name }
             return note("unknown option \(UsageError.quoted(name))\(place)" + Self.suggestion(name, table))
         }
         if table[index].valueName != nil {

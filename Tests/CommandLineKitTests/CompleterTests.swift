@@ -30,7 +30,8 @@ import Testing
             (["track", "11", "1"], ["11", "12"]), (["track", "-p", "m"], ["my place"]),
             (["help", "c"], ["config"]), (["help", "config", ""], ["show", "path"]),
             (["help", "send", ""], []),
-            (["help", "nonsense", ""], []), (["-v", "help", "config", "p"], ["path"]),
+            (["help", "nonsense", ""], []), (["help", "-v", "config", "p"], ["path"]),
+            (["-v", "help", "config", "p"], ["path"]),
         ])
     func candidates(line: [String], expected: [String]) {
         #expect(words(line) == expected)

@@ -108,6 +108,18 @@ import Testing
         #expect(Toy.help(arguments) == Toy.program.help(["send"]))
     }
 
+    @Test("a program, or a command of commands, alone prints its help")
+    func alone() {
+        #expect(Toy.help([]) == Toy.program.help())
+        #expect(Toy.help(["config"]) == Toy.program.help(["config"]))
+    }
+
+    @Test("common options around help change nothing in its text")
+    func options() {
+        #expect(
+            Toy.help(["help", "-o", "json", "config", "-v", "show"]) == Toy.program.help(["config", "show"]))
+    }
+
     @Test(
         "help without a command is the program's",
         arguments: [

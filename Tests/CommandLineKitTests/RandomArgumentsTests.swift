@@ -29,7 +29,7 @@ import Testing
             do throws(UsageError) {
                 switch try Toy.program.parse(arguments) {
                 case .run(_, let path): #expect(!path.isEmpty)
-                case .help(let text): #expect(text.hasSuffix("\n"))
+                case .help(let text, _): #expect(text.hasSuffix("\n"))
                 case .version: #expect(arguments.contains { $0.hasPrefix("--") })
                 }
             } catch {

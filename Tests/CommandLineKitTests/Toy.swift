@@ -8,7 +8,10 @@ enum Toy {
             CommandSection("CARRY", [SendCommand.self, TrackCommand.self, RunCommand.self]),
             CommandSection("SETTINGS", [ConfigCommand.self, HelpCommand.self]),
         ],
-        footnote: "toy help COMMAND explains a command.")
+        footnote: "toy help COMMAND explains a command.",
+        otherNames: [
+            "where": "toy track", "parcel send": "toy send", "--express": "toy send --speed instant",
+        ])
 
     /// The values that the toy lists while a line is completed.
     static func values(_ query: CompletionQuery) -> [Candidate] {
@@ -37,7 +40,7 @@ enum Toy {
     }
 
     static func help(_ arguments: [String]) -> String? {
-        guard case .help(let text)? = try? program.parse(arguments) else { return nil }
+        guard case .help(let text, _)? = try? program.parse(arguments) else { return nil }
         return text
     }
 }
@@ -170,4 +173,25 @@ struct ConfigPath: Command, Equatable {
     static let declaration = Declaration<ConfigPath>(options: [.group(\.common)])
 
     var common = CommonOptions()
+}
+
+/// A command outside the toy's table, for kinds of options that the toy has none of.
+struct ShipCommand: Command, Equatable {
+    static let name = "ship"
+    static let summary = "Ship a container"
+    static let declaration = Declaration<ShipCommand>(options: [
+        .value(\.way, "--via", "WAY", oneOf: ["air", "sea"], "how it travels"),
+        .value(\.speed, "--speed", "SPEED", "how fast it goes"),
+        .flag(\.speed, to: .instant, "--express", "short for --speed instant"),
+    ])
+
+    var way: String?
+    var speed = SendCommand.Speed.slow
+
+    static func parse(_ arguments: [String]) throws(UsageError) -> ShipCommand? {
+        let program = Program(
+            name: "toy", summary: "", common: CommonOptions.self, sections: [CommandSection("", [Self.self])])
+        guard case .run(let command, _) = try program.parse(["ship"] + arguments) else { return nil }
+        return command as? Self
+    }
 }

@@ -30,7 +30,10 @@ import Testing
             (["send", "Rome", "--speed=fast", "--speed", "slow"], "--speed is given twice", send),
             (["-p", "a", "send", "-p", "b", "Rome"], "--profile is given twice", send),
             (["send", "Rome", "--speed", "warp"], "--speed takes slow, fast or instant, not 'warp'", send),
-            (["send", "Rome", "--speed", "fas"], "--speed takes slow, fast or instant, not 'fas'", send),
+            (
+                ["send", "Rome", "--speed", "fas"],
+                "--speed takes slow, fast or instant, not 'fas', did you mean fast?", send
+            ),
             (
                 ["send", "Rome", "-w", "1001"], "--weight takes a whole number from -5 to 1000, not '1001'",
                 send
@@ -52,9 +55,24 @@ import Testing
             (["run", "-v"], "toy run needs PROGRAM", "toy help run"),
             (["run", "--"], "toy run needs PROGRAM", "toy help run"),
             (["send", "-f", "--speed=instant", "Rome"], "--fragile is never --speed instant", send),
-            ([], "toy needs a command", "toy --help"),
             (["-v"], "toy needs a command", "toy --help"),
-            (["config"], "toy config needs show or path", "toy help config"),
+            (["-v", "config"], "toy config needs show or path", "toy help config"),
+            (["config", "-v"], "toy config needs show or path", "toy help config"),
+            (["config", "--"], "toy config needs show or path", "toy help config"),
+            (["where"], "unknown command 'where'", "toy track"),
+            (["where", "x"], "unknown command 'where'", "toy track"),
+            (["parcel", "send"], "unknown command 'parcel'", "toy send"),
+            (["parcel"], "unknown command 'parcel'", "toy --help"),
+            (["help", "where"], "unknown command 'where'", "toy track"),
+            (["config", "where"], "unknown command 'where'", "toy help config"),
+            (["--express"], "unknown option '--express' before the command", "toy send --speed instant"),
+            (["send", "Rome", "--express"], "unknown option '--express'", "toy send --speed instant"),
+            (["send", "Rome", "--bogus", "--express"], "unknown option '--bogus'", send),
+            (["send", "-o", "xml", "Rome"], "--output takes text or json, not 'xml'", send),
+            (
+                ["send", "-o", "jsno", "Rome"], "--output takes text or json, not 'jsno', did you mean json?",
+                send
+            ),
             (["snd"], "unknown command 'snd', did you mean toy send?", "toy --help"),
             (["sen", "Rome"], "unknown command 'sen', did you mean toy send?", "toy --help"),
             (["zebra"], "unknown command 'zebra'", "toy --help"),

@@ -84,14 +84,5 @@ struct CompletionValues {
 }
 
 extension SettingKind {
-    /// All accepted values, if they can be listed.
-    fileprivate var choices: [String] {
-        switch self {
-        case .choice(let words): words
-        case .flag: ["true", "false"]
-        default: []
-        }
-    }
-
     fileprivate var isSecret: Bool { if case .secret = self { true } else { false } }
 }
