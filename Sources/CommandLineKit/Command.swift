@@ -1,36 +1,87 @@
-/// A command is a struct whose properties are its defaults, plus one table of key paths (`declaration`).
-///
-/// Name and summary stand apart from the table, so that finding a command builds no table at all.
+/// A command: a struct whose properties hold its defaults, and a table of the options and operands that set them.
 public protocol Command: Sendable {
-    /// The word that calls it, as in `oidc token`.
+    /// The word that runs it, as in `oidc token`.
     static var name: String { get }
     /// What it does, in one line of at most 60 characters.
     static var summary: String { get }
-    /// Everything else: options, operands, examples, prose.
+    /// Its options, operands, examples and longer description.
     static var declaration: Declaration<Self> { get }
-    /// Whether it can be called by its name alone, which then reads no table.
-    static var needsOperand: Bool { get }
-    /// A command with subcommands does nothing of its own: one of them must be named.
+    /// A command with subcommands does nothing itself: one of them must be named.
     static var subcommands: [any Command.Type] { get }
 
     init()
 
-    /// Rules between options, checked once all of them are read.
+    /// Checks rules between options, after all of them are read.
     func validate() throws(UsageError)
 }
 
 extension Command {
     public static var declaration: Declaration<Self> { Declaration() }
-    public static var needsOperand: Bool { false }
     public static var subcommands: [any Command.Type] { [] }
     public func validate() throws(UsageError) {}
 }
 
-/// Options that several commands share: a struct of defaults with its own table, held as one property.
+/// Options that several commands share: a struct with its own table, held as one property of each command.
 public protocol OptionGroup: Sendable {
     /// The heading of its block in the help, as in `Common options`.
     static var title: String { get }
     static var options: [Option<Self>] { get }
 
     init()
+}
+
+/// The property that an option or operand sets, written as `\.port`.
+public typealias Property<Root, Value> = any WritableKeyPath<Root, Value> & Sendable
+
+/// What a command accepts and how it is documented; the table behind parsing, help, completion and the manual page.
+public struct Declaration<Root>: Sendable {
+    /// Longer description; blank lines separate paragraphs, indented lines are kept as they are.
+    public let discussion: String
+    /// Replaces the usage line made from the operands; without the command's path.
+    public let usage: [String]
+    public let examples: [Example]
+    public let exitCodes: [ExitCode]
+    /// For a command that runs another one (`exec`): the first operand ends the options.
+    public let stopsAtFirstOperand: Bool
+    let operands: [Operand<Root>]
+    private let table: @Sendable () -> [Option<Root>]
+
+    /// `options` is built when it is needed: a command line without options, such as `oidc token`, never needs it.
+    public init(
+        discussion: String = "", usage: [String] = [], examples: [Example] = [], exitCodes: [ExitCode] = [],
+        operands: [Operand<Root>] = [], stopsAtFirstOperand: Bool = false,
+        options: @autoclosure @escaping @Sendable () -> [Option<Root>] = []
+    ) {
+        self.discussion = discussion
+        self.usage = usage
+        self.examples = examples
+        self.exitCodes = exitCodes
+        self.operands = operands
+        self.stopsAtFirstOperand = stopsAtFirstOperand
+        table = options
+    }
+
+    var options: [Option<Root>.Entry] { table().flatMap(\.entries) }
+}
+
+/// A command line to copy, and what it does.
+public struct Example: Sendable, Equatable {
+    public let command: String
+    public let explanation: String
+
+    public init(_ command: String, _ explanation: String) {
+        self.command = command
+        self.explanation = explanation
+    }
+}
+
+/// An exit code that is particular to one command.
+public struct ExitCode: Sendable, Equatable {
+    public let code: String
+    public let meaning: String
+
+    public init(_ code: String, _ meaning: String) {
+        self.code = code
+        self.meaning = meaning
+    }
 }

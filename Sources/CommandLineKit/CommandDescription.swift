@@ -1,19 +1,18 @@
-/// What can be said of a command without knowing its type.
+/// What the help, the manual page and the completer know about a command.
 public struct CommandDescription: Sendable {
-    /// From the program's name on: `["oidc", "config", "show"]`.
+    /// Starts with the program's name: `["oidc", "config", "show"]`.
     public let path: [String]
     public let summary: String
     public let discussion: String
-    /// Usage lines, whole.
+    /// Complete usage lines.
     public let usage: [String]
     public let examples: [Example]
     public let exitCodes: [ExitCode]
     public let operands: [OperandDescription]
-    /// Without the hidden ones.
+    /// All options that are not hidden.
     public let options: [OptionDescription]
     public let stopsAtFirstOperand: Bool
     public let subcommands: [any Command.Type]
-    let needsOperand: Bool
 
     public init<Root: Command>(_ type: Root.Type, path: [String]) {
         let declaration = type.declaration
@@ -23,11 +22,10 @@ public struct CommandDescription: Sendable {
         discussion = declaration.discussion
         examples = declaration.examples
         exitCodes = declaration.exitCodes
-        operands = declaration.operands.map(\.described)
+        operands = declaration.operands.map(\.text)
         options = declaration.options.map { $0.described(by: defaults) }.filter { !$0.isHidden }
         stopsAtFirstOperand = declaration.stopsAtFirstOperand
         subcommands = type.subcommands
-        needsOperand = type.needsOperand
         let words: [String]
         if !declaration.usage.isEmpty {
             words = declaration.usage
@@ -61,8 +59,8 @@ extension Program {
         return [description] + description.subcommands.flatMap { describe($0, below: description.path) }
     }
 
-    /// The command of a path, where there is one.
-    func command(_ path: some Sequence<String>) -> CommandDescription? {
+    /// The command at a path, or nil.
+    package func command(_ path: some Sequence<String>) -> CommandDescription? {
         var found: (any Command.Type)?
         var words = [name]
         for word in path {

@@ -1,99 +1,159 @@
-/// The shells that a completion script can be made for.
-public enum Shell: String, CaseIterable, OptionValue {
-    case bash, zsh, fish
+/// What a shell offers for the word at the cursor.
+public enum Completion: Equatable, Sendable {
+    case words([Candidate])
+    case files
+    case directories
+    /// The command line of another program, which starts at this word.
+    case command(at: Int)
 }
 
-/// Completion scripts, made from the same table as parsing and help.
-public enum Completion {
-    /// The script that the shell's user loads; it lists everything but dynamic values by itself.
-    public static func script(_ shell: Shell, _ program: Program) -> String {
-        switch shell {
-        case .bash: BashCompletion(program).script
-        case .zsh: ZshCompletion(program).script
-        case .fish: FishCompletion(program).script
-        }
+/// A word that can be inserted, and what it means.
+public struct Candidate: Equatable, Sendable {
+    public let word: String
+    public let meaning: String
+
+    public init(_ word: String, _ meaning: String = "") {
+        self.word = word
+        self.meaning = meaning
     }
 }
 
-/// One place on the command line: the program itself, a command of commands, or a command.
-struct CompletionNode {
-    /// Without the program's name: `config show`; empty for the program.
-    let path: [String]
-    let commands: [(name: String, summary: String)]
-    let options: [OptionDescription]
-    let operands: [OperandDescription]
-    let stopsAtFirstOperand: Bool
-
-    var key: String { path.joined(separator: " ") }
-    var valued: [OptionDescription] { options.filter { $0.valueName != nil } }
+/// A request for values that only the program knows (`CompletionHint.dynamic`).
+public struct CompletionQuery: Equatable, Sendable {
+    public let kind: String
+    /// The part of the value before the cursor.
+    public let typed: String
+    /// All words up to the cursor, without the program's name.
+    public let words: [String]
 }
 
 extension Program {
-    /// Every place, the program first; `help` has places of its own, which name commands.
-    var completionNodes: [CompletionNode] {
-        let commands = sections.flatMap(\.commands)
-        let root = CompletionNode(
-            path: [], commands: commands.map { ($0.name, $0.summary) }, options: commonOptions,
-            operands: [], stopsAtFirstOperand: false)
-        return [root] + descriptions.flatMap { places(of: $0, root) }
-    }
-
-    private func places(of command: CommandDescription, _ root: CompletionNode) -> [CompletionNode] {
-        let path = Array(command.path.dropFirst())
-        if command.operands.contains(where: { $0.completion == .commandNames }) {
-            let parents = descriptions.filter { !$0.subcommands.isEmpty }
-            return [helpPlace(path, root.commands)]
-                + parents.map { parent in
-                    helpPlace(
-                        path + parent.path.dropFirst(), parent.subcommands.map { ($0.name, $0.summary) })
-                }
+    /// Completes the last of `words`, which start after the program's name.
+    public func complete(
+        _ words: [String], dynamic: @escaping (CompletionQuery) -> [Candidate]
+    ) -> Completion {
+        var completer = Completer(words: words, dynamic: dynamic)
+        var type: (any Command.Type)?
+        var rest = words.dropLast()
+        while true {
+            let scan = Scan(rest, table: common.table, stopsAtFirstOperand: true)
+            completer.leading += scan.leading
+            guard let name = scan.operands.first else {
+                return completer.complete(
+                    scan, table: common.table, options: commonOptions,
+                    otherwise: .words(commands(below: type)))
+            }
+            guard let next = find(name, below: type) else { return .words([]) }
+            rest = scan.operands.dropFirst()
+            if next == HelpCommand.self {
+                return completer.narrowed(.words(topics(below: Scan(rest, table: common.table).operands)))
+            }
+            if next.subcommands.isEmpty { return completer.complete(next, rest) }
+            type = next
         }
-        let isGroup = !command.subcommands.isEmpty
-        return [
-            CompletionNode(
-                path: path, commands: command.subcommands.map { ($0.name, $0.summary) },
-                options: isGroup ? root.options : command.options, operands: command.operands,
-                stopsAtFirstOperand: command.stopsAtFirstOperand)
-        ]
     }
 
-    private func helpPlace(
-        _ path: [String], _ commands: [(name: String, summary: String)]
-    ) -> CompletionNode {
-        CompletionNode(path: path, commands: commands, options: [], operands: [], stopsAtFirstOperand: false)
+    private func commands(below parent: (any Command.Type)?) -> [Candidate] {
+        (parent?.subcommands ?? sections.flatMap(\.commands)).map { Candidate($0.name, $0.summary) }
     }
 
-    /// All spellings of the options that are passed on when the program is asked.
-    var forwardedSpellings: [String] {
-        let forwarded = dynamicCompletion?.forwarded ?? []
-        return commonOptions.filter { forwarded.contains($0.name) }.flatMap(\.spellings)
-    }
-
-    /// The program's name as a part of a function's name.
-    var identifier: String {
-        String(name.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
+    /// What can follow `help` and these words.
+    private func topics(below words: some Sequence<String>) -> [Candidate] {
+        var type: (any Command.Type)?
+        for word in words {
+            guard let next = find(word, below: type), !next.subcommands.isEmpty else { return [] }
+            type = next
+        }
+        return commands(below: type)
     }
 }
 
-extension String {
-    /// A word for a POSIX-like shell, quoted only when it must be.
-    var shellQuoted: String {
-        let isPlain = utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"),
-                UInt8(ascii: "."), UInt8(ascii: "/"):
-                true
-            default: false
-            }
+/// Completes one word, after the words before it have led to a command.
+private struct Completer {
+    let words: [String]
+    let dynamic: (CompletionQuery) -> [Candidate]
+    /// Options given before the command's name.
+    var leading: [String] = []
+
+    private var word: String { words.last ?? "" }
+
+    /// Completes an option or operand of a command.
+    func complete(_ type: any Command.Type, _ rest: ArraySlice<String>) -> Completion {
+        let command = CommandDescription(type, path: [type.name])
+        let table = type.table
+        let scan = Scan(
+            (leading + rest)[...], table: table, stopsAtFirstOperand: command.stopsAtFirstOperand)
+        let index = scan.operands.count
+        var hint = CompletionHint.none
+        if command.stopsAtFirstOperand, index > 0 {
+            hint = .command
+        } else if index < command.operands.count {
+            hint = command.operands[index].completion
+        } else if let last = command.operands.last, case .rest = last.arity {
+            hint = last.completion
         }
-        return isPlain && !isEmpty ? self : "'" + substituting("'", with: "'\\''") + "'"
+        return complete(
+            scan, table: table, options: command.options,
+            otherwise: values(hint, typed: word, commandAt: words.count - 1 - index))
     }
 
-    /// Every occurrence of a character replaced.
-    func substituting(_ character: Character, with text: String) -> String {
-        var result = ""
-        for each in self { result += each == character ? text : String(each) }
-        return result
+    /// Completes the value that the option before it waits for, an option, or else an operand.
+    func complete(
+        _ scan: Scan, table: [OptionDescription], options: [OptionDescription],
+        otherwise operand: @autoclosure () -> Completion
+    ) -> Completion {
+        if let waiting = scan.waiting { return values(table[waiting].completion, typed: word) }
+        guard !scan.optionsEnded, word.utf8.first == UInt8(ascii: "-") else { return narrowed(operand()) }
+        if let (option, typed) = attachedValue(table) {
+            let prefix = String(word.dropLast(typed.count))
+            guard case .words(let found) = values(option.completion, typed: typed) else {
+                return values(option.completion, typed: typed)
+            }
+            return .words(found.map { Candidate(prefix + $0.word, $0.meaning) })
+        }
+        let given = scan.settings.map { table[$0.index].name }
+        return narrowed(
+            .words(
+                options.filter { $0.isRepeatable || !given.contains($0.name) }
+                    .map { Candidate($0.name, $0.help) }))
     }
+
+    /// The option and the value so far in `--speed=fa` and `-ofa`.
+    private func attachedValue(_ table: [OptionDescription]) -> (OptionDescription, typed: String)? {
+        if word.hasPrefix("--") {
+            guard let equals = word.firstIndex(of: "="),
+                let option = table.first(where: { $0.name == word[..<equals] && $0.valueName != nil })
+            else { return nil }
+            return (option, String(word[word.index(after: equals)...]))
+        }
+        for index in word.indices.dropFirst() {
+            guard let option = table.first(where: { $0.short == word[index] }) else { return nil }
+            if option.valueName != nil { return (option, String(word[word.index(after: index)...])) }
+        }
+        return nil
+    }
+
+    private func values(_ hint: CompletionHint, typed: String, commandAt start: Int? = nil) -> Completion {
+        switch hint {
+        case .none, .commandNames: .words([])
+        case .values(let words): narrowed(.words(words.map { Candidate($0) }), typed)
+        case .file: .files
+        case .directory: .directories
+        case .command: .command(at: start ?? words.count - 1)
+        case .dynamic(let kind):
+            narrowed(.words(dynamic(CompletionQuery(kind: kind, typed: typed, words: words))), typed)
+        }
+    }
+
+    /// Keeps the candidates that start with what was typed.
+    func narrowed(_ completion: Completion, _ typed: String? = nil) -> Completion {
+        guard case .words(let candidates) = completion else { return completion }
+        let typed = typed ?? word
+        return .words(candidates.filter { $0.word.utf8.starts(with: typed.utf8) })
+    }
+}
+
+extension Command {
+    /// Every option, hidden ones too.
+    static var table: [OptionDescription] { declaration.options.map(\.text) }
 }

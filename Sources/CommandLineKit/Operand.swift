@@ -1,83 +1,57 @@
-/// An argument that is no option: its place in the table is its place on the command line.
+/// An argument without dashes. Operands are filled in the order of the table.
 public struct Operand<Root>: Sendable {
-    let leaf: OperandLeaf
+    let text: OperandDescription
+    let store: @Sendable (inout Root, String) throws(UsageError) -> Void
 
     public static func required<Value: OptionValue>(
-        _ path: @autoclosure @escaping @Sendable () -> Property<Root, Value>, _ name: String, _ help: String,
-        completion: CompletionHint = .none
+        _ path: Property<Root, Value>, _ name: String, _ help: String, completion: CompletionHint = .none
     ) -> Operand {
-        Operand(Value.self, .init(name, help, .required, completion)) { root, argument throws(UsageError) in
-            root[keyPath: path()] = try Value.read(argument, for: name)
-        }
-    }
-
-    /// The default is the property's own.
-    public static func optional<Value: OptionValue>(
-        _ path: @autoclosure @escaping @Sendable () -> Property<Root, Value>, _ name: String, _ help: String,
-        completion: CompletionHint = .none
-    ) -> Operand {
-        Operand(Value.self, .init(name, help, .optional, completion)) { root, argument throws(UsageError) in
-            root[keyPath: path()] = try Value.read(argument, for: name)
-        }
-    }
-
-    /// Nil says that it was not given.
-    public static func optional<Value: OptionValue>(
-        _ path: @autoclosure @escaping @Sendable () -> Property<Root, Value?>, _ name: String, _ help: String,
-        completion: CompletionHint = .none
-    ) -> Operand {
-        Operand(Value.self, .init(name, help, .optional, completion)) { root, argument throws(UsageError) in
-            root[keyPath: path()] = try Value.read(argument, for: name)
-        }
-    }
-
-    /// All operands from here on.
-    public static func rest<Value: OptionValue>(
-        _ path: @autoclosure @escaping @Sendable () -> Property<Root, [Value]>, _ name: String,
-        atLeast least: Int = 0, _ help: String, completion: CompletionHint = .none
-    ) -> Operand {
-        Operand(Value.self, .init(name, help, .rest(atLeast: least), completion)) {
+        Operand(text: OperandDescription(name, help, .required, Value.choices, completion)) {
             root, argument throws(UsageError) in
-            root[keyPath: path()].append(try Value.read(argument, for: name))
+            root[keyPath: path] = try Value.read(argument, for: name)
         }
     }
 
-    static func leaves(_ operands: [Operand]) -> [OperandLeaf] {
-        var leaves: [OperandLeaf] = []
-        for index in operands.indices { leaves.append(operands[index].leaf) }
-        return leaves
+    /// Its default is the property's initial value.
+    public static func optional<Value: OptionValue>(
+        _ path: Property<Root, Value>, _ name: String, _ help: String, completion: CompletionHint = .none
+    ) -> Operand {
+        Operand(text: OperandDescription(name, help, .optional, Value.choices, completion)) {
+            root, argument throws(UsageError) in
+            root[keyPath: path] = try Value.read(argument, for: name)
+        }
     }
 
-    private init<Value: OptionValue>(
-        _ type: Value.Type, _ text: OperandDescription,
-        store: @escaping @Sendable (inout Root, String) throws(UsageError) -> Void
-    ) {
-        leaf = OperandLeaf(text: text, store: Storing(store)) { Value.choices }
+    /// The property is nil if the operand is not given.
+    public static func optional<Value: OptionValue>(
+        _ path: Property<Root, Value?>, _ name: String, _ help: String, completion: CompletionHint = .none
+    ) -> Operand {
+        Operand(text: OperandDescription(name, help, .optional, Value.choices, completion)) {
+            root, argument throws(UsageError) in
+            root[keyPath: path] = try Value.read(argument, for: name)
+        }
+    }
+
+    /// All remaining operands.
+    public static func rest<Value: OptionValue>(
+        _ path: Property<Root, [Value]>, _ name: String, atLeast least: Int = 0, _ help: String,
+        completion: CompletionHint = .none
+    ) -> Operand {
+        Operand(text: OperandDescription(name, help, .rest(atLeast: least), Value.choices, completion)) {
+            root, argument throws(UsageError) in
+            root[keyPath: path].append(try Value.read(argument, for: name))
+        }
     }
 }
 
-/// One operand: its description, and how an argument is stored.
-struct OperandLeaf: Sendable {
-    /// Without the words that are accepted.
-    let text: OperandDescription
-    let store: Storing
-    let choices: @Sendable () -> [String]
-
-    var described: OperandDescription {
-        var result = text
-        result.choices = choices()
-        if result.completion == .none, !result.choices.isEmpty { result.completion = .values(result.choices) }
-        return result
-    }
-}
-
-/// What can be said of an operand without knowing the command's type.
+/// What the help, the manual page and the completer know about an operand.
 public struct OperandDescription: Sendable, Equatable {
     public let name: String
     public let help: String
     public let arity: Arity
-    public var completion: CompletionHint
-    public var choices: [String] = []
+    /// All accepted values, if they can be listed.
+    public let choices: [String]
+    public let completion: CompletionHint
 
     public enum Arity: Sendable, Equatable {
         case required
@@ -85,14 +59,17 @@ public struct OperandDescription: Sendable, Equatable {
         case rest(atLeast: Int)
     }
 
-    init(_ name: String, _ help: String, _ arity: Arity, _ completion: CompletionHint) {
+    init(
+        _ name: String, _ help: String, _ arity: Arity, _ choices: [String], _ completion: CompletionHint
+    ) {
         self.name = name
         self.help = help
         self.arity = arity
-        self.completion = completion
+        self.choices = choices
+        self.completion = completion == .none && !choices.isEmpty ? .values(choices) : completion
     }
 
-    /// As it stands in the usage line: `URL`, `[METHOD]`, `WORD...`.
+    /// Its form in the usage line: `URL`, `[METHOD]`, `WORD...`.
     var synopsis: String {
         switch arity {
         case .required: name
@@ -101,6 +78,7 @@ public struct OperandDescription: Sendable, Equatable {
         }
     }
 
+    /// How many arguments it needs.
     var least: Int {
         switch arity {
         case .required: 1

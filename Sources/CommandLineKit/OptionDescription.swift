@@ -1,4 +1,4 @@
-/// What can be said of an option without knowing the command's type: for help, completion and the man page.
+/// What the help, the manual page and the completer know about an option.
 public struct OptionDescription: Sendable, Equatable {
     /// The long name with its dashes: `--profile`.
     public let name: String
@@ -7,48 +7,49 @@ public struct OptionDescription: Sendable, Equatable {
     /// The placeholder of its value; nil for a flag.
     public let valueName: String?
     public let help: String
-    public var environment: String?
+    public let environment: String?
     public var defaultText: String?
-    public var choices: [String] = []
-    public var completion = CompletionHint.none
-    public var isRepeatable = false
-    public var isHidden = false
+    /// All accepted values, if they can be listed.
+    public let choices: [String]
+    public let completion: CompletionHint
+    public let isRepeatable: Bool
+    public let isHidden: Bool
     /// The heading of the group that it came with; nil for the command's own.
     public var group: String?
-    var role = Role.ordinary
+    let role: Role
 
-    /// Two options are asked of the parser itself.
+    /// The parser answers `--help` and `--version` itself.
     enum Role: Sendable { case ordinary, help, version }
 
-    init(_ name: String, short: Character?, valueName: String?, help: String) {
+    init(
+        _ name: String, _ help: String, short: Character? = nil, valueName: String? = nil,
+        choices: [String] = [], completion: CompletionHint = .none, environment: String? = nil,
+        defaultText: String? = nil, isRepeatable: Bool = false, isHidden: Bool = false, role: Role = .ordinary
+    ) {
         self.name = name
         self.short = short
         self.valueName = valueName
         self.help = help
-    }
-
-    init(
-        _ name: String, _ short: Character?, _ valueName: String, _ help: String, _ environment: String?,
-        _ defaultText: String?, _ completion: CompletionHint = .none, _ isHidden: Bool = false
-    ) {
-        self.init(name, short: short, valueName: valueName, help: help)
         self.environment = environment
         self.defaultText = defaultText
-        self.completion = completion
+        self.choices = choices
+        self.completion = completion == .none && !choices.isEmpty ? .values(choices) : completion
+        self.isRepeatable = isRepeatable
         self.isHidden = isHidden
+        self.role = role
     }
 
     /// `-p` and `--profile`.
     public var spellings: [String] { (short.map { ["-\($0)"] } ?? []) + [name] }
 }
 
-/// How the shell finds values for an option or operand.
+/// How values of an option or operand are completed.
 public enum CompletionHint: Sendable, Equatable {
     case none
     case values([String])
     case file
     case directory
-    /// A program of the machine and then its own arguments.
+    /// A program, then its own arguments.
     case command
     /// The names of the program's own commands.
     case commandNames

@@ -1,16 +1,35 @@
-/// A type that an option or operand can have: read from one argument, and written as one for the help.
+/// A type that an option or operand can have, read from one argument.
 public protocol OptionValue: Sendable {
     init?(argument: String)
-    /// The value as one would type it; empty when there is nothing to show as a default.
+    /// The value as a user would type it; empty if there is no default to show.
     var argument: String { get }
-    /// What is accepted, as it stands after "takes": `a whole number`.
+    /// What is accepted, to follow "takes": `a whole number`.
     static var expectation: String { get }
-    /// All accepted words, where they can be listed.
+    /// All accepted words, if they can be listed.
     static var choices: [String] { get }
 }
 
 extension OptionValue {
     public static var choices: [String] { [] }
+
+    static func read(_ text: String, for name: String) throws(UsageError) -> Self {
+        guard let value = Self(argument: text) else {
+            throw UsageError.unaccepted(text, for: name, expected: expectation, choices)
+        }
+        return value
+    }
+}
+
+extension UsageError {
+    /// A value that is not accepted, with the word that was probably meant.
+    static func unaccepted(
+        _ argument: String, for name: String, expected: String, _ words: [String]
+    ) -> UsageError {
+        // An operand such as `bash|zsh|fish` is named by the words it takes.
+        let beginning = name.utf8.contains(UInt8(ascii: "|")) ? "expected" : "\(name) takes"
+        let nearest = Nearest.match(argument, among: words).map { ", did you mean \($0)?" } ?? ""
+        return UsageError("\(beginning) \(expected), not \(quoted(argument))" + nearest)
+    }
 }
 
 extension String: OptionValue {
@@ -25,7 +44,7 @@ extension Int: OptionValue {
     public static var expectation: String { "a whole number" }
 }
 
-/// An enumeration of words needs to write no more than `enum Flow: String, CaseIterable, OptionValue`.
+/// An enumeration of words only has to declare the conformance: `enum Flow: String, CaseIterable, OptionValue`.
 extension OptionValue where Self: CaseIterable & RawRepresentable, RawValue == String {
     public init?(argument: String) { self.init(rawValue: argument) }
     public var argument: String { rawValue }
@@ -33,13 +52,12 @@ extension OptionValue where Self: CaseIterable & RawRepresentable, RawValue == S
     public static var choices: [String] { allCases.map(\.rawValue) }
 }
 
-extension OptionValue {
-    static func read(_ text: String, for name: String) throws(UsageError) -> Self {
-        guard let value = Self(argument: text) else {
-            // An operand that is named by its words has said already what it takes.
-            let beginning = name.utf8.contains(0x7C) ? "expected" : "\(name) takes"
-            throw UsageError("\(beginning) \(expectation), not \(UsageError.quoted(text))")
+extension ClosedRange<Int> {
+    func read(_ text: String, for name: String) throws(UsageError) -> Int {
+        guard let number = Int(text), contains(number) else {
+            let shown = UsageError.quoted(text)
+            throw UsageError("\(name) takes a whole number from \(lowerBound) to \(upperBound), not \(shown)")
         }
-        return value
+        return number
     }
 }

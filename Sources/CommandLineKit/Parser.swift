@@ -2,55 +2,42 @@
 public enum Invocation: Sendable {
     /// The command with its options set, and its path without the program's name.
     case run(any Command, path: [String])
-    case help(String)
+    /// The help of the command at this path, or of the program if the path is empty.
+    case help(String, path: [String])
     case version
 }
 
 extension Program {
-    /// The command that the arguments (without the program's own name) ask for.
+    /// Returns the command that the arguments ask for; they do not include the program's name.
     public func parse(_ arguments: [String]) throws(UsageError) -> Invocation {
         var route = Route(program: name, rest: arguments[...])
         while true {
             let ahead = Scan(
-                route.rest, stopsAtFirstOperand: true, place: " before the command",
-                options: { common.leaves })
+                route.rest, table: common.table, stopsAtFirstOperand: true, place: " before the command")
             route.take(ahead)
             guard let word = ahead.operands.first else {
-                return try answer(route, or: missingCommand(route))
+                let isAlone = route.rest.isEmpty && route.leading.isEmpty
+                return try isAlone ? help(at: route) : answer(route, or: missingCommand(route))
             }
             guard let type = find(word, below: route.type) else {
-                return try answer(route, or: unknownCommand(word, route))
+                return try answer(route, or: unknownCommand(ahead.operands, route))
             }
             route.enter(type, rest: ahead.operands.dropFirst())
             if type == HelpCommand.self, route.request == nil {
-                return .help(try help(for: route.rest.filter { !Scan.isOption($0) }))
+                return try help(for: Scan(route.rest, table: common.table).operands)
             }
             guard type.subcommands.isEmpty else { continue }
-            return try route.isAtItsEnd && !type.needsOperand ? bare(type, route) : read(type, route)
+            return try read(type, route)
         }
-    }
-
-    /// A command with nothing behind it: what it is without any option.
-    private func bare(_ type: any Command.Type, _ route: Route) throws(UsageError) -> Invocation {
-        let command = type.init()
-        do throws(UsageError) {
-            try command.validate()
-        } catch {
-            throw error.hinting(route.hint)
-        }
-        return .run(command, path: Array(route.path.dropFirst()))
     }
 
     /// Reads the arguments of a found command; a request for help goes before any fault.
     private func read<Root: Command>(_ type: Root.Type, _ route: Route) throws(UsageError) -> Invocation {
         let declaration = type.declaration
-        var leaves: [OptionLeaf] = []
+        lazy var options = declaration.options
         let scan = Scan(
-            (route.leading + route.rest)[...], stopsAtFirstOperand: declaration.stopsAtFirstOperand,
-            options: {
-                leaves = declaration.options
-                return leaves
-            })
+            (route.leading + route.rest)[...], table: options.map(\.text),
+            stopsAtFirstOperand: declaration.stopsAtFirstOperand)
         var route = route
         route.take(scan)
         if route.request != nil || route.fault != nil {
@@ -58,7 +45,7 @@ extension Program {
         }
         var command = Root()
         do throws(UsageError) {
-            for setting in scan.settings { try leaves[setting.index].store(&command, setting.argument) }
+            for setting in scan.settings { try options[setting.index].store(&command, setting.argument) }
             try assign(scan.operands, to: declaration.operands, in: &command, route)
             try command.validate()
         } catch {
@@ -69,7 +56,7 @@ extension Program {
 
     /// Gives each operand its argument: required ones first, what is left over to the optional from the left.
     private func assign<Root>(
-        _ arguments: [String], to operands: [OperandLeaf], in root: inout Root, _ route: Route
+        _ arguments: [String], to operands: [Operand<Root>], in root: inout Root, _ route: Route
     ) throws(UsageError) {
         var rest = arguments[...]
         var spare = arguments.count - operands.reduce(0) { $0 + $1.text.least }
@@ -97,8 +84,11 @@ extension Program {
     private func answer(_ route: Route, or fault: UsageError) throws(UsageError) -> Invocation {
         switch route.request {
         case .version: return .version
-        case .help: return .help(route.type.map { help(for: $0, path: route.path) } ?? help())
-        default: throw (route.fault ?? fault).hinting(route.hint)
+        case .help: return help(at: route)
+        default:
+            var fault = route.fault ?? fault
+            if let option = route.unknownOption { fault.hint = otherNames[option] }
+            throw fault.hinting(route.hint)
         }
     }
 
@@ -107,22 +97,35 @@ extension Program {
         return UsageError("\(route.call) needs \(TextLayout.list(names(below: route.type)))")
     }
 
-    private func unknownCommand(_ word: String, _ route: Route) -> UsageError {
+    /// Points at the command that is meant by a word or two of other programs, or else suggests a similar word.
+    private func unknownCommand(_ words: [String], _ route: Route) -> UsageError {
+        let word = words.first ?? ""
+        let message = "unknown command \(UsageError.quoted(word))"
+        if route.type == nil,
+            let meant = otherNames[words.prefix(2).joined(separator: " ")] ?? otherNames[word]
+        {
+            return UsageError(message, hint: meant)
+        }
         let nearest = Nearest.match(word, among: names(below: route.type))
         let suggestion = nearest.map { ", did you mean \((route.path + [$0]).joined(separator: " "))?" } ?? ""
-        return UsageError("unknown command \(UsageError.quoted(word))" + suggestion)
+        return UsageError(message + suggestion)
     }
 
-    /// `oidc help COMMAND [SUBCOMMAND]`.
-    private func help(for words: [String]) throws(UsageError) -> String {
+    /// Answers `oidc help COMMAND [SUBCOMMAND]`.
+    private func help(for words: [String]) throws(UsageError) -> Invocation {
         var route = Route(program: name, rest: [])
         for word in words {
             guard let type = find(word, below: route.type) else {
-                throw unknownCommand(word, route).hinting(route.hint)
+                throw unknownCommand([word], route).hinting(route.hint)
             }
             route.enter(type, rest: [])
         }
-        return route.type.map { help(for: $0, path: route.path) } ?? help()
+        return help(at: route)
+    }
+
+    private func help(at route: Route) -> Invocation {
+        .help(
+            route.type.map { help(for: $0, path: route.path) } ?? help(), path: Array(route.path.dropFirst()))
     }
 }
 
@@ -135,6 +138,8 @@ private struct Route {
     var rest: ArraySlice<String>
     var request: OptionDescription.Role?
     var fault: UsageError?
+    /// The option that the fault is about, if it is not in the table.
+    var unknownOption: String?
 
     init(program: String, rest: ArraySlice<String>) {
         path = [program]
@@ -143,7 +148,7 @@ private struct Route {
 
     mutating func take(_ scan: Scan) {
         if request == nil { request = scan.request }
-        if fault == nil { fault = scan.fault }
+        if fault == nil { (fault, unknownOption) = (scan.fault, scan.unknownOption) }
         leading += scan.leading
     }
 
@@ -152,9 +157,6 @@ private struct Route {
         self.type = type
         self.rest = rest
     }
-
-    /// No argument is left to read, and none asked for help.
-    var isAtItsEnd: Bool { rest.isEmpty && leading.isEmpty && request == nil && fault == nil }
 
     var call: String { path.joined(separator: " ") }
 
@@ -168,10 +170,10 @@ extension OptionGroup {
     /// Reads this group alone out of any argument list and ignores everything else in it;
     /// for `-o json` on a command line that could not be parsed.
     public static func lenient(_ arguments: [String]) -> Self {
-        let leaves = leaves
-        let scan = Scan(arguments[...], options: { leaves })
+        let entries = entries
+        let scan = Scan(arguments[...], table: table)
         var group = Self()
-        for setting in scan.settings { try? leaves[setting.index].store(&group, setting.argument) }
+        for setting in scan.settings { try? entries[setting.index].store(&group, setting.argument) }
         return group
     }
 }

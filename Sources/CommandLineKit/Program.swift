@@ -7,19 +7,23 @@ public struct Program: Sendable {
     public let footnote: String
     /// The group of options that every command has; accepted before the command's name too.
     public let common: any OptionGroup.Type
-    /// The program's own words that make it list completions, and the options it needs for that.
-    public let dynamicCompletion: DynamicCompletion?
+    /// The command that prints the completion scripts and answers them.
+    public let completionCommand: String
+    /// Commands and options that users of other programs try, each with the command line or sentence for the hint.
+    public let otherNames: [String: String]
 
     public init(
         name: String, summary: String, common: any OptionGroup.Type, sections: [CommandSection],
-        footnote: String = "", dynamicCompletion: DynamicCompletion? = nil
+        footnote: String = "", completionCommand: String = "completions",
+        otherNames: [String: String] = [:]
     ) {
         self.name = name
         self.summary = summary
         self.common = common
         self.sections = sections
         self.footnote = footnote
-        self.dynamicCompletion = dynamicCompletion
+        self.completionCommand = completionCommand
+        self.otherNames = otherNames
     }
 
     var commonOptions: [OptionDescription] { common.descriptions() }
@@ -36,19 +40,6 @@ public struct CommandSection: Sendable {
     }
 }
 
-/// How a completion script asks the program itself: `oidc completions --list KIND`.
-public struct DynamicCompletion: Sendable {
-    /// The words before the kind.
-    public let words: [String]
-    /// Options with a value that are passed on when they were typed already.
-    public let forwarded: [String]
-
-    public init(words: [String], forwarding forwarded: [String] = []) {
-        self.words = words
-        self.forwarded = forwarded
-    }
-}
-
 /// Explains a command; put it in a section, the parser answers it.
 public struct HelpCommand: Command {
     public static let name = "help"
@@ -61,13 +52,4 @@ public struct HelpCommand: Command {
     public var path: [String] = []
 
     public init() {}
-}
-
-extension OptionGroup {
-    static var leaves: [OptionLeaf] { Option.leaves(options) }
-
-    static func descriptions() -> [OptionDescription] {
-        let defaults = Self()
-        return leaves.map { $0.described(by: defaults) }
-    }
 }

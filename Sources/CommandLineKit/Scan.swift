@@ -10,37 +10,40 @@ struct Scan {
     private(set) var operands: [String] = []
     private(set) var request: OptionDescription.Role?
     private(set) var fault: UsageError?
+    /// The option that the fault is about, if it is not in the table.
+    private(set) var unknownOption: String?
+    /// The option that the arguments end with and that still needs its value.
+    private(set) var waiting: Int?
+    /// Whether a `--` or an operand has ended the options.
+    private(set) var optionsEnded = false
     /// The arguments before the first operand, without the `--` that may end them.
     private(set) var leading: ArraySlice<String>
     /// Said of an unknown option after its name.
     private let place: String
 
-    /// `options` is asked at the first word that looks like an option, and not at all without one.
     init(
-        _ arguments: ArraySlice<String>, stopsAtFirstOperand: Bool = false, place: String = "",
-        options: () -> [OptionLeaf]
+        _ arguments: ArraySlice<String>, table makeTable: @autoclosure () -> [OptionDescription],
+        stopsAtFirstOperand: Bool = false,
+        place: String = ""
     ) {
         leading = arguments
         self.place = place
+        lazy var table = makeTable()
         var rest = arguments
-        var table: [OptionLeaf]?
         while let word = rest.first {
             if word == "--" || (stopsAtFirstOperand && !Self.isOption(word)) {
+                optionsEnded = true
                 if operands.isEmpty { leading = arguments[..<rest.startIndex] }
                 operands += word == "--" ? rest.dropFirst() : rest
                 return
             }
             rest = rest.dropFirst()
-            guard Self.isOption(word) else {
+            if !Self.isOption(word) {
                 operands.append(word)
-                continue
-            }
-            let known = table ?? options()
-            table = known
-            if word.utf8.starts(with: "--".utf8) {
-                readLong(word, &rest, known)
+            } else if word.utf8.starts(with: "--".utf8) {
+                readLong(word, &rest, table)
             } else {
-                readShort(word, &rest, known)
+                readShort(word, &rest, table)
             }
         }
     }
@@ -51,16 +54,17 @@ struct Scan {
     }
 
     private mutating func readLong(
-        _ word: String, _ rest: inout ArraySlice<String>, _ table: [OptionLeaf]
+        _ word: String, _ rest: inout ArraySlice<String>, _ table: [OptionDescription]
     ) {
         let equals = word.utf8.firstIndex(of: UInt8(ascii: "="))
         let name = equals.map { String(word[..<$0]) } ?? word
         let attached = equals.map { String(word[word.utf8.index(after: $0)...]) }
-        guard let index = table.firstIndex(where: { $0.text.name == name }) else {
+        guard let index = table.firstIndex(where: { $0.name == name }) else {
+            if fault == nil { unknownOption = name }
             return note("unknown option \(UsageError.quoted(name))\(place)" + Self.suggestion(name, table))
         }
-        if table[index].text.valueName != nil {
-            takeValue(index, attached ?? Self.nextValue(&rest), table)
+        if table[index].valueName != nil {
+            takeValue(index, attached, &rest, table)
         } else if attached != nil {
             note("\(name) takes no value")
         } else {
@@ -70,42 +74,53 @@ struct Scan {
 
     /// `-v -q` may be written `-vq`, `-p work` as `-pwork`.
     private mutating func readShort(
-        _ word: String, _ rest: inout ArraySlice<String>, _ table: [OptionLeaf]
+        _ word: String, _ rest: inout ArraySlice<String>, _ table: [OptionDescription]
     ) {
         var letters = word.unicodeScalars.dropFirst()
         while let letter = letters.popFirst() {
-            guard let index = table.firstIndex(where: { $0.text.short == Character(letter) }) else {
+            guard let index = table.firstIndex(where: { $0.short == Character(letter) }) else {
                 return note("unknown option \(UsageError.quoted("-\(letter)"))\(place)")
             }
-            if table[index].text.valueName != nil {
+            if table[index].valueName != nil {
                 let attached = letters.isEmpty ? nil : String(String.UnicodeScalarView(letters))
-                return takeValue(index, attached ?? Self.nextValue(&rest), table)
+                return takeValue(index, attached, &rest, table)
             }
             raise(index, table)
         }
     }
 
-    /// The next word, unless it looks like a long option: such a value is written with `=`.
-    private static func nextValue(_ rest: inout ArraySlice<String>) -> String? {
-        guard let next = rest.first, !next.utf8.starts(with: "--".utf8) else { return nil }
-        rest = rest.dropFirst()
-        return next
-    }
-
-    private mutating func takeValue(_ index: Int, _ value: String?, _ table: [OptionLeaf]) {
-        let option = table[index].text
-        guard let value else { return note("\(option.name) needs a value") }
+    private mutating func takeValue(
+        _ index: Int, _ attached: String?, _ rest: inout ArraySlice<String>, _ table: [OptionDescription]
+    ) {
+        let option = table[index]
+        guard let value = attached ?? Self.nextValue(&rest, table) else {
+            if rest.isEmpty { waiting = index }
+            return note("\(option.name) needs a value")
+        }
         if !option.isRepeatable, settings.contains(where: { $0.index == index }) {
             return note("\(option.name) is given twice")
         }
         settings.append(Setting(index: index, argument: value))
     }
 
-    private mutating func raise(_ index: Int, _ table: [OptionLeaf]) {
-        if table[index].text.role == .ordinary {
+    /// The next word, unless it is an option: a value that looks like one is written as `--issuer=-x`.
+    private static func nextValue(_ rest: inout ArraySlice<String>, _ table: [OptionDescription]) -> String? {
+        guard let next = rest.first else { return nil }
+        let letter = next.hasPrefix("-") ? next.dropFirst().first : nil
+        guard letter == "-" || table.contains(where: { letter != nil && $0.short == letter }) else {
+            rest = rest.dropFirst()
+            return next
+        }
+        // `--issuer --version` is a mistake, not a request for the version.
+        if Scan([next], table: table).request != nil { rest = rest.dropFirst() }
+        return nil
+    }
+
+    private mutating func raise(_ index: Int, _ table: [OptionDescription]) {
+        if table[index].role == .ordinary {
             settings.append(Setting(index: index, argument: ""))
         } else if request == nil {
-            request = table[index].text.role
+            request = table[index].role
         }
     }
 
@@ -113,8 +128,8 @@ struct Scan {
         if fault == nil { fault = UsageError(message) }
     }
 
-    private static func suggestion(_ name: String, _ table: [OptionLeaf]) -> String {
-        let names = table.filter { !$0.text.isHidden }.map { String($0.text.name.dropFirst(2)) }
+    private static func suggestion(_ name: String, _ table: [OptionDescription]) -> String {
+        let names = table.filter { !$0.isHidden }.map { String($0.name.dropFirst(2)) }
         return Nearest.match(String(name.dropFirst(2)), among: names).map { ", did you mean --\($0)?" } ?? ""
     }
 }

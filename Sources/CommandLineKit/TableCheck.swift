@@ -13,10 +13,6 @@ extension Program {
                 faults.append("\(call): lacks the common options")
             }
         }
-        for name in dynamicCompletion?.forwarded ?? []
-        where !commonOptions.contains(where: { $0.name == name && $0.valueName != nil }) {
-            faults.append("\(name) is forwarded and no common option with a value")
-        }
         return faults
     }
 
@@ -37,9 +33,6 @@ extension Program {
         var faults: [String] = []
         let name = command.path.last ?? ""
         if !isWord(name) { faults.append("is no lower-case word") }
-        if command.needsOperand != command.operands.contains(where: { $0.least > 0 }) {
-            faults.append("needsOperand is not what its operands say")
-        }
         if command.summary.isEmpty || TextLayout.length(command.summary) > 60
             || command.summary.hasSuffix(".")
         {

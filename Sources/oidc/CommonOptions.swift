@@ -18,6 +18,7 @@ struct CommonOptions: OptionGroup {
             \.config, "--config", "FILE", "the configuration file", environment: "OIDC_CONFIG",
             completion: .file),
         .value(\.output, "--output", "FORMAT", "how to print", short: "o"),
+        .flag(\.output, to: .json, "--json", "short for --output json"),
         .flag(\.isVerbose, "--verbose", "tell each step on stderr, without secrets", short: "v"),
         .flag(\.isQuiet, "--quiet", "say nothing but errors", short: "q"),
         .help(),
@@ -44,9 +45,8 @@ struct ProviderOptions: OptionGroup {
         .value(\.audience, "--audience", "A", "the API the token is for", environment: "OIDC_AUDIENCE"),
         .repeated(\.resource, "--resource", "URI", "a resource indicator (RFC 8707)"),
         .value(
-            \.grant, "--grant", "G", "authorization_code, client_credentials, …",
-            environment: "OIDC_GRANT",
-            completion: .values(["authorization_code", "client_credentials", "token_exchange", "jwt_bearer"])),
+            \.grant, "--grant", "G", oneOf: Setting.grant.kind.choices, "the grant type",
+            environment: "OIDC_GRANT"),
         .repeated(
             \.assignments, "--set", "KEY=VALUE", "any other setting",
             completion: .dynamic("settings")),
@@ -80,5 +80,16 @@ struct ProviderOptions: OptionGroup {
         }
         for assignment in assignments { entries.append(try SettingsLoader.assignment(assignment)) }
         return entries
+    }
+}
+
+extension SettingKind {
+    /// All accepted values, if they can be listed.
+    var choices: [String] {
+        switch self {
+        case .choice(let words): words
+        case .flag: ["true", "false"]
+        default: []
+        }
     }
 }

@@ -30,8 +30,9 @@ struct Main {
         let invocation: Invocation
         do { invocation = try Program.oidc.parse(words) } catch { throw OIDCError(error) }
         switch invocation {
-        case .help(let text):
-            try StandardOutput.write(Array(text.utf8))
+        case .help(let text, let path):
+            let isJSON = CommonOptions.lenient(words).output == .json
+            try StandardOutput.write(isJSON ? HelpDocument.json(Program.oidc, path).compact + "\n" : text)
             return 0
         case .version:
             try StandardOutput.write(Array((Version.text + "\n").utf8))

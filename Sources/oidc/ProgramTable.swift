@@ -27,6 +27,18 @@ extension Program {
                 "Settings", [ConfigCommand.self, CompletionsCommand.self, ManCommand.self, HelpCommand.self]),
         ],
         footnote: "Without an account: oidc demo. More on a command: oidc help COMMAND",
-        dynamicCompletion: DynamicCompletion(
-            words: ["completions", "--list"], forwarding: ["--profile", "--config"]))
+        otherNames: [
+            "auth": "oidc login", "auth login": "oidc login", "auth logout": "oidc logout",
+            "auth refresh": "oidc token --refresh", "auth status": "oidc status", "auth token": "oidc token",
+            "signin": "oidc login", "sign-in": "oidc login", "signout": "oidc logout",
+            "sign-out": "oidc logout",
+            "whoami": "oidc status", "list": "oidc status --all", "ls": "oidc status --all",
+            "accounts": "oidc status --all",
+            "refresh": "oidc token --refresh",
+            "get-token": "oidc token", "access-token": "oidc token", "decode": "oidc inspect",
+            "init": "oidc config init", "setup": "oidc config init", "version": "oidc --version",
+            "--device": "oidc login --flow device", "--device-code": "oidc login --flow device",
+            "--web": "oidc login --flow browser", "--paste": "oidc login --flow paste",
+            "--client-secret": "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET",
+        ])
 }

@@ -65,13 +65,6 @@ import Testing
             #expect(words == row.candidates, "\(row.line)")
         }
         #expect(session.read("work/pwned").isEmpty)
-        let asked = Set(session.read("asked").split(separator: "\n").map(String.init))
-        #expect(
-            asked == [
-                "track --list profiles", "track --list notes", "track --list parcels",
-                "track --list parcels -p work",
-                "track --list parcels --profile=home", "track --list parcels -phut",
-            ])
     }
 
     @Test("bash is there, so that at least one shell was asked")

@@ -102,10 +102,22 @@ import Testing
             ["send", "-w", "x", "-h"],
             ["--bogus", "send", "--help"], ["send", "a", "b", "c", "--help"], ["help", "send"],
             ["-v", "help", "send"],
-            ["send", "--stamp", "--help"], ["-p", "x", "help", "send"], ["help", "-v", "send"],
+            ["-p", "x", "help", "send"], ["help", "-v", "send"],
         ])
     func anywhere(arguments: [String]) {
         #expect(Toy.help(arguments) == Toy.program.help(["send"]))
+    }
+
+    @Test("a program, or a command of commands, alone prints its help")
+    func alone() {
+        #expect(Toy.help([]) == Toy.program.help())
+        #expect(Toy.help(["config"]) == Toy.program.help(["config"]))
+    }
+
+    @Test("common options around help change nothing in its text")
+    func options() {
+        #expect(
+            Toy.help(["help", "-o", "json", "config", "-v", "show"]) == Toy.program.help(["config", "show"]))
     }
 
     @Test(

@@ -60,6 +60,38 @@ import Testing
         #expect(try Toy.parse(["send", "Rome", option]) == send { $0.places.sender = value })
     }
 
+    @Test(
+        "a word that starts with a dash is a value if it is no option's name, or attached",
+        arguments: [
+            ["--stamp", "-x"], ["--stamp=-x"], ["-s", "-x"], ["-s-x"],
+        ])
+    func dashedValue(option: [String]) throws {
+        #expect(try Toy.parse(["send", "Rome"] + option) == send { $0.stamps = ["-x"] })
+        #expect(try Toy.parse(["send", "Rome", "--stamp=-v"]) == send { $0.stamps = ["-v"] })
+        #expect(try Toy.parse(["send", "Rome", "-s--version"]) == send { $0.stamps = ["--version"] })
+    }
+
+    @Test("a flag can stand for a value of another option; the later one wins")
+    func flagForValue() throws {
+        #expect(try ShipCommand.parse(["--express"])?.speed == .instant)
+        #expect(try ShipCommand.parse(["--express", "--speed", "fast"])?.speed == .fast)
+        #expect(try ShipCommand.parse(["--speed=fast", "--express"])?.speed == .instant)
+    }
+
+    @Test("a value of a list of words is one of them")
+    func oneOf() throws {
+        #expect(try ShipCommand.parse(["--via", "sea"])?.way == "sea")
+        #expect(
+            throws: UsageError(
+                "--via takes air or sea, not 'see', did you mean sea?", hint: "toy help ship")
+        ) { try ShipCommand.parse(["--via", "see"]) }
+    }
+
+    @Test("a request for help is answered behind an option without its value")
+    func helpAfterFault() {
+        #expect(Toy.help(["send", "--stamp", "--fragile", "--help"])?.hasPrefix("Usage: toy send") == true)
+    }
+
     @Test("a repeatable option keeps its values in order")
     func repeated() throws {
         #expect(

@@ -2,18 +2,6 @@ import CommandLineKit
 import Testing
 
 @Suite struct RandomArgumentsTests {
-    /// A fixed sequence, so that a failure can be repeated.
-    private struct Sequence: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state ^= state << 13
-            state ^= state >> 7
-            state ^= state << 17
-            return state
-        }
-    }
-
     private static let words = [
         "send", "track", "run", "config", "show", "path", "help", "--help", "-h", "--version", "--", "-", "",
         "-v",
@@ -24,21 +12,24 @@ import Testing
         "--output=json",
     ]
 
+    static func arguments(_ random: inout SeededRandom) -> [String] {
+        (0..<Int.random(in: 0...7, using: &random)).map { _ in
+            let word = words.randomElement(using: &random) ?? ""
+            return Bool.random(using: &random)
+                ? word : String(word.unicodeScalars.shuffled(using: &random).map(Character.init))
+        }
+    }
+
     @Test("any list of arguments gives a command, help, a version or an error with a hint", arguments: 1...20)
     func random(seed: Int) {
-        var random = Sequence(state: UInt64(seed) &* 0x9E37_79B9_7F4A_7C15)
+        var random = SeededRandom(state: UInt64(seed) &* 0x9E37_79B9_7F4A_7C15)
         for _ in 0..<500 {
-            let count = Int.random(in: 0...7, using: &random)
-            let arguments = (0..<count).map { _ in
-                let word = Self.words.randomElement(using: &random) ?? ""
-                return Bool.random(using: &random)
-                    ? word : String(word.unicodeScalars.shuffled(using: &random).map(Character.init))
-            }
+            let arguments = Self.arguments(&random)
             _ = CommonOptions.lenient(arguments)
             do throws(UsageError) {
                 switch try Toy.program.parse(arguments) {
                 case .run(_, let path): #expect(!path.isEmpty)
-                case .help(let text): #expect(text.hasSuffix("\n"))
+                case .help(let text, _): #expect(text.hasSuffix("\n"))
                 case .version: #expect(arguments.contains { $0.hasPrefix("--") })
                 }
             } catch {
@@ -48,7 +39,7 @@ import Testing
         }
     }
 
-    @Test("an empty or enormous argument is told in one short line")
+    @Test("an empty or very long argument is reported in one short line")
     func long() {
         let long = String(repeating: "x", count: 100_000)
         for arguments in [
@@ -56,5 +47,17 @@ import Testing
         ] {
             #expect((Toy.fault(arguments)?.message.count ?? .max) < 100)
         }
+    }
+}
+
+/// A repeatable sequence of random numbers (xorshift).
+struct SeededRandom: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        return state
     }
 }

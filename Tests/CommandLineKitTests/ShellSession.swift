@@ -27,22 +27,39 @@ struct ShellSession {
         for name in ["fi le", "fine"] {
             try Data().write(to: directory.appendingPathComponent("work/\(name)"))
         }
+        for name in ["ask", "answer"] { mkfifo(directory.appendingPathComponent(name).path, 0o600) }
         let program = directory.appendingPathComponent("toy")
-        let lines = "work home 'my place' a:b 'x$(touch pwned)`touch pwned`'"
         try """
         #!/bin/sh
-        printf '%s\\n' "$*" >> '\(directory.path)/asked'
-        case $3 in
-        profiles) printf '%s\\n' \(lines) ;;
-        notes) printf '%s\\n' color= size= word ;;
-        parcels) printf '%s\\n' 11 12 ;;
-        esac
+        printf '%s\\0' "$@" > '\(directory.path)/ask'
+        cat '\(directory.path)/answer'
 
         """.write(to: program, atomically: false, encoding: .utf8)
         try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program.path)
+        Thread.detachNewThread { [directory] in Self.answer(in: directory) }
     }
 
-    func remove() { try? FileManager.default.removeItem(at: directory) }
+    /// Answers `toy completions SHELL --complete -- WORDS` in this process until the directory is removed.
+    private static func answer(in directory: URL) {
+        let (ask, answer) = (
+            directory.appendingPathComponent("ask"), directory.appendingPathComponent("answer")
+        )
+        while let asked = try? FileHandle(forReadingFrom: ask).readDataToEndOfFile(), !asked.isEmpty {
+            let words = asked.dropLast().split(separator: 0, omittingEmptySubsequences: false)
+                .map { String(decoding: $0, as: UTF8.self) }
+            guard words.count > 4, let shell = Shell(rawValue: words[1]),
+                words[0] == "completions", words[2...3] == ["--complete", "--"]
+            else { return }
+            let text = Toy.program.answer(shell, Array(words[4...]), dynamic: Toy.values)
+            try? FileHandle(forWritingTo: answer).write(contentsOf: Data(text.utf8))
+        }
+    }
+
+    /// Opening and closing the pipe ends the thread that answers.
+    func remove() {
+        close(open(directory.appendingPathComponent("ask").path, O_RDWR | O_NONBLOCK))
+        try? FileManager.default.removeItem(at: directory)
+    }
 
     func read(_ name: String) -> String {
         (try? String(contentsOf: directory.appendingPathComponent(name), encoding: .utf8)) ?? ""

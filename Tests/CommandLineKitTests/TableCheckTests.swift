@@ -22,8 +22,7 @@ import Testing
     func faults() {
         let program = Program(
             name: "toy", summary: "carry", common: CommonOptions.self,
-            sections: [CommandSection("X", [Broken.self, Broken.self])],
-            dynamicCompletion: DynamicCompletion(words: [], forwarding: ["--verbose"]))
+            sections: [CommandSection("X", [Broken.self, Broken.self])])
         #expect(
             Set(program.tableFaults) == [
                 "two commands: Broken",
@@ -34,10 +33,8 @@ import Testing
                 "toy Broken: two options: -x",
                 "toy Broken: -long is no option's name",
                 "toy Broken: --other says nothing",
-                "toy Broken: needsOperand is not what its operands say",
                 "toy Broken: operands after the one that takes all",
                 "toy Broken: lacks the common options",
-                "--verbose is forwarded and no common option with a value",
             ])
     }
 

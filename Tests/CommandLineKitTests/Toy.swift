@@ -9,7 +9,20 @@ enum Toy {
             CommandSection("SETTINGS", [ConfigCommand.self, HelpCommand.self]),
         ],
         footnote: "toy help COMMAND explains a command.",
-        dynamicCompletion: DynamicCompletion(words: ["track", "--list"], forwarding: ["--profile"]))
+        otherNames: [
+            "where": "toy track", "parcel send": "toy send", "--express": "toy send --speed instant",
+        ])
+
+    /// The values that the toy lists while a line is completed.
+    static func values(_ query: CompletionQuery) -> [Candidate] {
+        switch query.kind {
+        case "profiles":
+            ["work", "home", "my place", "a:b", "x$(touch pwned)`touch pwned`"].map { Candidate($0) }
+        case "notes": [Candidate("color=", "its color"), Candidate("size="), Candidate("word")]
+        case "parcels": [Candidate("11", "for Rome"), Candidate("12", "for Pisa: urgent")]
+        default: []
+        }
+    }
 
     /// The command that the arguments ask for, when it is of the expected type.
     static func parse<C: Command>(_ arguments: [String], as type: C.Type = C.self) throws -> C? {
@@ -27,7 +40,7 @@ enum Toy {
     }
 
     static func help(_ arguments: [String]) -> String? {
-        guard case .help(let text)? = try? program.parse(arguments) else { return nil }
+        guard case .help(let text, _)? = try? program.parse(arguments) else { return nil }
         return text
     }
 }
@@ -67,7 +80,6 @@ struct PlaceOptions: OptionGroup, Equatable {
 struct SendCommand: Command, Equatable {
     static let name = "send"
     static let summary = "Send a parcel"
-    static let needsOperand = true
     static let declaration = Declaration<SendCommand>(
         discussion: "Weighs the parcel first.\n\n  a kept line\n\nThen sends it.",
         examples: [
@@ -128,7 +140,6 @@ struct TrackCommand: Command, Equatable {
 struct RunCommand: Command, Equatable {
     static let name = "run"
     static let summary = "Run a program with a parcel"
-    static let needsOperand = true
     static let declaration = Declaration<RunCommand>(
         usage: ["[options] -- PROGRAM [ARG...]"],
         operands: [.rest(\.words, "PROGRAM", atLeast: 1, "the program", completion: .command)],
@@ -162,4 +173,25 @@ struct ConfigPath: Command, Equatable {
     static let declaration = Declaration<ConfigPath>(options: [.group(\.common)])
 
     var common = CommonOptions()
+}
+
+/// A command outside the toy's table, for kinds of options that the toy has none of.
+struct ShipCommand: Command, Equatable {
+    static let name = "ship"
+    static let summary = "Ship a container"
+    static let declaration = Declaration<ShipCommand>(options: [
+        .value(\.way, "--via", "WAY", oneOf: ["air", "sea"], "how it travels"),
+        .value(\.speed, "--speed", "SPEED", "how fast it goes"),
+        .flag(\.speed, to: .instant, "--express", "short for --speed instant"),
+    ])
+
+    var way: String?
+    var speed = SendCommand.Speed.slow
+
+    static func parse(_ arguments: [String]) throws(UsageError) -> ShipCommand? {
+        let program = Program(
+            name: "toy", summary: "", common: CommonOptions.self, sections: [CommandSection("", [Self.self])])
+        guard case .run(let command, _) = try program.parse(["ship"] + arguments) else { return nil }
+        return command as? Self
+    }
 }

@@ -6,42 +6,83 @@ struct CompletionsCommand: RunnableCommand {
     static let name = "completions"
     static let summary = "Print a completion script for a shell"
     static let declaration = Declaration<CompletionsCommand>(
+        usage: ["[options] [bash|zsh|fish]"],
         examples: [
             Example("source <(oidc completions bash)", "in ~/.bashrc; zsh alike, after compinit"),
             Example("oidc completions fish | source", "in ~/.config/fish/config.fish"),
         ],
-        operands: [.optional(\.shell, "bash|zsh|fish", "the shell")],
+        operands: [
+            .optional(\.shell, "bash|zsh|fish", "the shell"),
+            .rest(\.words, "WORD", ""),
+        ],
         options: [
-            .value(\.list, "--list", "KIND", "print candidates for a script", isHidden: true),
+            .flag(\.isAsked, "--complete", "answer the script: complete the words", isHidden: true),
             .group(\.common),
         ])
 
     var shell: Shell?
-    var list: String?
+    /// What the script passes; see `Program.answer`.
+    var words: [String] = []
+    var isAsked = false
     var common = CommonOptions()
 
-    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        if let list {
-            for word in candidates(list, context) where DisplayText.clean(word) == word {
-                try context.console.output(word)
-            }
-            return 0
+    func validate() throws(UsageError) {
+        if !isAsked, let word = words.first {
+            throw UsageError("unexpected argument \(UsageError.quoted(word))")
         }
+    }
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         guard let shell else {
             throw OIDCError.usage("which shell: bash, zsh or fish?", hint: "oidc help completions")
         }
-        try StandardOutput.write(Completion.script(shell, Program.oidc))
+        guard isAsked else {
+            try StandardOutput.write(Completion.script(shell, Program.oidc))
+            return 0
+        }
+        try StandardOutput.write(
+            Program.oidc.answer(shell, words) { query in
+                CompletionValues(environment: context.environment, query: query).candidates
+                    .filter { DisplayText.clean($0.word) == $0.word }
+            })
         return 0
     }
+}
 
-    /// While somebody types nothing is complained about.
-    private func candidates(_ kind: String, _ context: CommandContext) -> [String] {
-        switch kind {
-        case "profiles": (try? context.settingsLoader.file())??.profiles.map(\.name) ?? []
-        case "settings": Setting.all.map { "\($0.name)=" }
+/// The values that only this program knows. A configuration that cannot be read gives none, without an error.
+struct CompletionValues {
+    let environment: [String: String]
+    let query: CompletionQuery
+
+    private var loader: SettingsLoader {
+        SettingsLoader(environment: environment, common: CommonOptions.lenient(query.words))
+    }
+
+    var candidates: [Candidate] {
+        switch query.kind {
+        case "profiles":
+            (try? loader.file())??.profiles.map { Candidate($0.name, $0.values["issuer"]?.string ?? "") }
+                ?? []
+        case "settings": settings
         case "resources":
-            (try? context.settingsLoader.load())?[.resources]?.array?.compactMap { $0["title"]?.string } ?? []
+            (try? loader.load())?[.resources]?.array?
+                .compactMap { resource in
+                    resource["title"]?.string.map { Candidate($0, resource["url"]?.string ?? "") }
+                } ?? []
         default: []
         }
     }
+
+    /// `KEY=`, or `KEY=VALUE` once the key is typed and its values can be listed.
+    private var settings: [Candidate] {
+        guard let equals = query.typed.firstIndex(of: "=") else {
+            return Setting.all.filter { !$0.kind.isSecret }.map { Candidate("\($0.name)=", $0.summary) }
+        }
+        let name = String(query.typed[..<equals])
+        return (Setting.named(name)?.kind.choices ?? []).map { Candidate("\(name)=\($0)") }
+    }
+}
+
+extension SettingKind {
+    fileprivate var isSecret: Bool { if case .secret = self { true } else { false } }
 }

@@ -4,7 +4,6 @@ import OIDCSystem
 
 struct ExecCommand: RunnableCommand {
     static let name = "exec"
-    static let needsOperand = true
     static let summary = "Run a command with a token in its environment"
     static let declaration = Declaration<ExecCommand>(
         discussion: """

@@ -17,8 +17,8 @@ struct LoginCommand: RunnableCommand {
         ],
         options: [
             .value(
-                \.flow, "--flow", "FLOW", "how to sign in: auto, browser, device or paste",
-                environment: "OIDC_FLOW", completion: .values(["auto", "browser", "device", "paste"])),
+                \.flow, "--flow", "FLOW", oneOf: Setting.flow.kind.choices, "how to sign in",
+                environment: "OIDC_FLOW"),
             .flag(\.isWithoutBrowser, "--no-browser", "print the address, open nothing"),
             .number(\.port, "--port", "N", in: 1...65_535, "the port that the browser comes back to"),
             .number(

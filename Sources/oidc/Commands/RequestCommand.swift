@@ -4,7 +4,6 @@ import OIDCSystem
 
 struct RequestCommand: RunnableCommand {
     static let name = "request"
-    static let needsOperand = true
     static let summary = "Call an API with the token"
     static let declaration = Declaration<RequestCommand>(
         discussion: """

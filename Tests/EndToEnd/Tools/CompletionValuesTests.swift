@@ -1,0 +1,69 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What the built program offers for its own lines; the completer's rules are tested in `CommandLineKitTests`.
+@Suite("completion of profiles, settings and resources", .waiting)
+struct CompletionValuesTests {
+    private static let configuration = """
+        {"profiles": {
+          "work": {"issuer": "https://a.example", "client_id": "x",
+                   "resources": [{"title": "Files", "url": "https://api.example/"}]},
+          "home": {"issuer": "https://b.example", "client_id": "y"},
+          "bad\\u001bname": {"issuer": "https://c.example", "client_id": "z"}}}
+        """
+
+    /// The answer to fish for these words, the last at the cursor.
+    private func answer(_ words: String..., configuration: String? = configuration) throws -> [String] {
+        let program = try Program()
+        defer { program.remove() }
+        if let configuration {
+            let directory = program.home.appendingPathComponent(".config/oidc")
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            try Data(configuration.utf8).write(to: directory.appendingPathComponent("config.json"))
+        }
+        let outcome = try program.start(["completions", "fish", "--complete", "--", "oidc"] + words).finish()
+        #expect(outcome.status == 0)
+        #expect(outcome.errorOutput.isEmpty)
+        return outcome.output.split(separator: "\n").dropFirst().map(String.init)
+    }
+
+    @Test("profiles come from the configuration file, without names that a terminal would interpret")
+    func profiles() throws {
+        #expect(try answer("token", "-p", "") == ["work\thttps://a.example", "home\thttps://b.example"])
+        #expect(try answer("--profile=h") == ["--profile=home\thttps://b.example"])
+    }
+
+    @Test("without a configuration file, or with a broken one, there are no profiles and no error")
+    func broken() throws {
+        #expect(try answer("token", "-p", "", configuration: nil).isEmpty)
+        #expect(try answer("token", "-p", "", configuration: "{").isEmpty)
+        #expect(try answer("resources", "", configuration: "{").isEmpty)
+        #expect(try answer("--config", "nowhere.json", "token", "-p", "").isEmpty)
+    }
+
+    @Test("--set completes keys, then the values of a key that has a list of them")
+    func settings() throws {
+        #expect(try answer("token", "--set", "dp") == ["dpop=\tbind tokens to a key (RFC 9449); false"])
+        #expect(try answer("token", "--set", "dpop=") == ["dpop=true", "dpop=false"])
+        #expect(try answer("token", "--set=par=r") == ["--set=par=require"])
+        #expect(try answer("token", "--set", "issuer=").isEmpty)
+        #expect(try answer("token", "--set", "nonsense=").isEmpty)
+        #expect(
+            try answer("token", "--set", "client_secret").contains { $0.hasPrefix("client_secret=") } == false
+        )
+    }
+
+    @Test("resources are those of the profile on the line")
+    func resources() throws {
+        #expect(try answer("-p", "work", "resources", "") == ["Files\thttps://api.example/"])
+        #expect(try answer("-p", "home", "resources", "").isEmpty)
+    }
+
+    @Test("the options of sign-in list their values")
+    func values() throws {
+        #expect(try answer("login", "--flow", "") == ["auto", "browser", "device", "paste"])
+        #expect(try answer("login", "--flow=d") == ["--flow=device"])
+        #expect(try answer("token", "-o", "j") == ["json"])
+    }
+}
