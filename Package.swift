@@ -10,14 +10,9 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// A release build starts fast: with the C++ run time inside, nothing in it twice, nothing offered to others.
-let startsFast: [LinkerSetting] = [
-    .unsafeFlags(
-        [
-            "-use-ld=lld", "-L\(Context.packageDirectory)/Sources/oidc/Linking",
-            "-Xclang-linker", "-static-libgcc", "-Xlinker", "--as-needed", "-Xlinker", "--icf=all",
-            "-Xlinker", "--no-export-dynamic",
-        ], .when(platforms: [.linux], configuration: .release))
+/// glibc's checks of buffer sizes, which need an optimized build.
+let hardened: [CSetting] = [
+    .define("_FORTIFY_SOURCE", to: "2", .when(platforms: [.linux], configuration: .release))
 ]
 
 let package = Package(
@@ -29,15 +24,13 @@ let package = Package(
         .executable(name: "oidc", targets: ["oidc"]),
     ],
     targets: [
-        .target(name: "CLibcrypto"),
-        .target(name: "CLibcurl"),
-        .target(name: "CPlatform", cSettings: [.define("OIDC_COMMIT", to: "\"\(commit)\"")]),
+        .target(name: "CLibcrypto", cSettings: hardened),
+        .target(name: "CLibcurl", cSettings: hardened),
         .target(
-            name: "CStartup", cSettings: [.define("OIDC_RELEASE", .when(configuration: .release))]),
+            name: "CPlatform", cSettings: hardened + [.define("OIDC_COMMIT", to: "\"\(commit)\"")]),
         .target(name: "OIDCCrypto", dependencies: ["CLibcrypto"], swiftSettings: strict),
         .target(
-            name: "OIDCCore", dependencies: ["OIDCCrypto"], swiftSettings: strict,
-            linkerSettings: [.linkedLibrary("m", .when(platforms: [.linux]))]),
+            name: "OIDCCore", dependencies: ["OIDCCrypto"], swiftSettings: strict),
         .target(
             name: "OIDCSystem", dependencies: ["OIDCCore", "OIDCCrypto", "CLibcurl", "CPlatform"],
             swiftSettings: strict),
@@ -47,9 +40,7 @@ let package = Package(
             name: "oidc",
             dependencies: [
                 "CommandLineKit", "OIDCCore", "OIDCCrypto", "OIDCSystem", "DemoProvider", "CPlatform",
-                "CStartup",
-            ],
-            exclude: ["Linking"], swiftSettings: strict, linkerSettings: startsFast),
+            ], swiftSettings: strict),
 
         .target(
             name: "TestSupport", dependencies: ["OIDCCore", "OIDCCrypto", "OIDCSystem", "DemoProvider"],

@@ -14,6 +14,8 @@ struct CredentialHelper: Sendable {
     let environment: [String: String]
     let milliseconds: Int64
     var deadline: MonotonicTime?
+    /// Called with one line if the helper takes long: its keychain may be locked.
+    var onWaiting: @Sendable (String) -> Void = { _ in }
 
     private static let absence = "credentials not found in native keychain"
     private static let outputLimit = 65_536
@@ -51,6 +53,8 @@ struct CredentialHelper: Sendable {
         child.deadline = deadline
         child.outputLimit = CredentialHelper.outputLimit
         child.errorOutput = .captured
+        let words = "waiting for \(program): the keychain it uses may be locked"
+        child.onWaiting = { [onWaiting] in onWaiting(words) }
         do {
             return try child.run()
         } catch {

@@ -12,16 +12,30 @@ public final class CredentialHelperStore: SessionStoring {
 
     private static let username = "oidc"
 
-    /// `environment` is what the helper gets, without the client's secret in any case.
-    public init(
-        name: String, directory path: String, environment: [String: String], milliseconds: Int64 = 10_000,
+    /// `environment` is what the helper gets, without the client's secret in any case. Each of its runs may take
+    /// `milliseconds`, a minute if nothing else is said: it may ask for a passphrase, and a thousand processes at
+    /// once wait for one gpg-agent. They do not take turns, for then one helper that hangs would cost each of
+    /// them the whole limit, one after another.
+    public convenience init(
+        name: String, directory path: String, environment: [String: String], milliseconds: Int64 = 60_000,
         deadline: MonotonicTime? = nil
+    ) {
+        self.init(
+            name: name, directory: path, environment: environment, milliseconds: milliseconds,
+            deadline: deadline, onWaiting: { _ in })
+    }
+
+    /// Calls `onWaiting` with one line if a run of the helper takes more than a few seconds.
+    package init(
+        name: String, directory path: String, environment: [String: String], milliseconds: Int64 = 60_000,
+        deadline: MonotonicTime? = nil, onWaiting: @escaping @Sendable (String) -> Void
     ) {
         directory = SessionDirectory(path: path, ending: ".sealed")
         var environment = environment
         environment["OIDC_CLIENT_SECRET"] = nil
         helper = CredentialHelper(
-            name: name, environment: environment, milliseconds: milliseconds, deadline: deadline)
+            name: name, environment: environment, milliseconds: milliseconds, deadline: deadline,
+            onWaiting: onWaiting)
     }
 
     public var description: String { "\(helper.program) and \(directory.path)" }
@@ -110,27 +124,12 @@ public final class CredentialHelperStore: SessionStoring {
         directory.leave(failure, key.fileStem)
     }
 
-    /// Also whether the helper keeps and gives back a secret.
+    /// Also checks that the helper keeps and returns a secret.
     public func probe(_ key: SessionKey) throws(OIDCError) {
         try directory.probe(key.fileStem) { bytes throws(OIDCError) in
             _ = try replaceable(bytes, key, orDamaged: true)
         }
-        let entry = CredentialHelper.Entry(
-            serverURL: "https://oidc.invalid/probe/\(Base64URL.encode(Random.bytes(12)))",
-            username: CredentialHelperStore.username, secret: Base64URL.encode(Random.bytes(32)))
-        try helper.store(entry)
-        let found: CredentialHelper.Entry?
-        do {
-            found = try helper.get(entry.serverURL)
-        } catch {
-            try? helper.erase(entry.serverURL)
-            throw error
-        }
-        try helper.erase(entry.serverURL)
-        guard found == entry else {
-            throw .store(
-                "\(helper.program) does not give back what it was given to keep", hint: "set store to file")
-        }
+        try helper.probe(newEntry("probe"), username: CredentialHelperStore.username, in: directory.path)
     }
 
     /// Without the helper: a key that is in use is not changed by a refresh.

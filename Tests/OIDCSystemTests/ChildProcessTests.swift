@@ -1,5 +1,7 @@
+import Foundation
 import OIDCCore
 @testable import OIDCSystem
+import Synchronization
 import Testing
 
 @Suite("A program run to its end")
@@ -60,6 +62,51 @@ struct ChildProcessTests {
         var process = shell("trap '' TERM; while :; do sleep 0.05; done")
         process.milliseconds = 100
         #expect(throws: ChildProcess.Failure.timedOut(milliseconds: 100)) { try process.run() }
+    }
+
+    @Test(
+        "the programs that it started are ended with it",
+        arguments: ["sleep 600", "(sleep 600; :)", "sh -c 'trap \"\" TERM; while :; do sleep 0.05; done'"])
+    func descendants(program: String) throws {
+        let scratch = ScratchDirectory()
+        var process = shell("\(program) & echo $! > '\(scratch["started"])'; exec yes")
+        process.outputLimit = 10_000
+        #expect(throws: ChildProcess.Failure.tooMuchOutput(limit: 10_000)) { try process.run() }
+        let text = try #require(scratch.text("started")).split(separator: "\n").first
+        let started = try #require(text.flatMap { Int32($0) })
+        #expect(ProcessFamily.entry(started).map(\.isZombie) ?? true)
+    }
+
+    @Test("descendants are found through every generation, and nothing else is")
+    func family() throws {
+        let script = "sh -c 'sleep 600 & echo $!; wait' & read -r _"
+        let pipes = (input: try FileDescriptor.pipe(), output: try FileDescriptor.pipe())
+        let child = try Spawn.start(
+            "/bin/sh", arguments: ["sh", "-c", script], environment: environment,
+            streams: StandardStreams(input: pipes.input.reading, output: pipes.output.writing))
+        let text = String(decoding: try pipes.output.reading.read(), as: UTF8.self)
+        let grandchild = try #require(Int32(text.split(separator: "\n").joined()))
+        var family = ProcessFamily()
+        family.addDescendants(of: child.processID)
+        #expect(family.members.count == 2)
+        #expect(family.members.contains { $0.processID == grandchild })
+        #expect(!family.members.contains { $0.processID == child.processID || $0.processID == getpid() })
+        family.signal(SIGKILL)
+        child.kill()
+        _ = child.awaitEnd()
+        for descriptor in [pipes.input, pipes.output].flatMap({ [$0.reading, $0.writing] }) {
+            descriptor.close()
+        }
+    }
+
+    @Test("a program that takes long is reported once", arguments: [(0, 1), (600_000, 0)] as [(Int64, Int)])
+    func notice(after milliseconds: Int64, count: Int) throws {
+        let calls = Mutex(0)
+        var process = ChildProcess(["cat"], environment: environment)
+        process.noticeAfter = milliseconds
+        process.onWaiting = { calls.withLock { $0 += 1 } }
+        _ = try process.run()
+        #expect(calls.withLock { $0 } == count)
     }
 
     @Test("a program that it left behind with the pipes open is not waited for")

@@ -112,6 +112,35 @@ struct CredentialHelperFailureTests {
                     hint: "set store to file", stage: .store))
     }
 
+    @Test("probes that were cut short leave one entry in all, and the next probe removes it")
+    func cutShortProbes() throws {
+        let fake = FakeHelper(
+            scratch,
+            script: FakeHelper.keeping.replacingOccurrences(of: "erase)", with: "erase) exit 0 ;; never)"))
+        for _ in 0..<3 { try fake.store().probe(.example) }
+        #expect(fake.entries.count == 1)
+        fake.install(FakeHelper.keeping)
+        try fake.store().probe(.example)
+        #expect(fake.entries == [])
+    }
+
+    @Test("probes at the same time take turns, and leave no file behind")
+    func parallelProbes() async throws {
+        let fake = FakeHelper(scratch)
+        let stores = (0..<12).map { _ in fake.store() }
+        let failures = await withTaskGroup(of: OIDCError?.self) { group in
+            for store in stores {
+                group.addTask { failure { () throws(OIDCError) in try store.probe(.example) } }
+            }
+            return await group.reduce(into: [OIDCError]()) { failures, failure in
+                if let failure { failures.append(failure) }
+            }
+        }
+        #expect(failures == [])
+        #expect(fake.entries == [])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: scratch["oidc"]) == [])
+    }
+
     @Test("a secret that a helper repeats in its error is not shown")
     func secretInError() {
         let fake = FakeHelper(scratch, script: "#!/bin/sh\necho cannot store \"$(cat)\"; exit 1\n")

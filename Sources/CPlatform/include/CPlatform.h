@@ -1,7 +1,6 @@
 #ifndef CPLATFORM_H
 #define CPLATFORM_H
 
-#include "CPlatformFiles.h"
 #include "CPlatformProcess.h"
 #include "CPlatformSockets.h"
 

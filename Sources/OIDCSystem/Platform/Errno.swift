@@ -1,5 +1,3 @@
-import CPlatform
-
 #if canImport(Darwin)
     import Darwin
 #else
@@ -15,7 +13,7 @@ public struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Of the call that failed just before.
-    static var last: Errno { Errno(oidc_error_number()) }
+    static var last: Errno { Errno(errno) }
 
     static let interrupted = Errno(EINTR)
     static let wouldBlock = Errno(EAGAIN)

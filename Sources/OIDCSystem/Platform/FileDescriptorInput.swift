@@ -1,5 +1,3 @@
-import CPlatform
-
 #if canImport(Darwin)
     import Darwin
 #else
@@ -27,7 +25,7 @@ extension FileDescriptor {
     /// A file to send, closed by whoever opened it; a directory is none.
     public static func open(reading path: String) throws(Errno) -> FileDescriptor {
         let file = FileDescriptor(
-            rawValue: try Errno.check { oidc_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0) })
+            rawValue: try Errno.check { openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY) })
         var status = stat()
         guard fstat(file.rawValue, &status) == 0, FileStatus(status).kind != .directory else {
             file.close()

@@ -45,10 +45,10 @@ struct FileStatus: Hashable, Sendable {
     var modifiedNanoseconds: Int64
 
     init(_ raw: stat) {
-        switch oidc_file_kind(raw.st_mode) {
-        case OIDC_FILE_REGULAR: kind = .regular
-        case OIDC_FILE_DIRECTORY: kind = .directory
-        case OIDC_FILE_SYMBOLIC_LINK: kind = .symbolicLink
+        switch raw.st_mode & S_IFMT {
+        case S_IFREG: kind = .regular
+        case S_IFDIR: kind = .directory
+        case S_IFLNK: kind = .symbolicLink
         default: kind = .other
         }
         owner = raw.st_uid
@@ -96,16 +96,12 @@ struct OpenFile: ~Copyable, Sendable {
     private let descriptor: Int32
 
     init(_ path: String, for purpose: Purpose) throws(Errno) {
-        descriptor = try Errno.check {
-            oidc_open(path, purpose.flags | O_CLOEXEC, 0o600)
-        }
+        descriptor = try Errno.check { open(path, purpose.flags | O_CLOEXEC, 0o600) }
     }
 
     init(_ name: String, in directory: borrowing OpenFile, for purpose: Purpose) throws(Errno) {
         let parent = directory.descriptor
-        descriptor = try Errno.check {
-            oidc_open_in(parent, name, purpose.flags | O_CLOEXEC, 0o600)
-        }
+        descriptor = try Errno.check { openat(parent, name, purpose.flags | O_CLOEXEC, 0o600) }
     }
 
     deinit { _ = close(descriptor) }
@@ -211,7 +207,7 @@ extension OpenFile {
 
     /// The names in the directory, in no order.
     func names() throws(Errno) -> [String] {
-        let copy = try Errno.check { oidc_open_in(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0) }
+        let copy = try Errno.check { openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         guard let stream = fdopendir(copy) else {
             let error = Errno.last
             _ = close(copy)

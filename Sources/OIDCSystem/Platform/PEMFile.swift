@@ -1,4 +1,3 @@
-import CPlatform
 import OIDCCore
 
 #if canImport(Darwin)
@@ -20,7 +19,7 @@ enum PEMFile {
 
     /// Whether one of its lines that begin with `-----BEGIN` or are a PEM header holds one of the marks.
     static func look(_ path: String, for marks: [String]) -> Finding {
-        let descriptor = FileDescriptor(rawValue: oidc_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0))
+        let descriptor = FileDescriptor(rawValue: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
         guard descriptor.rawValue >= 0 else { return .unreadable(Errno.last.description) }
         defer { descriptor.close() }
         var status = stat()
@@ -46,7 +45,7 @@ enum PEMFile {
 
     /// The first megabyte; nil where it cannot be read.
     static func content(_ path: String) -> [UInt8]? {
-        let descriptor = FileDescriptor(rawValue: oidc_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0))
+        let descriptor = FileDescriptor(rawValue: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
         guard descriptor.rawValue >= 0 else { return nil }
         defer { descriptor.close() }
         return try? descriptor.read(limit: 1_024 * 1_024)

@@ -46,14 +46,15 @@ struct Child: Hashable, Sendable {
         }
     }
 
-    func terminate() { kill(processID, SIGTERM) }
-    func kill() { kill(processID, SIGKILL) }
+    func terminate() { Child.signal(processID, SIGTERM) }
+    func kill() { Child.signal(processID, SIGKILL) }
 
-    private func kill(_ processID: Int32, _ signal: Int32) {
+    /// Sends a signal to any process.
+    static func signal(_ processID: Int32, _ number: Int32) {
         #if canImport(Darwin)
-            _ = Darwin.kill(processID, signal)
+            _ = Darwin.kill(processID, number)
         #else
-            _ = Glibc.kill(processID, signal)
+            _ = Glibc.kill(processID, number)
         #endif
     }
 }

@@ -16,7 +16,7 @@ public struct UserFile: Sendable {
 
     /// Nil when there is no such file. `name` is the setting or option that named it, for messages.
     public static func read(_ path: String, limit: Int, named name: String) throws(OIDCError) -> UserFile? {
-        let number = oidc_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0)
+        let number = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard number >= 0 else {
             let reason = Errno.last
             guard !reason.isAbsent, reason != .notADirectory else { return nil }

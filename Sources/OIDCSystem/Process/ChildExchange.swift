@@ -1,8 +1,16 @@
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
 /// The bytes that go to and come from one running program.
 struct ChildExchange {
     private let child: Child
     private let specification: ChildProcess
     private let deadline: MonotonicTime
+    /// When `onWaiting` is to be called; nil once it was.
+    private var notice: MonotonicTime?
     private var input: FileDescriptor?
     private var unsent: ArraySlice<UInt8>
     private var output: Stream
@@ -22,8 +30,10 @@ struct ChildExchange {
 
     init(_ specification: ChildProcess) throws(Errno) {
         self.specification = specification
-        let limit = MonotonicTime.now().adding(milliseconds: specification.milliseconds)
+        let start = MonotonicTime.now()
+        let limit = start.adding(milliseconds: specification.milliseconds)
         deadline = specification.deadline.map { min($0, limit) } ?? limit
+        notice = start.adding(milliseconds: specification.noticeAfter)
         unsent = specification.input[...]
         let path = try Executable.find(specification.command.first ?? "", in: specification.environment)
         var pipes: [(reading: FileDescriptor, writing: FileDescriptor)] = []
@@ -52,8 +62,10 @@ struct ChildExchange {
         errors = Stream(descriptor: captures ? pipes[2].reading : nil)
     }
 
-    /// Looks after the pipes until the program has ended. Its end is looked for in growing steps, as a program
-    /// that it left behind may keep the pipes open.
+    private var hasOpenOutput: Bool { output.descriptor != nil || errors.descriptor != nil }
+
+    /// Serves the pipes until the program has ended. Usually they close then; if a program that it left behind
+    /// keeps them open, its end is noticed by polling, rarely, as a thousand processes may wait like this.
     mutating func finish() throws(ChildProcess.Failure) -> ChildProcess.Outcome {
         var pause: Int64 = 1
         while status == nil {
@@ -61,11 +73,17 @@ struct ChildExchange {
             let now = MonotonicTime.now()
             if let end = specification.deadline, now >= end { throw .deadline }
             guard now < deadline else { throw .timedOut(milliseconds: specification.milliseconds) }
+            if let moment = notice, now >= moment {
+                notice = nil
+                specification.onWaiting()
+            }
             send()
+            let hadOpenOutput = hasOpenOutput
             try receive()
+            if hadOpenOutput, !hasOpenOutput { pause = 1 }
             status = child.reap()
             if status == nil, !wait(until: min(deadline, now.adding(milliseconds: pause))) {
-                pause = min(pause * 2, 20)
+                pause = min(pause * 2, hasOpenOutput ? 100 : 20)
             }
         }
         try receive()
@@ -73,20 +91,29 @@ struct ChildExchange {
             status: status ?? .exited(0), output: output.bytes, errorOutput: errors.bytes)
     }
 
-    /// Ends the program: gently for half a second, then for good.
+    /// Ends the program and the programs that it started: with SIGTERM, after half a second with SIGKILL.
     mutating func stop() {
-        if status == nil { child.terminate() }
-        reap(within: 500)
+        var family = ProcessFamily()
+        if status == nil {
+            family.addDescendants(of: child.processID)
+            child.terminate()
+        }
+        family.signal(SIGTERM)
+        reap(family, within: 500)
+        guard status == nil || family.isRunning else { return }
+        family.addDescendants(of: child.processID)
         if status == nil { child.kill() }
-        reap(within: 2000)
+        family.signal(SIGKILL)
+        reap(family, within: 2000)
     }
 
-    private mutating func reap(within milliseconds: Int64) {
+    private mutating func reap(_ family: ProcessFamily, within milliseconds: Int64) {
         let limit = MonotonicTime.now().adding(milliseconds: milliseconds)
-        while status == nil, MonotonicTime.now() < limit {
-            status = child.reap()
+        while true {
+            if status == nil { status = child.reap() }
+            guard status == nil || family.isRunning, MonotonicTime.now() < limit else { return }
             var nothing: [Poll.Interest] = []
-            if status == nil { Poll.wait(&nothing, until: MonotonicTime.now().adding(milliseconds: 2)) }
+            Poll.wait(&nothing, until: MonotonicTime.now().adding(milliseconds: 2))
         }
     }
 

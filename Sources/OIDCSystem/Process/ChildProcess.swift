@@ -32,6 +32,9 @@ public struct ChildProcess: Sendable {
     public var milliseconds: Int64 = 30_000
     /// When everything must be done of which the program is a part.
     public var deadline: MonotonicTime?
+    /// Called once, when the program has run for `noticeAfter` milliseconds.
+    package var onWaiting: @Sendable () -> Void = {}
+    package var noticeAfter: Int64 = 3_000
     /// Of output and error output, each.
     public var outputLimit = 1 << 20
     public var errorOutput = ErrorOutput.discarded
@@ -41,8 +44,8 @@ public struct ChildProcess: Sendable {
         self.environment = environment
     }
 
-    /// Ends with the program itself: one that it left behind is not waited for. On a time-out, too much output
-    /// or a signal to us, it is told to end, then made to.
+    /// Runs the program and returns when it has ended, even if it left another one behind. On a time-out, too
+    /// much output or a signal to us, it is terminated together with the programs that it started.
     public func run() throws(Failure) -> Outcome {
         Platform.secureStandardDescriptors()
         var exchange: ChildExchange

@@ -169,7 +169,10 @@ struct ProviderSetup {
         case (.helper(let name), let directory?):
             return CredentialHelperStore(
                 name: name, directory: directory,
-                environment: ChildEnvironment.withoutSecrets(context.environment), deadline: deadline)
+                environment: ChildEnvironment.withoutSecrets(context.environment), deadline: deadline,
+                onWaiting: { [console = context.console] text in
+                    if Terminal.isTerminal(.standardError) { console.note(text) }
+                })
         case (_, nil): return NowhereStore()
         }
     }

@@ -1,0 +1,39 @@
+import OIDCCore
+import OIDCCrypto
+
+extension CredentialHelper {
+    private static let probeLock = "probe.lock"
+
+    /// Checks that the helper keeps a secret, returns it and erases it.
+    ///
+    /// The entry always has the same name: if the process is killed meanwhile, one entry stays at most, and the
+    /// next probe replaces and erases it. So that no probe erases the entry of another one, they take turns.
+    func probe(_ serverURL: String, username: String, in path: String) throws(OIDCError) {
+        let directory = try PrivateDirectory.create(path)
+        let left = deadline?.milliseconds(from: .now()) ?? .max
+        let wait = LockWait(
+            limit: .milliseconds(min(min(milliseconds, .max / 3) * 3, left)), noticeAfter: .seconds(3),
+            onWaiting: { onWaiting("waiting for another oidc process that uses \(program)") })
+        let lock = try FileLock.acquire(CredentialHelper.probeLock, in: directory, wait)
+        defer {
+            withExtendedLifetime(lock) { try? directory.file.remove(CredentialHelper.probeLock) }
+        }
+        try probe(
+            Entry(serverURL: serverURL, username: username, secret: Base64URL.encode(Random.bytes(32))))
+    }
+
+    private func probe(_ entry: Entry) throws(OIDCError) {
+        try store(entry)
+        let found: Entry?
+        do {
+            found = try get(entry.serverURL)
+        } catch {
+            try? erase(entry.serverURL)
+            throw error
+        }
+        try erase(entry.serverURL)
+        guard found == entry else {
+            throw .store("\(program) does not give back what it was given to keep", hint: "set store to file")
+        }
+    }
+}
