@@ -38,7 +38,8 @@ struct SignIn {
             let redirect = try redirect()
             try refuseUnreadable(redirect)
             outcome = try BrowserSignIn(
-                login: login, redirect: redirect, readsInput: readsInput || redirect.loopback == nil,
+                login: login, redirect: redirect,
+                readsInput: (readsInput || redirect.loopback == nil) && !TerminalInput.isExhausted,
                 browser: browser, environment: setup.context.environment, deadline: deadline,
                 notice: teller.tell
             ).run(keep: keep)
