@@ -8,6 +8,7 @@ final class SignInTeller {
     private let settings: Settings
     private var statusLine: TerminalStatusLine
     private var isOpened = false
+    private var hasWarnedOfCallback = false
 
     init(context: CommandContext, settings: Settings) {
         console = context.console
@@ -39,8 +40,17 @@ final class SignInTeller {
         case .pasteOffered(let isOnlyWay): tellPaste(isOnlyWay: isOnlyWay)
         case .device(let authorization): tellDevice(authorization)
         case .remark(let text): console.warn(text)
+        case .turnedAway(let request): tellTurnedAway(request)
         case .answered, .waiting: break
         }
+    }
+
+    /// Warns of the first callback that was turned away; the error at the end counts them all.
+    private func tellTurnedAway(_ request: TurnedAwayRequest) {
+        console.trace(request.logLine)
+        guard request.isCallback, !hasWarnedOfCallback else { return }
+        hasWarnedOfCallback = true
+        console.warn(request.message)
     }
 
     /// Always on stderr, also with `--quiet`: without it nobody could go on.

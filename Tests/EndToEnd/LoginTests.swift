@@ -117,6 +117,20 @@ struct LoginTests {
         }
     }
 
+    @Test("if stdin is at its end, nobody is invited to paste, and the callback signs in")
+    func noPaste() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let run = try program.start(["login", "--flow", "paste"])
+        let url = try #require(run.address.flatMap(WebURL.init))
+        let redirect = try #require(provider.redirect(of: url))
+        _ = try CurlTransport().send(redirect, stage: .authorization)
+        let outcome = run.finish()
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(!outcome.errorOutput.lowercased().contains("paste"), "\(outcome.errorOutput)")
+    }
+
     @Test("pasted nonsense is told with what to paste, and costs nothing")
     func pastedNonsense() throws {
         let provider = try ProviderServer()

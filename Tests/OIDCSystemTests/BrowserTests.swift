@@ -105,13 +105,74 @@ struct BrowserTests {
     @Test("the address takes the place of %s, or comes last; no shell reads it")
     func arguments() {
         let address = "https://a.example/?x=$(id)&y=%s"
-        #expect(Browser.arguments(["b", "--new", "%s"], address: address) == ["b", "--new", address])
+        func arguments(_ words: String...) -> [String] { BrowserCommand.arguments(words, address: address) }
+        #expect(arguments("b", "--new", "%s") == ["b", "--new", address])
+        #expect(arguments("b", "--app=%s", "%d%") == ["b", "--app=\(address)", "%d%"])
+        #expect(arguments("b") == ["b", address])
+        #expect(arguments("%s") == ["%s", address])
+    }
+
+    @Test(
+        "a command that would let a shell read the address is refused",
+        arguments: [
+            ["sh", "-c", "%s"], ["sh", "-c", "firefox %s"], ["sh", "-c", "firefox '%s'"], ["sh", "-c"],
+            ["/bin/bash", "-lc", "%s"], ["bash", "-x", "-c", "%s"], ["bash", "-c", "-x", "%s"],
+            ["bash", "-c", "-o", "posix", "%s"], ["bash", "-co", "posix", "%s"], ["sh", "-c", "--", "%s"],
+            ["zsh", "-c", "%s"], ["dash", "-ec", "%s"], ["fish", "--command=%s"],
+            ["fish", "--command", "%s"],
+            ["env", "A=b", "sh", "-c", "%s"], ["busybox", "sh", "-c", "%s"], ["su", "alice", "-c", "%s"],
+            ["ssh", "laptop", "open", "%s"], ["cmd.exe", "/c", "start", "%s"], ["cmd.exe", "/c", "start"],
+            [#"C:\Windows\System32\CMD.EXE"#, "/c", "%s"], ["powershell.exe", "Start-Process", "%s"],
+            ["xterm", "-e", "w3m '%s'"], ["b", "x%s"], ["b", "%sx"], ["b", "--a=%sx"], ["b", "--a=%s=%s"],
+        ])
+    func shells(command: [String]) throws {
+        #expect(BrowserCommand.problem(command) != nil)
+        #expect(throws: OIDCError.self) {
+            try Browser.open(address(), with: .commands([command]), environment: environment)
+        }
+    }
+
+    @Test(
+        "a shell whose script is written down may be given the address as an argument",
+        arguments: [
+            ["sh", "-c", #"exec firefox "$1""#, "sh", "%s"], ["sh", "-c", "touch x", "sh"],
+            ["sh", "open.sh", "%s"],
+            ["bash", "-l", "open.sh"], ["firefox", "--private-window", "%s"], ["b", "--app=%s"], [],
+        ])
+    func scripts(command: [String]) {
+        #expect(BrowserCommand.problem(command) == nil)
+    }
+
+    @Test(
+        "the words of $BROWSER may be quoted, and an entry may be a file with blanks in its name",
+        arguments: [
+            ("w3m:links -g %s", [["w3m"], ["links", "-g", "%s"]]), (" : ", []), ("", []),
+            (#"'/opt/My Browser/run' --new "a b":x"#, [["/opt/My Browser/run", "--new", "a b"], ["x"]]),
+            (#"/opt/My\ Browser/run %s"#, [["/opt/My Browser/run", "%s"]]),
+            ("/opt/There Is/run:w3m", [["/opt/There Is/run"], ["w3m"]]),
+            ("/opt/There Is/run %s", [["/opt/There", "Is/run", "%s"]]),
+            (#"b --u="%s" 'x:y' "\"\\\a" ''"#, [["b", "--u=%s", "x:y", #""\\a"#, ""]]),
+            (#"b \"#, [["b", #"\"#]]),
+        ] as [(String, [[String]])])
+    func quoting(text: String, commands: [[String]]) {
+        var remarks: [String] = []
+        let found = BrowserCommand.commands(
+            ofVariable: text, isExecutable: { $0 == "/opt/There Is/run" }, remark: { remarks.append($0) })
+        #expect(found == commands && remarks == [])
+    }
+
+    @Test("an entry of $BROWSER that cannot be used is passed over with a remark")
+    func remarks() {
+        var remarks: [String] = []
+        let found = BrowserCommand.commands(
+            ofVariable: "sh -c %s:firefox:x'y:z", isExecutable: { _ in false }, remark: { remarks.append($0) }
+        )
+        #expect(found == [["firefox"]])
         #expect(
-            Browser.arguments(["b", "--app=%s", "%d%s%"], address: address) == [
-                "b", "--app=\(address)", "%d\(address)%",
+            remarks == [
+                "an entry of $BROWSER is not used: sh -c would run what the URL says",
+                "an entry of $BROWSER is not used: a quote is not closed",
             ])
-        #expect(Browser.arguments(["b"], address: address) == ["b", address])
-        #expect(Browser.arguments(["%s"], address: address) == ["%s", address])
     }
 
     @Test("the address is the only thing of ours in its arguments, and nothing of ours is in its environment")

@@ -1,5 +1,6 @@
 import OIDCCore
 @testable import OIDCSystem
+import TestSupport
 import Testing
 
 @Suite("whose connection it is")
@@ -59,6 +60,64 @@ struct PeerOwnerTests {
             return .hold
         }
         #expect(peer == .thisUser)
+    }
+
+    @Test(
+        "another user's connection is found, by either family of localhost",
+        .enabled(if: Stranger.isAvailable), arguments: ["127.0.0.1", "::1"])
+    func anotherUser(host: String) throws {
+        let server = try LoopbackServer(LoopbackAddress(host: .localhost), identifiesPeers: true)
+        guard host == "127.0.0.1" || (try? LoopbackSocket.connect(.ipv6, port: server.port)) != nil else {
+            return
+        }
+        let stranger = try Stranger.start(
+            port: server.port, "GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", host: host)
+        var peer: PeerOwner?
+        _ = server.run(until: .now().adding(seconds: 20)) { request in
+            peer = request.peer
+            return .hold
+        }
+        #expect(peer == .anotherUser)
+        server.close()
+        _ = stranger.text()
+    }
+
+    @Test("a peer that is in no table is another user's, but under WSL, or if no table can be read, unknown")
+    func absent() throws {
+        let scratch = ScratchDirectory()
+        scratch.put(Self.header, "tcp")
+        let server = try LoopbackServer()
+        let client = try LoopbackClient(server)
+        func owner(_ name: String, isWSL: Bool) -> PeerOwner {
+            PeerOwner(of: client.descriptor, in: [SocketTable(path: scratch[name])], isWSL: isWSL)
+        }
+        #expect(owner("tcp", isWSL: false) == .anotherUser)
+        #expect(owner("tcp", isWSL: true) == .unknown)
+        #expect(owner("none", isWSL: false) == .unknown)
+    }
+
+    @Test("a long table is read to its end")
+    func longTable() {
+        let scratch = ScratchDirectory()
+        let other = Self.row("0200007F:A3B2 0100007F:1F90", uid: "1001")
+        let rows = String(repeating: other, count: 50_000) + Self.row(Self.route, uid: "1000")
+        scratch.put(Self.header + rows, "tcp")
+        #expect(SocketTable(path: scratch["tcp"]).owner(of: Self.route, for: 1000) == .found(.thisUser))
+    }
+
+    @Test("only whole requests are looked up, not idle connections")
+    func lazily() throws {
+        var count = 0
+        let server = try LoopbackServer(
+            LoopbackAddress(), limits: HTTP1.Limits(), connectionLimits: LoopbackConnections.Limits(),
+            identify: { _ in
+                count += 1
+                return .unknown
+            })
+        let clients = try (0..<20).map { _ in try LoopbackClient(server) }
+        try clients[7].send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
+        _ = server.run(until: .now().adding(seconds: 20)) { _ in .hold }
+        #expect(count == 1)
     }
 
     @Test("the answer to what is held goes to the same user's repetitions alone")

@@ -5,25 +5,37 @@ extension PendingAuthorization {
     /// `iss`, `error`, `code`. Nil means that it is not the answer to this sign-in, and the wait goes on; an
     /// error ends the sign-in.
     public func accept(_ pairs: [FormEncoding.Pair]) throws(OIDCError) -> AuthorizationCode? {
-        switch judge(pairs) {
-        case .code(let code): return AuthorizationCode(code: code, pending: self)
+        try code(judge(pairs))
+    }
+
+    /// Judges a query or form as it came, like `accept(_:)`.
+    public func accept(form: String) throws(OIDCError) -> AuthorizationCode? {
+        try code(judge(form: form))
+    }
+
+    private func code(_ judgement: CallbackJudgement) throws(OIDCError) -> AuthorizationCode? {
+        switch judgement {
+        case .code(let code): return code
         case .end(let error): throw error
         case .stranger: return nil
         }
     }
 
-    /// The same of a query or form as it came. Nobody but the provider knows our `state`: a `code` or `error` that
-    /// comes with it and cannot be read is the answer all the same.
-    public func accept(form: String) throws(OIDCError) -> AuthorizationCode? {
-        if let pairs = FormEncoding.decode(form) { return try accept(pairs) }
+    /// Judges a query or form as it came, and says why it is not the answer. Nobody but the provider knows our
+    /// `state`: a `code` or `error` that comes with it and cannot be read is the answer all the same.
+    package func judge(form: String) -> CallbackJudgement {
+        if let pairs = FormEncoding.decode(form) { return judge(pairs) }
         let parts = form.split(separator: "&")
-        guard stateFailure(parts.flatMap { FormEncoding.decode($0) ?? [] }) == nil,
-            let name = ["code", "error"].first(where: { name in
-                parts.contains { $0.hasPrefix("\(name)=") && FormEncoding.decode($0) == nil }
-            })
-        else { return nil }
-        throw .protocolViolation(
-            .authorization, name, expected: "percent-encoded UTF-8", found: "something else")
+        if let mismatch = stateMismatch(parts.flatMap { FormEncoding.decode($0) ?? [] }) {
+            return .stranger(mismatch)
+        }
+        let name = ["code", "error"].first { name in
+            parts.contains { $0.hasPrefix("\(name)=") && FormEncoding.decode($0) == nil }
+        }
+        guard let name else { return .stranger(.unreadable) }
+        return .end(
+            .protocolViolation(
+                .authorization, name, expected: "percent-encoded UTF-8", found: "something else"))
     }
 
     /// The same, for what a person pasted: nobody else can still bring the true answer, so that what is not
@@ -31,7 +43,7 @@ extension PendingAuthorization {
     public func acceptPasted(_ text: String) throws(OIDCError) -> AuthorizationCode {
         let pasted = try PastedAddress(text)
         let judgement = judge(pasted.pairs)
-        if case .stranger(let error) = judgement { throw error }
+        if case .stranger(let mismatch) = judgement { throw mismatch.error }
         guard pasted.leads(to: redirectURI) else {
             throw .untrusted(
                 .authorization,
@@ -39,40 +51,31 @@ extension PendingAuthorization {
                     + "found \(DisplayText.address(pasted.place))", hint: PastedAddress.remedy)
         }
         switch judgement {
-        case .code(let code): return AuthorizationCode(code: code, pending: self)
-        case .end(let error), .stranger(let error): throw error
+        case .code(let code): return code
+        case .end(let error): throw error
+        case .stranger(let mismatch): throw mismatch.error
         }
     }
 
-    private enum Judgement {
-        case code(String)
-        case end(OIDCError)
-        case stranger(OIDCError)
-    }
-
-    /// Nil where there is one `state`, and the right one.
-    private func stateFailure(_ pairs: [FormEncoding.Pair]) -> OIDCError? {
+    /// Returns nil if there is exactly one `state`, and it is ours.
+    private func stateMismatch(_ pairs: [FormEncoding.Pair]) -> CallbackMismatch? {
         let states = pairs.filter { $0.name == "state" }.map(\.value)
         if states.count == 1, equalInConstantTime(Array(states[0].utf8), Array(state.revealed.utf8)) {
             return nil
         }
-        let found = states.isEmpty ? "none" : states.count > 1 ? "several" : "another one"
-        return .untrusted(
-            .authorization, "state: expected the one of this sign-in, found \(found)",
-            hint: "paste the address of the sign-in that was begun last")
+        return states.isEmpty ? .noState : states.count > 1 ? .repeated("state") : .otherState
     }
 
-    private func judge(_ pairs: [FormEncoding.Pair]) -> Judgement {
+    private func judge(_ pairs: [FormEncoding.Pair]) -> CallbackJudgement {
         func values(_ name: String) -> [String] { pairs.filter { $0.name == name }.map(\.value) }
-        if let failure = stateFailure(pairs) { return .stranger(failure) }
+        if let mismatch = stateMismatch(pairs) { return .stranger(mismatch) }
         for name in ["code", "iss", "error"] where values(name).count > 1 {
-            return .stranger(
-                .protocolViolation(.authorization, name, expected: "at most one", found: "several"))
+            return .stranger(.repeated(name))
         }
         let (code, error, iss) = (values("code").first, values("error").first, values("iss").first)
         if let issuer, let iss, !ExactText.isSame(iss, issuer) {
-            let mixUp = issuerFailure(found: DisplayText.clean(iss))
-            return error != nil && code == nil ? .stranger(mixUp) : .end(mixUp)
+            let mismatch = CallbackMismatch.otherIssuer(expected: issuer, found: iss)
+            return error != nil && code == nil ? .stranger(mismatch) : .end(mismatch.error)
         }
         // Some providers promise `iss` and leave it out of errors: the person is told the error all the same.
         let isIssuerMissing = isIssuerPromised && iss == nil
@@ -86,13 +89,16 @@ extension PendingAuthorization {
         }
         let judgement = judge(code: code, among: pairs)
         // An answer without a usable code leads nowhere anyway; one with a code must not.
-        if isIssuerMissing, case .code = judgement { return .end(issuerFailure(found: "none")) }
+        if isIssuerMissing, case .code = judgement {
+            let expected = DisplayText.clean(issuer ?? "an issuer")
+            return .end(.untrusted(.authorization, "iss: expected \(expected), found none"))
+        }
         return judgement
     }
 
     /// A code is visible ASCII (RFC 6749 appendix A.11); tokens have no place in an answer to
     /// `response_type=code`.
-    private func judge(code: String?, among pairs: [FormEncoding.Pair]) -> Judgement {
+    private func judge(code: String?, among pairs: [FormEncoding.Pair]) -> CallbackJudgement {
         let tokens = ["access_token", "id_token", "refresh_token"]
         if let token = pairs.first(where: { tokens.contains($0.name) }) {
             return .end(
@@ -111,12 +117,7 @@ extension PendingAuthorization {
                 .protocolViolation(
                     .authorization, "code", expected: "up to 8192 ASCII characters", found: found))
         }
-        return .code(code)
-    }
-
-    private func issuerFailure(found: String) -> OIDCError {
-        .untrusted(
-            .authorization, "iss: expected \(DisplayText.clean(issuer ?? "an issuer")), found \(found)")
+        return .code(AuthorizationCode(code: code, pending: self))
     }
 
     private func refusal(

@@ -16,6 +16,11 @@ public struct DevicePolling: Hashable, Sendable {
         expiresAt = authorization.expiresAt
     }
 
+    /// Seconds until the first request: the interval, unless the code expires before.
+    package func firstWait(now: Instant) -> Int64 {
+        max(0, min(interval, expiresAt.seconds(since: now)))
+    }
+
     /// What to do after an answer: `slow_down` adds five seconds for good, what is temporary makes the next
     /// wait longer, and any other error ends it.
     public mutating func next(after answer: Result<TokenSet, OIDCError>, now: Instant) -> Step {
@@ -49,7 +54,7 @@ public struct DevicePolling: Hashable, Sendable {
         return .wait(min(max(backedOff, Int64(min(retryAfter ?? 0, 60))), left))
     }
 
-    private static let expired = OIDCError(
-        .timedOut, "token: nobody finished the sign-in before the code expired", hint: "oidc login",
+    package static let expired = OIDCError(
+        .timedOut, "token: the code expired before the sign-in was finished", hint: "oidc login",
         stage: .token, oauthError: "expired_token")
 }

@@ -54,10 +54,15 @@ public struct Browser: Sendable {
 
     private mutating func startNext() -> Bool {
         while let command = untried.popFirst() {
+            if let problem = BrowserCommand.problem(command) {
+                problems.append(problem)
+                continue
+            }
             do throws(Errno) {
                 let path = try Executable.find(command.first ?? "", in: environment)
                 let child = try Spawn.start(
-                    path, arguments: Browser.arguments(command, address: address), environment: environment,
+                    path, arguments: BrowserCommand.arguments(command, address: address),
+                    environment: environment,
                     streams: StandardStreams(), options: [.newSession, .closeOthers])
                 current = (command, try WatchedChild(child), MonotonicTime.now().adding(seconds: 5))
                 return true
@@ -66,21 +71,5 @@ public struct Browser: Sendable {
             }
         }
         return false
-    }
-
-    static func arguments(_ command: [String], address: String) -> [String] {
-        guard command.dropFirst().contains(where: { $0.includes("%s") }) else { return command + [address] }
-        return command.prefix(1) + command.dropFirst().map { replacingPlaceholder($0, by: address) }
-    }
-
-    private static func replacingPlaceholder(_ word: String, by address: String) -> String {
-        var result = ""
-        var rest = word[...]
-        while let percent = rest.firstIndex(of: "%") {
-            let isPlaceholder = rest[percent...].hasPrefix("%s")
-            result += rest[..<percent] + (isPlaceholder ? address : "%")
-            rest = rest[percent...].dropFirst(isPlaceholder ? 2 : 1)
-        }
-        return result + rest
     }
 }

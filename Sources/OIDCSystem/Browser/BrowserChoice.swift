@@ -9,22 +9,22 @@ public enum BrowserChoice: Hashable, Sendable {
         if case .commands = self { true } else { false }
     }
 
-    /// The `browser` setting, else `$BROWSER`, else what this machine has to open an address with. The first two
-    /// are believed: whoever names a browser has one.
-    public static func resolve(setting: [String] = [], _ surroundings: BrowserSurroundings) -> BrowserChoice {
+    /// Returns the `browser` setting, else what `$BROWSER` names, else what this machine has to open a URL with. The
+    /// first two are believed: whoever names a browser has one. `remark` is told why an entry of `$BROWSER` is not
+    /// used.
+    public static func resolve(
+        setting: [String] = [], _ surroundings: BrowserSurroundings, remark: (String) -> Void = { _ in }
+    ) -> BrowserChoice {
         if !setting.isEmpty { return .commands([setting]) }
-        let named = commands(ofVariable: surroundings.environment["BROWSER", default: ""])
+        let named = BrowserCommand.commands(
+            ofVariable: surroundings.environment["BROWSER", default: ""],
+            isExecutable: { (try? Spawn.isExecutableFile($0).get()) != nil }, remark: remark)
         if !named.isEmpty { return .commands(named) }
         if surroundings.isDarwin {
             return surroundings.isRemote && !surroundings.hasDisplay
                 ? .none(reason: "this is an SSH session") : .commands([["/usr/bin/open"]])
         }
         return usual(surroundings)
-    }
-
-    /// `$BROWSER`: commands with colons between, each split on spaces.
-    static func commands(ofVariable text: String) -> [[String]] {
-        text.split(separator: ":").map { $0.split(separator: " ").map(String.init) }.filter { !$0.isEmpty }
     }
 
     private static let windowsOpeners = [["wslview"], ["rundll32.exe", "url.dll,FileProtocolHandler", "%s"]]

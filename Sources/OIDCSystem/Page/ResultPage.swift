@@ -25,9 +25,14 @@ public enum ResultPage {
 
     /// What happened, and what to do about it.
     public static func failure(title: String, message: String, advice: String? = nil) -> HTTPResponse {
+        failure(title: title, message: message, advice: advice, status: 400)
+    }
+
+    private static func failure(title: String, message: String, advice: String?, status: Int) -> HTTPResponse
+    {
         let next = advice.map { "<h2>What to do next</h2>\n<p class=\"advice\">\(outside($0))</p>" } ?? ""
         return document(
-            status: 400, tone: .bad, title: title,
+            status: status, tone: .bad, title: title,
             content: """
                 <p class="lead message">\(outside(message))</p>
                 \(next)
@@ -36,6 +41,11 @@ public enum ResultPage {
 
     public static func failure(_ error: OIDCError) -> HTTPResponse {
         failure(title: title(error.kind), message: error.message, advice: error.hint)
+    }
+
+    /// The answer to a callback that is not the one of this sign-in, which goes on.
+    static func turnedAway(status: Int, message: String, advice: String) -> HTTPResponse {
+        failure(title: "Not the answer to this sign-in", message: message, advice: advice, status: status)
     }
 
     /// The answer to what is not ours: short, and without a word from outside.

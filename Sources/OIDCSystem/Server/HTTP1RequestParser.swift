@@ -18,6 +18,9 @@ extension HTTP1 {
             case rejected(Rejection)
         }
 
+        /// The path of the request that was rejected, if it was read that far.
+        public private(set) var rejectedPath: String?
+
         private let limits: Limits
         private var phase = Phase.requestLine
         private var unread: [UInt8] = []
@@ -62,12 +65,20 @@ extension HTTP1 {
                     if case .headers = phase { try endHeaderLine(line) } else { try endRequestLine(line) }
                 }
             } catch {
+                if case .rejected = phase {} else { rejectedPath = partialPath }
                 phase = .rejected(error)
                 return .rejected(error)
             }
         }
 
         public mutating func clearAwaitsContinue() { awaitsContinue = false }
+
+        private var partialPath: String? {
+            guard case .requestLine = phase else { return draft.path }
+            let words = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: false)
+            guard words.count > 1, words[1].first == 0x2F else { return nil }
+            return String(decoding: words[1].prefix { $0 != 0x3F }, as: UTF8.self)
+        }
 
         private mutating func finishRequest() -> HTTPServerRequest {
             let request = draft

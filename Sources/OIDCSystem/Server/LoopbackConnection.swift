@@ -27,7 +27,7 @@ final class LoopbackConnection {
 
     let id: Int
     let descriptor: FileDescriptor
-    private let peer: PeerOwner
+    private let identify: (FileDescriptor) -> PeerOwner
     private(set) var lastActivity: MonotonicTime
     /// When the first byte of the request that is being read came, or the last answer was on its way.
     private(set) var requestBegan: MonotonicTime
@@ -45,11 +45,12 @@ final class LoopbackConnection {
     private static let drainLimit = 1 << 20
 
     init(
-        id: Int, descriptor: FileDescriptor, peer: PeerOwner, limits: HTTP1.Limits, now: MonotonicTime
+        id: Int, descriptor: FileDescriptor, identify: @escaping (FileDescriptor) -> PeerOwner,
+        limits: HTTP1.Limits, now: MonotonicTime
     ) {
         self.id = id
         self.descriptor = descriptor
-        self.peer = peer
+        self.identify = identify
         parser = HTTP1.RequestParser(limits: limits)
         lastActivity = now
         requestBegan = now
@@ -61,6 +62,8 @@ final class LoopbackConnection {
         return openRequest == nil ? .reading : []
     }
 
+    /// The path of the request that was rejected, if one could be read.
+    var rejectedPath: String? { parser.rejectedPath }
     var isSending: Bool { !output.isEmpty }
     /// It has sent part of a request.
     var isReading: Bool { !isDraining && openRequest == nil && output.isEmpty && !parser.isIdle }
@@ -77,7 +80,7 @@ final class LoopbackConnection {
         while output.isEmpty {
             switch parser.next() {
             case .request(var request):
-                request.peer = peer
+                request.peer = identify(descriptor)
                 openRequest = request
                 return .request(request)
             case .rejected(let rejection):

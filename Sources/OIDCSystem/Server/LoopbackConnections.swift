@@ -27,10 +27,10 @@ struct LoopbackConnections {
     subscript(id: Int) -> LoopbackConnection? { all.first { $0.id == id } }
 
     mutating func add(
-        _ descriptor: FileDescriptor, of peer: PeerOwner, now: MonotonicTime
+        _ descriptor: FileDescriptor, identify: @escaping (FileDescriptor) -> PeerOwner, now: MonotonicTime
     ) -> LoopbackConnection {
         let connection = LoopbackConnection(
-            id: nextID, descriptor: descriptor, peer: peer, limits: requestLimits, now: now)
+            id: nextID, descriptor: descriptor, identify: identify, limits: requestLimits, now: now)
         nextID += 1
         all.append(connection)
         return connection

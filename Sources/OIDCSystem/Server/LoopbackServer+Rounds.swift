@@ -41,7 +41,9 @@ extension LoopbackServer {
             switch connection.advance(&turn) {
             case .waiting, .ended: return nil
             case .rejected(let rejection):
-                let page = ResultPage.stranger(status: rejection.status)
+                let page =
+                    answerRejection?(rejection, connection.rejectedPath)
+                    ?? ResultPage.stranger(status: rejection.status)
                 connection.answer(page, closes: true, now: turn.now)
             case .request(let request):
                 if let known = held.first(where: { $0.request.isRepeated(by: request) }) {
@@ -80,7 +82,7 @@ extension LoopbackServer {
             }
             do throws(Errno) {
                 let accepted = try LoopbackSocket.accept(descriptor)
-                let connection = connections.add(accepted, of: identify(accepted), now: now)
+                let connection = connections.add(accepted, identify: identify, now: now)
                 if let event = advance(connection, handle: handle) { return event }
                 if connection.isEnded { connections.removeEnded() }
             } catch {
@@ -99,7 +101,7 @@ extension LoopbackServer {
         for descriptor in listener.descriptors {
             while !connections.isFull || connections.giveOneUp(now: .now()) {
                 guard let accepted = try? LoopbackSocket.accept(descriptor) else { break }
-                let connection = connections.add(accepted, of: identify(accepted), now: .now())
+                let connection = connections.add(accepted, identify: identify, now: .now())
                 _ = advance(connection, handle: LoopbackServer.refuse)
                 if connection.isIdle { connection.end() }
                 connections.removeEnded()

@@ -25,7 +25,10 @@ public final class LoopbackServer {
     var held: [Held] = []
     var admissionPause: AdmissionPause?
     private(set) var isFinishing = false
-    /// Says whose a connection is; by default nobody asks.
+    /// Answers what is not valid HTTP; the path is nil if the request line did not show one.
+    var answerRejection: ((HTTP1.Rejection, _ path: String?) -> HTTPResponse)?
+    /// Returns the owner of a connection's peer. It is asked for each whole request, not for each connection: idle
+    /// connections cost no look at the system's tables.
     let identify: (FileDescriptor) -> PeerOwner
 
     /// A request that was waited for; its answer goes to all that repeat it.
@@ -42,7 +45,7 @@ public final class LoopbackServer {
     }
 
     /// Listens from then on. A port that is in use is an error of kind `failed` that says so.
-    /// `identifiesPeers`: each request says which user sent it, which takes a look at the system's tables.
+    /// With `identifiesPeers` each request says which user sent it, which takes a look at the system's tables.
     public convenience init(
         _ address: LoopbackAddress = LoopbackAddress(), limits: HTTP1.Limits = HTTP1.Limits(),
         maximumConnections: Int = 256, identifiesPeers: Bool = false

@@ -32,7 +32,7 @@ public struct BrowserSignIn {
         keep: (Login.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> Login.Outcome {
         let server: LoopbackServer? = try redirect.loopback.map {
-            (address) throws(OIDCError) in try LoopbackServer(address)
+            (address) throws(OIDCError) in try LoopbackServer(address, identifiesPeers: true)
         }
         defer { server?.close() }
         let address = server.map { redirect.text(port: $0.port) } ?? redirect.text
@@ -75,21 +75,21 @@ public struct BrowserSignIn {
         _ pending: PendingAuthorization, _ server: LoopbackServer?, _ browser: Browser?
     ) throws(OIDCError) -> RedirectReceiver.Arrival {
         var receiver = RedirectReceiver(
-            pending: pending, path: redirect.path, server: server, remark: { notice(.remark($0)) })
+            pending: pending, path: redirect.path, server: server, remark: { notice(.remark($0)) },
+            turnedAway: { notice(.turnedAway($0)) })
         var input = readsInput ? TerminalInput() : nil
-        defer { input?.release() }
+        defer {
+            input?.release()
+            server?.answerRejection = nil
+        }
         var browser = browser
-        let arrival = try receiver.wait(
+        return try receiver.wait(
             until: deadline, reading: &input, isTerminal: Terminal.isTerminal(.standardInput)
         ) { pastedCount in
             if let failure = browser?.check() { notice(.notOpened(reason: failure.message)) }
             let left = deadline.milliseconds(from: .now())
             notice(.waiting(secondsLeft: (max(0, left) + 999) / 1_000, pastedCount: pastedCount))
         }
-        if let arrival { return arrival }
-        throw OIDCError(
-            .timedOut, "nobody finished the sign-in in time",
-            hint: "oidc login --timeout SECONDS gives more time", stage: .authorization)
     }
 
     private func page(_ result: Result<Login.Outcome, OIDCError>) -> HTTPResponse {

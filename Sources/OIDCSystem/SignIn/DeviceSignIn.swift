@@ -1,6 +1,6 @@
 public import OIDCCore
 
-/// Signs a person in on another device, by a code (RFC 8628).
+/// Signs a user in on another device, by a code (RFC 8628).
 public struct DeviceSignIn {
     public let login: Login
     public var notice: (SignInNotice) -> Void
@@ -18,7 +18,9 @@ public struct DeviceSignIn {
         let authorization = try login.beginOnDevice()
         notice(.device(authorization))
         var polling = DevicePolling(authorization)
-        try sleep(polling.interval)
+        let now = login.environment.now()
+        let codeEnd = MonotonicTime.now().adding(seconds: authorization.expiresAt.seconds(since: now))
+        try sleep(polling.firstWait(now: now), codeEnd: codeEnd)
         while true {
             var outcome: Login.Outcome?
             let answer = try Interruption.postponedOnceRedeeming { () throws(OIDCError) in
@@ -41,15 +43,18 @@ public struct DeviceSignIn {
                 if case .failure(let error) = answer, error.kind == .unreachable {
                     notice(.remark("still trying: \(error.message)"))
                 }
-                try sleep(seconds)
+                guard MonotonicTime.now() < codeEnd else { throw DevicePolling.expired }
+                try sleep(seconds, codeEnd: codeEnd)
             }
         }
     }
 
-    private func sleep(_ seconds: Int64) throws(OIDCError) {
-        let end = min(MonotonicTime.now().adding(seconds: seconds), deadline)
+    /// Waits, and shows how long the user still has: until the code expires or the sign-in's time is over.
+    private func sleep(_ seconds: Int64, codeEnd: MonotonicTime) throws(OIDCError) {
+        let last = min(codeEnd, deadline)
+        let end = min(MonotonicTime.now().adding(seconds: seconds), last)
         while MonotonicTime.now() < end {
-            let left = deadline.milliseconds(from: .now())
+            let left = last.milliseconds(from: .now())
             notice(.waiting(secondsLeft: (max(0, left) + 999) / 1_000))
             Poll.sleep(until: min(end, MonotonicTime.now().adding(milliseconds: 1_000)))
             try Interruption.throwIfPending()
@@ -58,7 +63,7 @@ public struct DeviceSignIn {
     }
 
     private static let late = OIDCError(
-        .timedOut, "nobody finished the sign-in in time",
+        .timedOut, "timed out waiting for the sign-in",
         hint: "oidc login --timeout SECONDS gives more time", stage: .deviceAuthorization)
 }
 

@@ -8,16 +8,26 @@ struct RedirectReceiver {
     let server: LoopbackServer?
     /// What the person is told about an address that did not do.
     let remark: (String) -> Void
+    private let turnedAway: TurnedAwayLog
     private var unusable: OIDCError?
 
     init(
         pending: PendingAuthorization, path: String, server: LoopbackServer?,
-        remark: @escaping (String) -> Void
+        remark: @escaping (String) -> Void, turnedAway: @escaping (TurnedAwayRequest) -> Void
     ) {
         self.pending = pending
         self.path = path
         self.server = server
         self.remark = remark
+        let log = TurnedAwayLog(report: turnedAway)
+        self.turnedAway = log
+        server?.answerRejection = { rejection, found in
+            let request = TurnedAwayRequest(
+                reason: .notServed(reason: rejection.reason), status: rejection.status, method: "",
+                path: found, isCallback: found == path)
+            log.note(request)
+            return request.page
+        }
     }
 
     /// How the sign-in was answered.
@@ -27,25 +37,39 @@ struct RedirectReceiver {
         let connection: Int?
     }
 
-    /// Nil when the time is over. `tick` is called every second and after input, for a line that shows it.
+    /// Returns the first good answer, or throws when the time is over or a signal came. `tick` is called every second and after input, for a line that shows it.
     mutating func wait(
         until deadline: MonotonicTime, reading input: inout TerminalInput?, isTerminal: Bool,
         tick: (_ pastedCount: Int) -> Void
-    ) throws(OIDCError) -> Arrival? {
+    ) throws(OIDCError) -> Arrival {
         while true {
             tick(input?.pendingCount ?? 0)
             let now = MonotonicTime.now()
-            guard now < deadline else { return nil }
+            guard now < deadline else {
+                throw unfinished(
+                    OIDCError(.timedOut, "timed out waiting for the sign-in", stage: .authorization))
+            }
             let pause = min(deadline, now.adding(milliseconds: 1_000))
             let event = next(until: pause, also: input?.descriptor.map { [$0] } ?? [])
             switch event {
             case .arrival(let arrival): return arrival
-            case .interrupted(let signal): throw Interruption.error(signal: signal)
+            case .interrupted(let signal): throw unfinished(Interruption.error(signal: signal))
             case .quiet: continue
             case .input:
                 if let arrival = try pasted(&input, isTerminal: isTerminal) { return arrival }
             }
         }
+    }
+
+    /// Adds what was seen, and what to compare with the client's registration at the provider: a browser that never
+    /// comes back was often refused there.
+    private func unfinished(_ error: OIDCError) -> OIDCError {
+        var error = error
+        if let summary = turnedAway.summary { error.message += "; \(summary)" }
+        error.hint =
+            "check that the redirect URL \(DisplayText.clean(pending.redirectURI)) is registered for the "
+            + "client \(DisplayText.clean(pending.clientID)) at the provider"
+        return error
     }
 
     private enum Happening {
@@ -68,7 +92,12 @@ struct RedirectReceiver {
         var accepted: Result<AuthorizationCode, OIDCError>?
         let event = server.run(until: deadline, also: others) { request in
             switch judge(request, at: server) {
-            case .stranger(let status): return .respond(ResultPage.stranger(status: status))
+            case .turnedAway(let reason, let status):
+                let turned = TurnedAwayRequest(
+                    reason: reason, status: status, method: request.method.name, path: request.path,
+                    isCallback: reason != .otherPath)
+                turnedAway.note(turned)
+                return .respond(turned.page)
             case .answer(let answer):
                 accepted = answer
                 return .hold
@@ -84,30 +113,39 @@ struct RedirectReceiver {
     }
 
     private enum Judgement {
-        case stranger(Int)
+        case turnedAway(TurnedAwayRequest.Reason, status: Int)
         case answer(Result<AuthorizationCode, OIDCError>)
     }
 
-    /// Path, method, Host, then what the answer itself says; `Origin`, `Referer` and the like are not judged.
-    /// Some providers ignore `response_mode=form_post` and redirect: a GET is taken then too.
+    /// Checks path, user, method and Host, and then what the answer itself says; `Origin`, `Referer` and the like
+    /// are not judged. Some providers ignore `response_mode=form_post` and redirect, so GET is accepted then too.
     private func judge(_ request: HTTPServerRequest, at server: LoopbackServer) -> Judgement {
-        guard request.path == path else { return .stranger(404) }
+        guard request.path == path else { return .turnedAway(.otherPath, status: 404) }
+        // `state` is in the browser's arguments, which every user of the machine can read.
+        guard request.peer != .anotherUser else { return .turnedAway(.anotherUser, status: 404) }
         let isPost = request.method == .post && pending.responseMode == .formPost
-        guard request.method == .get || isPost else { return .stranger(405) }
-        guard server.isOurHost(request.host) else { return .stranger(400) }
+        guard request.method == .get || isPost else {
+            let expected = pending.responseMode == .formPost ? "POST" : "GET"
+            return .turnedAway(.method(found: request.method.name, expected: expected), status: 405)
+        }
+        guard server.isOurHost(request.host) else {
+            let expected = "\(server.host.text):\(server.port)"
+            return .turnedAway(.host(expected: expected, found: request.host), status: 400)
+        }
         let text: String?
         if isPost {
-            guard request.mediaType == "application/x-www-form-urlencoded" else { return .stranger(400) }
+            guard request.mediaType == "application/x-www-form-urlencoded" else {
+                return .turnedAway(.bodyType(found: request.mediaType), status: 400)
+            }
             text = String(validating: request.body, as: UTF8.self)
         } else {
             text = request.query ?? ""
         }
-        guard let text else { return .stranger(400) }
-        do throws(OIDCError) {
-            guard let code = try pending.accept(form: text) else { return .stranger(400) }
-            return .answer(.success(code))
-        } catch {
-            return .answer(.failure(error))
+        guard let text else { return .turnedAway(.mismatch(.unreadable), status: 400) }
+        switch pending.judge(form: text) {
+        case .code(let code): return .answer(.success(code))
+        case .end(let error): return .answer(.failure(error))
+        case .stranger(let mismatch): return .turnedAway(.mismatch(mismatch), status: 400)
         }
     }
 

@@ -16,6 +16,8 @@ public enum SignInNotice: Sendable {
     case device(DeviceAuthorization)
     /// A pasted address that did not do, or a request for a token that failed for now.
     case remark(String)
+    /// A request to the listener that was not the answer. Report the first callback among them; log the others.
+    case turnedAway(TurnedAwayRequest)
     /// Once a second, with the seconds that are left and how much of an unfinished line was typed or pasted: on
     /// a terminal it is not echoed, as it holds a code.
     case waiting(secondsLeft: Int64, pastedCount: Int = 0)

@@ -52,8 +52,8 @@ struct MachineChecks {
     }
 
     private func browser() -> Finding {
-        let choice = BrowserChoice.resolve(
-            setting: settings.texts(.browser), .current(environment: variables))
+        let choice: BrowserChoice
+        do throws(OIDCError) { choice = try setup.browserChoice() } catch { return Finding("browser", error) }
         switch choice {
         case .commands(let commands):
             let programs = commands.compactMap(\.first)

@@ -186,6 +186,9 @@ struct ProviderSetup {
         _ = try SessionStoreChoice(setting: settings.text(.store) ?? "file")
         _ = try RedirectAddress(
             settings.text(.redirectURI), port: settings.integer(.port).flatMap { UInt16(exactly: $0) })
+        if let problem = BrowserCommand.problem(settings.texts(.browser)) {
+            throw .usage("browser: \(problem)")
+        }
         _ = try settings.text(.postLogoutRedirectURI).map { text throws(OIDCError) in
             try RedirectURI.check(text, setting: Setting.postLogoutRedirectURI.name)
         }

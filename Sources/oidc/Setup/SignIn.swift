@@ -38,7 +38,8 @@ struct SignIn {
             let redirect = try redirect()
             try refuseUnreadable(redirect)
             outcome = try BrowserSignIn(
-                login: login, redirect: redirect, readsInput: readsInput || redirect.loopback == nil,
+                login: login, redirect: redirect,
+                readsInput: (readsInput || redirect.loopback == nil) && !TerminalInput.isExhausted,
                 browser: browser, environment: setup.context.environment, deadline: deadline,
                 notice: teller.tell
             ).run(keep: keep)
@@ -185,15 +186,14 @@ struct SignIn {
     private func flow(_ metadata: ProviderMetadata) throws(OIDCError) -> Flow {
         let isTerminal = Terminal.isTerminal(.standardInput)
         let choice = settings.text(.flow) ?? "auto"
-        let browser = BrowserChoice.resolve(
-            setting: settings.texts(.browser), .current(environment: setup.context.environment))
-        let usable = opensBrowser && browser.isAvailable ? browser : nil
         switch choice {
         case "device": return .device
-        case "browser": return .browser(usable, readsInput: isTerminal)
         case "paste": return .browser(nil, readsInput: true)
         default:
             guard opensBrowser else { return .browser(nil, readsInput: isTerminal) }
+            let browser = try setup.browserChoice()
+            let usable = browser.isAvailable ? browser : nil
+            guard choice == "auto" else { return .browser(usable, readsInput: isTerminal) }
             let isPasteOnly = try redirect().loopback == nil
             if usable != nil || isPasteOnly {
                 return .browser(usable, readsInput: isTerminal || isPasteOnly)
@@ -222,5 +222,19 @@ struct SignIn {
         console.note(
             "note: no refresh token was given, although offline_access was asked for; "
                 + "some providers give one only with: oidc login --prompt consent")
+    }
+}
+
+extension ProviderSetup {
+    /// Returns the browser to open. A setting that would let a shell read the URL is refused, as an entry of
+    /// `$BROWSER` is passed over.
+    func browserChoice() throws(OIDCError) -> BrowserChoice {
+        let command = settings.texts(.browser)
+        if let problem = BrowserCommand.problem(command) {
+            throw .usage("browser: \(problem)", hint: #"set browser to a program, as in ["firefox", "%s"]"#)
+        }
+        return BrowserChoice.resolve(
+            setting: command, .current(environment: context.environment),
+            remark: { [console = context.console] in console.warn($0) })
     }
 }

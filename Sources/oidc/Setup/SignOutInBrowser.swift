@@ -38,8 +38,7 @@ struct SignOutInBrowser {
 
     private func open(_ url: WebURL?) throws(OIDCError) {
         guard let url else { return }
-        let choice = BrowserChoice.resolve(
-            setting: settings.texts(.browser), .current(environment: setup.context.environment))
+        let choice = try setup.browserChoice()
         _ = try Browser.open(url, with: choice, environment: setup.context.environment)
     }
 

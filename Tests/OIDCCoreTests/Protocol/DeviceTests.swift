@@ -213,7 +213,15 @@ struct DevicePollingTests {
         let pending = Result<TokenSet, OIDCError>.failure(error("authorization_pending"))
         #expect(seconds(polling.next(after: pending, now: Fixture.now.adding(5))) == 3)
         let expired = failure(polling.next(after: pending, now: Fixture.now.adding(8)))
-        #expect(expired?.kind == .timedOut)
+        #expect(expired == DevicePolling.expired)
+        #expect(expired?.message == "token: the code expired before the sign-in was finished")
+        #expect(expired?.hint == "oidc login")
+    }
+
+    @Test("the first wait is the interval, or what is left of the code's life", arguments: [(3, 3), (8, 5)])
+    func firstWait(lifetime: Int, seconds: Int64) throws {
+        #expect(try polling(lifetime: lifetime).firstWait(now: Fixture.now) == seconds)
+        #expect(try polling(lifetime: lifetime).firstWait(now: Fixture.now.adding(9)) == 0)
     }
 
     @Test(

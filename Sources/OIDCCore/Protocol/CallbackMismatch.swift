@@ -1,0 +1,44 @@
+/// What a request to the redirect URL means for the sign-in that waits for it.
+package enum CallbackJudgement: Sendable {
+    case code(AuthorizationCode)
+    /// The sign-in is over.
+    case end(OIDCError)
+    /// Not the answer to this sign-in: the wait goes on.
+    case stranger(CallbackMismatch)
+}
+
+/// Why a request to the redirect URL is not the answer to a sign-in.
+package enum CallbackMismatch: Hashable, Sendable {
+    case noState
+    case otherState
+    /// A parameter that may be there once at most.
+    case repeated(String)
+    /// RFC 9207 §2.4.
+    case otherIssuer(expected: String, found: String)
+    /// Not percent-encoded UTF-8.
+    case unreadable
+
+    /// The mismatch as an error, for an answer that was pasted: nobody else can still bring the true one.
+    var error: OIDCError {
+        switch self {
+        case .noState: state(found: "none")
+        case .otherState: state(found: "another one")
+        case .repeated("state"): state(found: "several")
+        case .repeated(let name):
+            .protocolViolation(.authorization, name, expected: "at most one", found: "several")
+        case .otherIssuer(let expected, let found):
+            .untrusted(
+                .authorization,
+                "iss: expected \(DisplayText.clean(expected)), found \(DisplayText.clean(found))")
+        case .unreadable:
+            .protocolViolation(
+                .authorization, "callback", expected: "percent-encoded UTF-8", found: "something else")
+        }
+    }
+
+    private func state(found: String) -> OIDCError {
+        .untrusted(
+            .authorization, "state: expected the one of this sign-in, found \(found)",
+            hint: "paste the URL of the sign-in that was started last")
+    }
+}

@@ -1,0 +1,130 @@
+import OIDCCore
+
+/// The words of a command that opens a URL: which of them stands for the URL, and whether that is safe.
+package enum BrowserCommand {
+    static let placeholder = "%s"
+
+    /// Returns why the command must not be given a URL, or nil if it may. The URL comes from the provider's metadata:
+    /// it has to stay one argument that no shell reads (CWE-78).
+    package static func problem(_ words: [String]) -> String? {
+        for (index, word) in words.enumerated() {
+            let rest = words[(index + 1)...]
+            let name = programName(word)
+            if joiningPrograms.contains(name) {
+                return "\(name) hands its arguments to a shell, which would run what the URL says"
+            }
+            if shells.contains(name), let option = rest.first(where: isCommandOption),
+                !isScript(words[(rest.firstIndex(of: option) ?? index)...].dropFirst().first, after: option)
+            {
+                return "\(name) \(DisplayText.clean(option, limit: 20)) would run what the URL says"
+            }
+            if index > 0, word.includes(placeholder), !isPlain(word) {
+                return "%s must be a word of its own, or follow = at the end of a word"
+            }
+        }
+        return nil
+    }
+
+    /// Returns the arguments with the URL in place of `%s`, or at the end if there is none.
+    static func arguments(_ words: [String], address: String) -> [String] {
+        guard words.dropFirst().contains(where: isPlain) else { return words + [address] }
+        return words.prefix(1)
+            + words.dropFirst().map { isPlain($0) ? $0.dropLast(placeholder.count) + address : $0 }
+    }
+
+    /// `%s`, or `--option=%s`.
+    private static func isPlain(_ word: String) -> Bool {
+        guard word.hasSuffix(placeholder) else { return false }
+        let before = word.dropLast(placeholder.count)
+        return before.isEmpty || (before.last == "=" && !String(before).includes(placeholder))
+    }
+
+    private static let shells: Set = [
+        "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "yash", "busybox", "su",
+        "runuser", "script",
+    ]
+
+    /// Programs that make one command line of all their arguments.
+    private static let joiningPrograms: Set = ["ssh", "cmd", "powershell", "pwsh", "eval"]
+
+    private static func programName(_ word: String) -> String {
+        let last = word.split { $0 == "/" || $0 == "\\" }.last.map { ASCII.lowercased($0) } ?? ""
+        return last.hasSuffix(".exe") ? String(last.dropLast(4)) : last
+    }
+
+    /// `-c`, alone or among other letters, or its long form.
+    private static func isCommandOption(_ word: String) -> Bool {
+        guard word.hasPrefix("-") else { return false }
+        guard word.hasPrefix("--") else { return word.dropFirst().contains("c") }
+        return word.hasPrefix("--command") || word.hasPrefix("--session-command")
+    }
+
+    /// Whether the word after `-c` is the whole script, and not the URL. Other options may stand between the two,
+    /// or take the script for their value; then nobody can tell.
+    private static func isScript(_ word: String?, after option: String) -> Bool {
+        guard let word, !option.contains("o"), !option.contains("O"), !option.contains("=") else {
+            return false
+        }
+        return !word.hasPrefix("-") && !word.hasPrefix("+") && !word.includes(placeholder)
+    }
+}
+
+extension BrowserCommand {
+    /// Returns the commands of `$BROWSER`, which colons separate. Words may be quoted as in a shell; a whole entry
+    /// that is an executable file is taken as it is, blanks included.
+    static func commands(
+        ofVariable text: String, isExecutable: (String) -> Bool, remark: (String) -> Void
+    ) -> [[String]] {
+        var commands: [[String]] = []
+        var rest = text[...]
+        while !rest.isEmpty {
+            let whole = ASCII.trimmed(rest.prefix { $0 != ":" })
+            if whole.contains("/"), whole.contains(where: { " '\"\\".contains($0) }), isExecutable(whole) {
+                commands.append([whole])
+                rest = rest.drop { $0 != ":" }.dropFirst()
+                continue
+            }
+            let entry = Entry(&rest)
+            guard !entry.words.isEmpty || !entry.isClosed else { continue }
+            if let problem = entry.isClosed ? problem(entry.words) : "a quote is not closed" {
+                remark("an entry of $BROWSER is not used: \(problem)")
+            } else {
+                commands.append(entry.words)
+            }
+        }
+        return commands
+    }
+
+    /// One entry, taken from the front of the text with the colon after it.
+    private struct Entry {
+        var words: [String] = []
+        /// Every quote has its end.
+        var isClosed = true
+
+        init(_ rest: inout Substring) {
+            var word: String?
+            var quote: Character?
+            while let character = rest.popFirst() {
+                switch (character, quote) {
+                case (":", nil):
+                    if let word { words.append(word) }
+                    return
+                case (" ", nil), ("\t", nil):
+                    if let word { words.append(word) }
+                    word = nil
+                case ("'", nil), ("\"", nil):
+                    quote = character
+                    word = word ?? ""
+                case (let end, let open?) where end == open: quote = nil
+                case ("\\", nil):
+                    word = (word ?? "") + (rest.popFirst().map { String($0) } ?? "\\")
+                case ("\\", "\"") where rest.first.map { "\"\\$`".contains($0) } == true:
+                    word = (word ?? "") + (rest.popFirst().map { String($0) } ?? "")
+                default: word = (word ?? "") + String(character)
+                }
+            }
+            if let word { words.append(word) }
+            isClosed = quote == nil
+        }
+    }
+}

@@ -1,0 +1,154 @@
+import OIDCCore
+
+/// A request to the listener that was not the answer to the sign-in; the wait went on.
+public struct TurnedAwayRequest: Hashable, Sendable {
+    enum Reason: Hashable, Sendable {
+        case otherPath
+        case anotherUser
+        case method(found: String, expected: String)
+        case host(expected: String, found: String?)
+        case bodyType(found: String?)
+        case mismatch(CallbackMismatch)
+        /// Not HTTP that is served here; the parser says why.
+        case notServed(reason: String)
+    }
+
+    let reason: Reason
+    let status: Int
+    let method: String
+    let path: String?
+    /// The path is the redirect URL's: somebody may have meant to finish the sign-in.
+    public let isCallback: Bool
+
+    /// One line for the log. It shows neither the query nor the body, which may hold a code.
+    public var logLine: String {
+        let target = path.map { DisplayText.clean($0, limit: 80) } ?? "no path"
+        let request = method.isEmpty ? target : "\(DisplayText.clean(method, limit: 32)) \(target)"
+        return "turned away: \(request): \(summary) (\(status))"
+    }
+
+    /// What was wrong, in a few words, the same for all requests of one kind.
+    var summary: String {
+        switch reason {
+        case .otherPath: "not the callback's path"
+        case .anotherUser: "from another user of this machine"
+        case .method: "wrong method"
+        case .host: "wrong Host"
+        case .bodyType: "wrong Content-Type"
+        case .mismatch(.noState): "no state"
+        case .mismatch(.otherState): "wrong state"
+        case .mismatch(.repeated(let name)): "more than one \(name)"
+        case .mismatch(.otherIssuer): "wrong iss"
+        case .mismatch(.unreadable): "not percent-encoded UTF-8"
+        case .notServed(let reason): reason
+        }
+    }
+
+    /// What was wrong, with what was expected and found. Values from outside are cleaned; nothing secret is in it.
+    public var message: String {
+        switch reason {
+        case .host(let expected, let found):
+            "a callback with another Host arrived: expected \(expected), found \(clean(found)); "
+                + "with ssh -L, use the same port at both ends"
+        case .mismatch(.otherState):
+            "a callback with another state arrived; is an old browser tab open?"
+        case .mismatch(.otherIssuer(let expected, let found)):
+            "a callback with another iss arrived: expected \(clean(expected)), found \(clean(found))"
+        case .method(let found, let expected):
+            "a callback with another method arrived: expected \(expected), found \(clean(found))"
+        case .bodyType(let found):
+            "a callback with another Content-Type arrived: expected application/x-www-form-urlencoded, "
+                + "found \(clean(found))"
+        case .mismatch(.noState): "a callback without state arrived"
+        case .mismatch(.repeated(let name)): "a callback with more than one \(name) arrived"
+        case .mismatch(.unreadable): "a callback that is not percent-encoded UTF-8 arrived"
+        case .anotherUser: "a callback from another user of this machine arrived"
+        case .notServed(let reason): "a callback was not read: \(reason)"
+        case .otherPath: "a request for another path arrived"
+        }
+    }
+
+    private func clean(_ text: String?) -> String {
+        let shown = DisplayText.clean(text ?? "", limit: 120)
+        return shown.isEmpty ? "none" : shown
+    }
+
+    /// The page for it: in plain words, with nothing that the request brought. Only the callback gets one.
+    var page: HTTPResponse {
+        guard isCallback else { return ResultPage.stranger(status: status) }
+        let (message, advice) = explanation
+        return ResultPage.turnedAway(status: status, message: message, advice: advice)
+    }
+
+    private var explanation: (message: String, advice: String) {
+        let restart = "Close this tab, and sign in again from the terminal."
+        switch reason {
+        case .mismatch(.otherState), .mismatch(.noState):
+            return (
+                "This answer belongs to another sign-in: its state is missing or not the expected one.",
+                "If an old tab is open, close it and finish the sign-in in the newest one. "
+                    + "Otherwise open the URL that the terminal shows."
+            )
+        case .host(let expected, _):
+            return (
+                "The browser asked for another address than this sign-in listens at, which is \(expected).",
+                "If you forward a port (ssh -L), use the same port number at both ends."
+            )
+        case .mismatch(.otherIssuer):
+            return ("This answer names another provider than the one of this sign-in.", restart)
+        case .mismatch(.repeated), .mismatch(.unreadable):
+            return ("This answer could not be read: its parameters are repeated or damaged.", restart)
+        case .method(_, let expected):
+            return (
+                "The answer came by another method than \(expected).",
+                "If the provider sends a form (POST), set response_mode to form_post."
+            )
+        case .bodyType: return ("This answer is not a form.", restart)
+        case .anotherUser:
+            return (
+                "This sign-in was started by another user of this machine.",
+                "Open the URL in a browser of the user who started it."
+            )
+        case .notServed:
+            return (
+                "This answer could not be read: it is too long, or not valid HTTP.",
+                "Paste the URL of this page into the terminal, or set response_mode to form_post."
+            )
+        case .otherPath: return ("This is not the callback's path.", restart)
+        }
+    }
+}
+
+/// The requests that were turned away during one sign-in: each is reported, and the callbacks are counted.
+final class TurnedAwayLog {
+    private let report: (TurnedAwayRequest) -> Void
+    private var callbacks = 0
+    private var kinds: [(summary: String, count: Int)] = []
+
+    /// Every kind that is told apart; what comes after is counted and not named.
+    private static let kindLimit = 8
+
+    init(report: @escaping (TurnedAwayRequest) -> Void) {
+        self.report = report
+    }
+
+    func note(_ request: TurnedAwayRequest) {
+        if request.isCallback {
+            callbacks = min(callbacks + 1, Int(Int32.max))
+            if let index = kinds.firstIndex(where: { $0.summary == request.summary }) {
+                kinds[index].count += 1
+            } else if kinds.count < TurnedAwayLog.kindLimit {
+                kinds.append((request.summary, 1))
+            }
+        }
+        report(request)
+    }
+
+    /// `3 callbacks were turned away: wrong state`; nil if there were none.
+    var summary: String? {
+        guard callbacks > 0 else { return nil }
+        let subject = callbacks == 1 ? "1 callback was" : "\(callbacks) callbacks were"
+        let names = kinds.map { kinds.count == 1 ? $0.summary : "\($0.summary) (\($0.count))" }
+        return "\(subject) turned away: \(names.joined(separator: ", "))"
+    }
+}

@@ -1,0 +1,220 @@
+import OIDCCore
+@testable import OIDCSystem
+import Testing
+
+/// A sign-in that waits at a listener in this process. What is sent to it waits in the kernel until it runs.
+private final class World {
+    let server: LoopbackServer
+    let pending: PendingAuthorization
+    var turnedAway: [TurnedAwayRequest] = []
+
+    init(responseMode: AuthorizationRequest.ResponseMode = .query, peer: PeerOwner = .unknown) throws {
+        server = try LoopbackServer(
+            LoopbackAddress(), limits: HTTP1.Limits(), connectionLimits: LoopbackConnections.Limits(),
+            identify: { _ in peer })
+        let document = try JSONValue(
+            parsing: """
+                {"issuer":"https://op.example","authorization_endpoint":"https://op.example/authorize",
+                "token_endpoint":"https://op.example/token",
+                "authorization_response_iss_parameter_supported":true}
+                """)
+        let metadata = try ProviderMetadata(
+            document: try #require(document.object), expectedIssuer: "https://op.example")
+        var request = AuthorizationRequest(
+            client: Client(id: "my-app"), redirectURI: "http://127.0.0.1:\(server.port)/callback",
+            scope: Scope("read"))
+        request.responseMode = responseMode
+        var next: UInt8 = 0
+        pending = try request.begin(metadata) { count in
+            (0..<count).map { _ in
+                next &+= 1
+                return next
+            }
+        }
+    }
+
+    var state: String { pending.state.revealed }
+
+    func request(
+        _ query: String, method: String = "GET", path: String = "/callback", host: String? = nil
+    ) -> String {
+        "\(method) \(path)?\(query) HTTP/1.1\r\nHost: \(host ?? "127.0.0.1:\(server.port)")\r\n\r\n"
+    }
+
+    var answer: String { request("code=c0de&iss=https%3A%2F%2Fop.example&state=\(state)") }
+
+    /// Sends each request on a connection of its own, and waits for the answer to the sign-in.
+    func receive(
+        _ requests: [String], until deadline: MonotonicTime = .now().adding(seconds: 20)
+    ) throws -> (code: Result<AuthorizationCode, OIDCError>, pages: [String]) {
+        let clients = try requests.map { request in
+            let client = try LoopbackClient(server)
+            try client.send(request)
+            return client
+        }
+        var receiver = RedirectReceiver(
+            pending: pending, path: "/callback", server: server, remark: { _ in },
+            turnedAway: { [self] in turnedAway.append($0) })
+        var input: TerminalInput?
+        let arrival = try receiver.wait(until: deadline, reading: &input, isTerminal: false) { _ in }
+        return (arrival.code, clients.map { $0.received() ?? "" })
+    }
+}
+
+private struct Slip: CustomTestStringConvertible, Sendable {
+    let testDescription: String
+    let status: Int
+    let message: String
+    let summary: String
+    /// What the page says.
+    let page: String
+    let request: @Sendable (World) -> String
+}
+
+private let slips = [
+    Slip(
+        testDescription: "another state", status: 400,
+        message: "a callback with another state arrived; is an old browser tab open?",
+        summary: "wrong state", page: "belongs to another sign-in"
+    ) { $0.request("code=0ther&state=evil") },
+    Slip(
+        testDescription: "no state", status: 400, message: "a callback without state arrived",
+        summary: "no state", page: "belongs to another sign-in"
+    ) { _ in "GET /callback?code=evil HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n" },
+    Slip(
+        testDescription: "state twice", status: 400,
+        message: "a callback with more than one state arrived", summary: "more than one state",
+        page: "repeated or damaged"
+    ) { $0.request("code=a&state=\($0.state)&state=\($0.state)") },
+    Slip(
+        testDescription: "another Host, as by ssh -L with another port", status: 400,
+        message: "a callback with another Host arrived: expected 127.0.0.1:PORT, found localhost:9999; "
+            + "with ssh -L, use the same port at both ends",
+        summary: "wrong Host", page: "which is 127.0.0.1:PORT."
+    ) { $0.request("code=a&state=\($0.state)", host: "localhost:9999") },
+    Slip(
+        testDescription: "another issuer", status: 400,
+        message:
+            "a callback with another iss arrived: expected https://op.example, found https://evil.example",
+        summary: "wrong iss", page: "names another provider"
+    ) { $0.request("error=access_denied&iss=https%3A%2F%2Fevil.example&state=\($0.state)") },
+    Slip(
+        testDescription: "another method", status: 405,
+        message: "a callback with another method arrived: expected GET, found POST",
+        summary: "wrong method", page: "set response_mode to form_post"
+    ) { $0.request("code=a&state=\($0.state)", method: "POST") },
+    Slip(
+        testDescription: "a request line of 16 KiB", status: 414,
+        message: "a callback was not read: the request line is too long",
+        summary: "the request line is too long", page: "too long"
+    ) { $0.request("code=\(String(repeating: "a", count: 17_000))&state=\($0.state)") },
+    Slip(
+        testDescription: "a broken escape", status: 400,
+        message: "a callback that is not percent-encoded UTF-8 arrived",
+        summary: "not percent-encoded UTF-8", page: "repeated or damaged"
+    ) { $0.request("code=a&x=%zz&state=\($0.state)") },
+]
+
+@Suite("Waiting for the redirect")
+struct RedirectReceiverTests {
+    @Test(
+        "a callback that is not the answer is reported, on its page too, and the wait goes on",
+        arguments: slips)
+    private func turnedAway(slip: Slip) throws {
+        let world = try World()
+        let port = "\(world.server.port)"
+        func text(_ pattern: String) -> String {
+            pattern.split(separator: "PORT", omittingEmptySubsequences: false).joined(separator: port)
+        }
+        let (code, pages) = try world.receive([text(slip.request(world)), world.answer])
+        _ = try code.get()
+        let turned = try #require(world.turnedAway.first)
+        #expect(world.turnedAway.count == 1 && turned.isCallback)
+        #expect(turned.message == text(slip.message))
+        #expect(turned.summary == slip.summary && turned.status == slip.status)
+        #expect(pages[0].hasPrefix("HTTP/1.1 \(slip.status) ") && pages[0].contains(text(slip.page)))
+        #expect(pages[0].contains("Content-Security-Policy: default-src 'none'"))
+        for shown in [turned.message, turned.logLine, pages[0]] {
+            #expect(!shown.contains(world.state) && !shown.contains("code="))
+        }
+        #expect(!pages[0].contains("evil"))
+    }
+
+    @Test("a value from outside is shown without control characters")
+    func cleaned() throws {
+        let world = try World()
+        let issuer = "x%1B%5B2J%E2%80%AEy"
+        _ = try world.receive([
+            world.request("error=e&iss=\(issuer)&state=\(world.state)"),
+            world.request("", host: "\u{7}"), world.answer,
+        ])
+        #expect(
+            world.turnedAway.map(\.message) == [
+                "a callback with another iss arrived: expected https://op.example, found x[2Jy",
+                "a callback was not read: a header holds a control character",
+            ])
+    }
+
+    @Test("another user's callback is a stranger's, with the right state too; root's and an unknown one pass")
+    func anotherUser() throws {
+        let world = try World(peer: .anotherUser)
+        let past = MonotonicTime.now().adding(milliseconds: 300)
+        #expect(throws: OIDCError.self) { try world.receive([world.answer], until: past) }
+        #expect(world.turnedAway.map(\.reason) == [.anotherUser] && world.turnedAway[0].status == 404)
+        for peer in [PeerOwner.unknown, .thisUser] {
+            let world = try World(peer: peer)
+            _ = try world.receive([world.answer]).code.get()
+        }
+    }
+
+    @Test("what is not for the callback is logged, and gets a page without a word about the sign-in")
+    func unrelated() throws {
+        let world = try World()
+        let (_, pages) = try world.receive([
+            world.request("code=c0de", path: "/favicon.ico"), "\u{16}\u{3}\u{1}hello", world.answer,
+        ])
+        #expect(world.turnedAway.map(\.isCallback) == [false, false])
+        #expect(
+            world.turnedAway.map(\.logLine) == [
+                "turned away: GET /favicon.ico: not the callback's path (404)",
+                "turned away: no path: TLS, where plain HTTP is spoken (400)",
+            ])
+        #expect(pages.prefix(2).allSatisfy { $0.hasSuffix("This is not an address of this program.\n") })
+    }
+
+    @Test("the time-out names what was turned away, the redirect URL and the client")
+    func timeout() throws {
+        let world = try World()
+        let hint =
+            "check that the redirect URL http://127.0.0.1:\(world.server.port)/callback is registered for the "
+            + "client my-app at the provider"
+        func error(_ requests: [String]) -> OIDCError? {
+            #expect(throws: OIDCError.self) {
+                try world.receive(requests, until: .now().adding(milliseconds: 500))
+            }
+        }
+        let base = "timed out waiting for the sign-in"
+        #expect(error([]) == OIDCError(.timedOut, base, hint: hint, stage: .authorization))
+        let stale = world.request("code=a&state=b")
+        #expect(error([stale])?.message == "\(base); 1 callback was turned away: wrong state")
+        #expect(
+            error([stale, stale, world.request("code=a"), world.request("", path: "/")])?.message
+                == "\(base); 3 callbacks were turned away: wrong state (2), no state (1)")
+    }
+
+    @Test("form_post takes a GET too, and reports what is neither")
+    func formPost() throws {
+        let world = try World(responseMode: .formPost)
+        let host = "Host: 127.0.0.1:\(world.server.port)\r\n"
+        _ = try world.receive([
+            "POST /callback HTTP/1.1\r\n\(host)Content-Type: text/plain\r\nContent-Length: 1\r\n\r\na",
+            world.request("", method: "PUT"), world.answer,
+        ]).code.get()
+        #expect(
+            world.turnedAway.map(\.message) == [
+                "a callback with another Content-Type arrived: expected application/x-www-form-urlencoded, "
+                    + "found text/plain",
+                "a callback with another method arrived: expected POST, found PUT",
+            ])
+    }
+}
