@@ -39,7 +39,7 @@ struct SignIn {
             try refuseUnreadable(redirect)
             outcome = try BrowserSignIn(
                 login: login, redirect: redirect, readsInput: readsInput || redirect.loopback == nil,
-                browser: browser, environment: setup.context.environment, deadline: deadline,
+                browser: browser, environment: setup.childEnvironment, deadline: deadline,
                 notice: teller.tell
             ).run(keep: keep)
         }

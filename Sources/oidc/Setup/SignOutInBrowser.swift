@@ -40,7 +40,7 @@ struct SignOutInBrowser {
         guard let url else { return }
         let choice = BrowserChoice.resolve(
             setting: settings.texts(.browser), .current(environment: setup.context.environment))
-        _ = try Browser.open(url, with: choice, environment: setup.context.environment)
+        _ = try Browser.open(url, with: choice, environment: setup.childEnvironment)
     }
 
     /// Until the browser was sent on, and, where it comes back here, until it does with our `state`.
