@@ -1,3 +1,5 @@
+import OIDCCrypto
+
 /// A sign-in by a person, whichever way they come back: how it begins, and what its tokens must show before
 /// they become a session.
 public struct Login: Sendable {
@@ -44,7 +46,7 @@ public struct Login: Sendable {
         try tokenEndpoint.check(resources: request.resources)
         var request = request
         request.redirectURI = redirectURI
-        let pending = try request.begin(metadata, random: environment.random)
+        let pending = try request.begin(metadata, random: environment.random, isPushed: isPushed)
         guard isPushed else { return (pending, pending.url) }
         let client = tokenEndpoint.client
         let endpoint = try metadata.require(
@@ -132,12 +134,15 @@ public struct Login: Sendable {
 }
 
 extension ProviderMetadata {
-    /// The client's secret where the provider signs ID tokens with it: it must say so (OIDC Core §10.1).
+    /// The client's secret if ID tokens are signed with it (OIDC Core §10.1): only if every algorithm listed is
+    /// HMAC. A provider may list HMAC for some of its clients, as Keycloak does.
     func sharedSecret(of client: Client) -> Redacted<String>? {
-        guard idTokenSigningAlgValuesSupported?.contains(where: { $0.hasPrefix("HS") }) == true else {
-            return nil
-        }
-        return client.authentication.secret
+        signsWithSharedSecret ? client.authentication.secret : nil
+    }
+
+    /// Whether ID tokens are signed with the client's secret, and with nothing else.
+    package var signsWithSharedSecret: Bool {
+        idTokenSigningAlgValuesSupported.map(SignatureAlgorithm.areSymmetric) ?? false
     }
 }
 

@@ -93,8 +93,13 @@ public struct Renewal: Sendable {
         }
     }
 
-    /// The client's secret where the ID token of the sign-in was signed with it (OIDC Core §10.1).
+    /// The client's secret if the algorithms that are allowed are HMAC; if none are named, if the ID token of the
+    /// sign-in was signed with it (OIDC Core §10.1).
     private func sharedSecret(_ idToken: Redacted<String>?) -> Redacted<String>? {
+        if let allowedAlgorithms {
+            return SignatureAlgorithm.areSymmetric(allowedAlgorithms)
+                ? tokenEndpoint.client.authentication.secret : nil
+        }
         guard let idToken, let token = try? JWS(compact: idToken.revealed),
             token.algorithm?.isSymmetric == true
         else { return nil }

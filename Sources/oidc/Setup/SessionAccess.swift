@@ -97,7 +97,7 @@ struct SessionAccess {
         let environment = try setup.environment()
         let renewal = Renewal(
             environment: environment, tokenEndpoint: try setup.tokenEndpoint(of: current, environment),
-            leeway: setup.leeway)
+            leeway: setup.leeway, allowedAlgorithms: setup.idTokenAlgorithms)
         do {
             return try renewal.renew(current, for: source)
         } catch {
