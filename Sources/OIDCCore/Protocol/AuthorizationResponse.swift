@@ -71,7 +71,7 @@ extension PendingAuthorization {
         }
         let (code, error, iss) = (values("code").first, values("error").first, values("iss").first)
         if let issuer, let iss, !ExactText.isSame(iss, issuer) {
-            let mixUp = issuerFailure(found: DisplayText.clean(iss))
+            let mixUp = issuerFailure(found: iss)
             return error != nil && code == nil ? .stranger(mixUp) : .end(mixUp)
         }
         // Some providers promise `iss` and leave it out of errors: the person is told the error all the same.
@@ -115,8 +115,8 @@ extension PendingAuthorization {
     }
 
     private func issuerFailure(found: String) -> OIDCError {
-        .untrusted(
-            .authorization, "iss: expected \(DisplayText.clean(issuer ?? "an issuer")), found \(found)")
+        let sides = DisplayText.sides(expected: issuer ?? "an issuer", found: found)
+        return .untrusted(.authorization, "iss: expected \(sides.expected), found \(sides.found)")
     }
 
     private func refusal(
