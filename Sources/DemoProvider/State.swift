@@ -112,27 +112,20 @@ struct State: Sendable {
     var seenIdentifiers: [String: Instant] = [:]
     var nonces: [String: Instant] = [:]
     var nextGrant = 1
+    /// Clients that registered themselves, and consents, oldest first.
+    var registrations: [String] = []
+    var consentOrder: [String] = []
+    static let limits = Limits()
+
+    /// How much is kept: a provider that runs for days stays small.
+    struct Limits {
+        var tokens = 20_000
+        var others = 1_000
+    }
 
     mutating func add(_ grant: Grant) -> Int {
         defer { nextGrant += 1 }
         grants[nextGrant] = grant
         return nextGrant
-    }
-
-    /// Forgets what has expired; grants stay while a token of theirs does.
-    mutating func sweep(at now: Instant) {
-        browsers = browsers.filter { now.seconds(since: $0.value.lastSeen) < 86_400 }
-        interactions = interactions.filter { $0.value.expiresAt > now }
-        codes = codes.filter { now.seconds(since: $0.value.expiresAt) < 3_600 }
-        access = access.filter { now.seconds(since: $0.value.expiresAt) < 3_600 }
-        refresh = refresh.filter { $0.value.expiresAt > now }
-        pushed = pushed.filter { $0.value.expiresAt > now }
-        devices = devices.filter { now.seconds(since: $0.value.expiresAt) < 3_600 }
-        seenIdentifiers = seenIdentifiers.filter { $0.value > now }
-        nonces = nonces.filter { now.seconds(since: $0.value) < 600 }
-        var used = Set(access.values.map(\.grant))
-        used.formUnion(refresh.values.map(\.grant))
-        used.formUnion(codes.values.map(\.grant))
-        grants = grants.filter { used.contains($0.key) }
     }
 }

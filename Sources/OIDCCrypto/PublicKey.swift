@@ -9,7 +9,8 @@ public struct PublicKey: Hashable, Sendable {
 
     public let parameters: Parameters
 
-    /// Refuses what no signature should be trusted with: RSA under 2048 bits, a point off its curve.
+    /// Refuses what no signature should be trusted with: RSA under 2048 bits, a point off its curve, an
+    /// Ed25519 point of small order.
     public init(_ parameters: Parameters) throws(CryptoError) {
         switch parameters {
         case .rsa(let modulus, let exponent):
@@ -26,6 +27,9 @@ public struct PublicKey: Hashable, Sendable {
             self.parameters = parameters
         case .ed25519(let point):
             guard point.count == 32 else { throw .invalidKey("an Ed25519 key has 32 bytes") }
+            guard !EdwardsPoint.hasSmallOrder(point) else {
+                throw .invalidKey("an Ed25519 key of small order")
+            }
             self.parameters = parameters
         }
     }

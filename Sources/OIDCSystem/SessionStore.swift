@@ -87,7 +87,8 @@ public enum SessionStoreChoice: Hashable, Sendable {
             self = .helper(String(setting.dropFirst(7)))
         } else {
             throw .usage(
-                "store: expected file, none or helper:NAME, found \(DisplayText.quoted(setting))",
+                "store: expected file, none or helper:NAME, found "
+                    + "“\(DisplayText.distinct(setting, from: ["file", "none"]))”",
                 hint: "helper:NAME runs docker-credential-NAME, say helper:secretservice or helper:pass")
         }
     }

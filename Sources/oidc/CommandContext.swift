@@ -15,7 +15,12 @@ struct CommandContext: Sendable {
     }
 
     func settings(_ options: ProviderOptions, and more: [Settings.Entry] = []) throws(OIDCError) -> Settings {
-        try settingsLoader.load(more + (try options.entries()))
+        let settings = try settingsLoader.load(more + (try options.entries()))
+        if console.isVerbose, !settings.withheld.isEmpty {
+            let names = settings.withheld.map { "\($0.setting.name) (\($0.origin.text))" }
+            console.trace("not used, as of another provider or client: \(names.joined(separator: ", "))")
+        }
+        return settings
     }
 }
 

@@ -1,4 +1,5 @@
 import OIDCCore
+import OIDCCrypto
 import OIDCSystem
 
 /// What is known of a signature.
@@ -28,25 +29,33 @@ struct TokenVerification {
     let setup: ProviderSetup
     let jwks: String?
 
+    /// Returns what is known of the signature. A token of another issuer than the configured one is invalid,
+    /// whatever its keys. Keys that cannot be fetched are an error; a signature is unchecked only if neither keys
+    /// nor a provider is named.
     func verdict(_ token: JWS) throws(OIDCError) -> SignatureVerdict {
+        if let reason = foreignIssuer(token) { return .invalid(reason) }
         if let jwks { return try named(jwks, token) }
         guard token.algorithm != nil else { return try verdict(token, JWKSet(keys: []), isLocal: false) }
-        guard let issuer = setup.settings.text(.issuer) ?? setup.settings.text(.jwksURI) else {
-            return .unchecked("no key: give --jwks, or a provider with --issuer or -p")
+        guard namesProvider else {
+            return .unchecked("neither keys nor a provider is named: give --jwks, --issuer or -p")
         }
-        if let configured = setup.settings.text(.issuer), let found = token.claims?["iss"]?.string,
-            found != configured
-        {
-            return .unchecked(
-                "iss is \(DisplayText.clean(found)), and the keys at hand are those of "
-                    + DisplayText.clean(configured))
-        }
-        do {
-            return try published(token)
-        } catch {
-            guard error.kind == .unreachable || error.kind == .refused else { throw error }
-            return .unchecked("the keys of \(DisplayText.clean(issuer)) could not be had: \(error.message)")
-        }
+        return try published(token)
+    }
+
+    private var namesProvider: Bool {
+        setup.settings[.issuer] != nil
+            || ProviderEndpoint.allCases.contains { endpoint in
+                Setting.named(endpoint.rawValue).map { setup.settings[$0] != nil } ?? false
+            }
+    }
+
+    /// Why the token is not of the configured issuer. One without `iss` names none.
+    private func foreignIssuer(_ token: JWS) -> String? {
+        guard let issuer = setup.settings.text(.issuer), let claim = token.claims?["iss"] else { return nil }
+        guard let found = claim.string else { return "iss: expected a string, found \(claim.typeName)" }
+        guard !ExactText.isSame(found, issuer) else { return nil }
+        let sides = DisplayText.sides(expected: issuer, found: found)
+        return "iss: expected “\(sides.expected)”, found “\(sides.found)”"
     }
 
     /// A file, in which a symmetric key serves too, or an address.
@@ -71,8 +80,16 @@ struct TokenVerification {
     private func published(_ token: JWS) throws(OIDCError) -> SignatureVerdict {
         let environment = try setup.environment()
         let metadata = try setup.metadata(environment, for: [.keys])
+        if token.algorithm?.isSymmetric == true, metadata.signsWithSharedSecret,
+            let secret = try setup.secrets.clientSecret()
+        {
+            let key = JSONWebKey(secret: Redacted(Array(secret.revealed.utf8)))
+            return try verdict(token, JWKSet(keys: [key]), isLocal: true)
+        }
         guard let url = metadata.jwksURI else {
-            return .unchecked("the provider names no jwks_uri")
+            throw OIDCError(
+                .refused, "the provider names no jwks_uri, so the signature cannot be verified",
+                hint: "give the keys with --jwks FILE, or set jwks_uri", stage: .keys)
         }
         let documents = ProviderDocuments(
             environment: environment, allowsInsecureHTTP: setup.allowsInsecureHTTP)

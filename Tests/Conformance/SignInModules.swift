@@ -10,6 +10,10 @@ extension Module {
     private static let hmac = DemoClient(
         id: "demo-hmac", secret: "0123456789abcdef0123456789abcdef", idTokenAlgorithm: .hs256)
 
+    private static let confidential = DemoClient(
+        id: "demo-rsa", secret: "0123456789abcdef0123456789abcdef")
+    private static let signedWithHMAC = ["--set", "id_token_signed_response_alg=HS256"]
+
     private static let core: [Module] = [
         Module("oidcc-client-test", .signsIn),
         Module("oidcc-client-test-nonce-invalid", .refuses(7, "nonce"), .idToken(.nonceInvalid)),
@@ -43,10 +47,19 @@ extension Module {
         Module("oidcc-client-test-invalid-sig-es256", .refuses(7, "signature"), .idToken(.signatureInvalid)) {
             $0.signingAlgorithms = [.es256]
         },
-        Module("an ID token under HS256 with the client's own secret", .signsIn, client: hmac),
+        Module(
+            "an ID token under HS256 with the client's own secret", .signsIn, client: hmac,
+            options: signedWithHMAC),
         Module(
             "oidcc-client-test-invalid-sig-hs256", .refuses(7, "signature"), .idToken(.signatureInvalid),
-            client: hmac),
+            client: hmac, options: signedWithHMAC),
+        Module(
+            "an ID token under HS256 that is listed beside RS256, and not set for the client",
+            .refuses(7, "alg"), client: hmac),
+        Module(
+            "an ID token under RS256 if HS256 is set for the client", .refuses(7, "alg"),
+            client: confidential,
+            options: signedWithHMAC),
         Module(
             "oidcc-client-test-signing-key-rotation-just-before-signing", .signsIn,
             .keys(.rotationBeforeSigning)

@@ -73,6 +73,34 @@ struct SettingsTests {
         #expect(program.files(in: "here").isEmpty)
     }
 
+    @Test("names of profiles are shown without control characters, and those that look alike told apart")
+    func profileNames() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let file = program.home.appendingPathComponent("config.json")
+        let name = "we\\u001b[31mird\\u202e"
+        try Data(#"{"profiles":{"\#(name)":{"issuer":"http://127.0.0.1:9","flow":"device"}}}"#.utf8).write(
+            to: file)
+        for words in [
+            ["config", "show"], ["config", "check"], ["status"], ["doctor"], ["token"],
+            ["status", "-p", "other"],
+            ["config", "show", "-o", "json"], ["token", "-o", "json"], ["config", "check", "-o", "json"],
+        ] {
+            let outcome = try program.start(words + ["--config", file.path]).finish()
+            for scalar in (outcome.output + outcome.errorOutput).unicodeScalars where scalar != "\n" {
+                #expect(scalar.value >= 0x20 && scalar.value != 0x202E, "\(words): \(outcome)")
+            }
+        }
+        try Data(#"{"profiles":{"work\#u{200B}":{}}}"#.utf8).write(to: file)
+        let outcome = try program.run("config", "show", "-p", "work", "--config", file.path)
+        #expect(outcome.error?.contains("there is no profile “work”") == true)
+        #expect(outcome.errorOutput.contains(#"profiles: work\u{200B}"#), "\(outcome.errorOutput)")
+        let setting = try program.run("config", "show", "--set", "flow=auto\u{200B}")
+        #expect(setting.error?.contains(#"found “auto\u{200B}”"#) == true, "\(setting.errorOutput)")
+        let unknown = try program.run("config", "show", "--set", "issuer\u{200B}=x")
+        #expect(unknown.error?.contains(#"unknown setting “issuer\u{200B}”"#) == true)
+    }
+
     @Test("a secret is not taken from the command line")
     func secret() throws {
         let program = try Program()

@@ -24,7 +24,7 @@ extension DemoProvider {
         guard form["decision"] == "approve" else { return deny(interaction) }
         let request = interaction.request
         let given = state.consents[consentKey(request, browser)] ?? Scope("")
-        state.consents[consentKey(request, browser)] = given.union(request.scope)
+        state.consent(consentKey(request, browser), to: given.union(request.scope))
         state.interactions[interaction.id] = nil
         return try finish(request, browser, call.now)
     }

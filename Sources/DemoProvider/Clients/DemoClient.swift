@@ -56,6 +56,11 @@ public struct DemoClient: Sendable {
     public static let publicDemo = DemoClient(id: "demo", redirectURIs: ["com.example.demo:/callback"])
     public static let confidentialDemo = DemoClient(id: "demo-confidential", secret: "demo-secret")
 
+    /// For people: the name, and how it proves itself.
+    public var summary: String {
+        "\(id) (\(secret.map { "secret: \($0.revealed)" } ?? "public"))"
+    }
+
     var isPublic: Bool { authenticationMethods == ["none"] }
 
     func allows(grant: String) -> Bool { grantTypes?.contains(grant) ?? true }

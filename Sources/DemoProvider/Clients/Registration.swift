@@ -20,7 +20,7 @@ extension DemoProvider {
             postLogoutRedirectURIs: try texts(wanted, "post_logout_redirect_uris") ?? [],
             grantTypes: Set(grants))
         try addCredentials(&client, method, wanted)
-        state.clients[client.id] = client
+        state.register(client)
         return .json(.object(answer(client, wanted, method, grants, call.now)), status: 201)
     }
 

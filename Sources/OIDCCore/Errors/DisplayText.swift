@@ -33,19 +33,24 @@ public enum DisplayText {
         return clean("\(parts.before)//…\(parts.after[at...])", limit: limit)
     }
 
-    /// Whether a character acts on the text around it, or on a terminal, instead of being seen.
-    static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+    /// Whether a character acts on the text around it, or on a terminal, instead of being seen: controls,
+    /// everything that Unicode lets a font ignore (Default_Ignorable_Code_Point), noncharacters, and characters
+    /// that are not spaces and yet look blank.
+    package static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
-        case 0..<0x20, 0x7F..<0xA0, 0xAD, 0x61C, 0x180E, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F,
-            0xFEFF, 0xFFF9...0xFFFB, 0xE0000...0xE007F:
-            true
-        default: false
+        case 0x20..<0x7F: false
+        case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2800, 0xFDD0...0xFDEF, 0xFFF9...0xFFFB, 0x1D159: true
+        case let value:
+            value & 0xFFFE == 0xFFFE || scalar.properties.isDefaultIgnorableCodePoint
         }
     }
 
+    /// The character that is shown for one from outside; nil if it is left out.
     private static func kept(_ scalar: Unicode.Scalar) -> Unicode.Scalar? {
         switch scalar.value {
         case 0x09, 0x0A, 0x0D, 0x2028, 0x2029: return " "
+        // Spaces of other widths.
+        case 0xA0, 0x1680, 0x2000...0x200A, 0x202F, 0x205F, 0x3000: return " "
         default: return isInvisible(scalar) ? nil : scalar
         }
     }

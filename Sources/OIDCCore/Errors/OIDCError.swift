@@ -52,9 +52,9 @@ public struct OIDCError: Error, Hashable, Sendable {
     public static func protocolViolation(
         _ stage: Stage, _ member: String, expected: String, found: String, hint: String? = nil
     ) -> OIDCError {
-        OIDCError(
-            .refused,
-            "\(stage.title): \(member): expected \(expected), found \(DisplayText.clean(found))",
+        let sides = DisplayText.sides(expected: expected, found: found)
+        return OIDCError(
+            .refused, "\(stage.title): \(member): expected \(sides.expected), found \(sides.found)",
             hint: hint, stage: stage)
     }
 

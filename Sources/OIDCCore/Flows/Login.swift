@@ -1,3 +1,5 @@
+import OIDCCrypto
+
 /// A sign-in by a person, whichever way they come back: how it begins, and what its tokens must show before
 /// they become a session.
 public struct Login: Sendable {
@@ -44,7 +46,7 @@ public struct Login: Sendable {
         try tokenEndpoint.check(resources: request.resources)
         var request = request
         request.redirectURI = redirectURI
-        let pending = try request.begin(metadata, random: environment.random)
+        let pending = try request.begin(metadata, random: environment.random, isPushed: isPushed)
         guard isPushed else { return (pending, pending.url) }
         let client = tokenEndpoint.client
         let endpoint = try metadata.require(
@@ -66,10 +68,40 @@ public struct Login: Sendable {
 
     /// Redeems the code, once, and holds the answer against the rules.
     public func finish(_ code: AuthorizationCode) throws(OIDCError) -> Outcome {
-        let tokens = try tokenEndpoint.send(
+        let issued = try tokenEndpoint.issue(
             .authorizationCode(code), over: environment.transport, now: environment.now(),
             random: environment.random)
-        return try outcome(tokens, nonce: code.pending.nonce.revealed, maxAge: code.pending.maxAge)
+        return try outcome(issued, nonce: code.pending.nonce.revealed, maxAge: code.pending.maxAge)
+    }
+
+    /// Tokens that are refused after they came are revoked, as far as the provider allows: nobody will use them.
+    func outcome(
+        _ issued: TokenEndpoint.Issued, nonce: String?, maxAge: Int64?
+    ) throws(OIDCError) -> Outcome {
+        do throws(OIDCError) {
+            return try outcome(issued.tokens.get(), nonce: nonce, maxAge: maxAge)
+        } catch {
+            let access = try? issued.tokens.get().access.token
+            for (token, hint) in [(issued.refreshToken, TokenTypeHint.refreshToken), (access, .accessToken)] {
+                guard let token, revoke(token, hint) else { continue }
+                break
+            }
+            throw error
+        }
+    }
+
+    /// Whether the provider has revoked the token.
+    private func revoke(_ token: Redacted<String>, _ hint: TokenTypeHint) -> Bool {
+        guard let endpoint = metadata.revocationEndpoint else { return false }
+        do throws(OIDCError) {
+            try environment.transport.perform(
+                Revocation.call(
+                    token, hint: hint, at: endpoint, client: tokenEndpoint.client, now: environment.now(),
+                    random: environment.random))
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// Makes a session of tokens that answer a sign-in. The ID token is required where `openid` was asked for
@@ -132,12 +164,15 @@ public struct Login: Sendable {
 }
 
 extension ProviderMetadata {
-    /// The client's secret where the provider signs ID tokens with it: it must say so (OIDC Core §10.1).
+    /// The client's secret if ID tokens are signed with it (OIDC Core §10.1): only if every algorithm listed is
+    /// HMAC. A provider may list HMAC for some of its clients, as Keycloak does.
     func sharedSecret(of client: Client) -> Redacted<String>? {
-        guard idTokenSigningAlgValuesSupported?.contains(where: { $0.hasPrefix("HS") }) == true else {
-            return nil
-        }
-        return client.authentication.secret
+        signsWithSharedSecret ? client.authentication.secret : nil
+    }
+
+    /// Whether ID tokens are signed with the client's secret, and with nothing else.
+    package var signsWithSharedSecret: Bool {
+        idTokenSigningAlgValuesSupported.map(SignatureAlgorithm.areSymmetric) ?? false
     }
 }
 

@@ -110,8 +110,13 @@ public struct TokenRefresh: Sendable {
         }
     }
 
-    /// Returns the client's secret if the ID token of the sign-in was signed with it (OpenID Connect Core §10.1).
+    /// Returns the client's secret if the algorithms that are allowed are HMAC; if none are named, if the ID token
+    /// of the sign-in was signed with it (OpenID Connect Core §10.1).
     private func sharedSecret(_ idToken: Redacted<String>?) -> Redacted<String>? {
+        if let allowedAlgorithms {
+            return SignatureAlgorithm.areSymmetric(allowedAlgorithms)
+                ? tokenEndpoint.client.authentication.secret : nil
+        }
         guard let idToken, let token = try? JWS(compact: idToken.revealed),
             token.algorithm?.isSymmetric == true
         else { return nil }

@@ -61,8 +61,7 @@ private struct IDTokenChecks {
         guard authorizedParty != nil || isForOthersToo else { return }
         guard let authorizedParty, ExactText.isSame(authorizedParty, rules.clientID) else {
             let reason = isForOthersToo ? " (aud is \(claims.found("aud")))" : ""
-            throw claims.refusal(
-                "azp", expected: DisplayText.quoted(rules.clientID) + reason, found: claims.found("azp"))
+            throw claims.mismatch("azp", expected: rules.clientID, note: reason)
         }
     }
 
@@ -95,17 +94,15 @@ private struct IDTokenChecks {
         guard let previous = rules.previous else { return }
         let pairs = [("iss", previous.issuer, token.issuer), ("sub", previous.subject, token.subject)]
         for (name, expected, found) in pairs where !ExactText.isSame(expected, found) {
-            throw claims.refusal(
-                name, expected: "\(DisplayText.quoted(expected)) as at the sign-in",
-                found: DisplayText.quoted(found))
+            throw claims.mismatch(name, expected: expected, note: " as at the sign-in")
         }
         guard let audience = previous.audience else { return }
         let (expected, found) = (audience.map { Array($0.utf8) }, token.audience.map { Array($0.utf8) })
         guard Set(expected) == Set(found) else {
+            let sides = DisplayText.sides(
+                expected: audience.joined(separator: ", "), found: token.audience.joined(separator: ", "))
             throw claims.refusal(
-                "aud",
-                expected: DisplayText.clean("[\(audience.joined(separator: ", "))] as at the sign-in"),
-                found: claims.found("aud"))
+                "aud", expected: "[\(sides.expected)] as at the sign-in", found: "[\(sides.found)]")
         }
     }
 

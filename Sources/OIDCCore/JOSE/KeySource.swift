@@ -38,8 +38,15 @@ struct SignatureRules {
                     reason: "alg: expected a signature with the provider's key, found \(algorithm.rawValue)")
             }
         } catch {
-            throw .untrusted(stage, error.reason)
+            throw .untrusted(stage, error.reason, hint: registrationHint(token))
         }
+    }
+
+    private func registrationHint(_ token: JWS) -> String? {
+        guard stage == .idToken, clientSecret == nil, let algorithm = token.algorithm, algorithm.isSymmetric
+        else { return nil }
+        return "if the client is registered for it and has a secret, set id_token_signed_response_alg to "
+            + algorithm.rawValue
     }
 
     /// The signature; a key that is unknown, or keys that do not verify it, are fetched anew once.
@@ -59,5 +66,13 @@ struct SignatureRules {
             }
         }
         if case .invalid(let reason) = check { throw .untrusted(stage, reason) }
+    }
+}
+
+extension SignatureAlgorithm {
+    /// Whether a list of algorithms names HMAC and nothing else, `none` aside.
+    static func areSymmetric(_ names: [String]) -> Bool {
+        let names = names.filter { ASCII.lowercased($0) != "none" }
+        return !names.isEmpty && names.allSatisfy { SignatureAlgorithm(joseName: $0)?.isSymmetric == true }
     }
 }

@@ -39,12 +39,14 @@ extension JWS {
         }
         guard let algorithm else {
             throw HeaderRefusal(
-                reason: "alg: expected an algorithm that is supported here, found \(quoted(name))")
+                reason: "alg: expected an algorithm that is supported here, found "
+                    + quoted(name, unlike: SignatureAlgorithm.allCases.map(\.rawValue)))
         }
         if let allowed, !allowed.contains(where: { SignatureAlgorithm(joseName: $0) == algorithm }) {
             let expected = DisplayText.clean(allowed.joined(separator: ", "))
             throw HeaderRefusal(
-                reason: "alg: expected \(expected.isEmpty ? "one" : expected), found \(quoted(name))")
+                reason: "alg: expected \(expected.isEmpty ? "one" : expected), found "
+                    + quoted(name, unlike: allowed))
         }
         if let critical = header["crit"] {
             let names = critical.array?.compactMap(\.string).joined(separator: ", ") ?? critical.typeName
@@ -56,7 +58,10 @@ extension JWS {
         return algorithm
     }
 
-    /// Tries every candidate: several keys may share a `kid`, or have none.
+    /// How many keys are tried for one signature: each costs time, and a key set may hold thousands.
+    static let candidateLimit = 64
+
+    /// Tries the candidates: several keys may share a `kid`, or have none.
     func verify(
         _ algorithm: SignatureAlgorithm, keys: JWKSet, allowsSymmetric: Bool
     ) throws(OIDCError) -> SignatureCheck {
@@ -64,7 +69,7 @@ extension JWS {
             algorithm: algorithm, keyID: keyID, allowsSymmetric: allowsSymmetric)
         var tried = 0
         var reasons: [String] = []
-        for key in candidates {
+        for key in candidates.prefix(JWS.candidateLimit) {
             switch try key.attempt(self, algorithm) {
             case .held: return .valid
             case .failed: tried += 1
@@ -73,14 +78,18 @@ extension JWS {
         }
         guard tried == 0 else {
             let which = keyID.map { " with kid \(quoted($0))" } ?? (tried == 1 ? "" : " of \(tried)")
+            let rest = candidates.count - JWS.candidateLimit
+            let untried = rest > 0 ? " (\(rest) more that fit were not tried)" : ""
             return .invalid(
-                reason: "signature: no key\(which) verifies it with \(algorithm.rawValue)")
+                reason: "signature: no key\(which) verifies it with \(algorithm.rawValue)\(untried)")
         }
         return .invalid(
             reason: noKey(algorithm, keys, reasons: reasons, allowsSymmetric: allowsSymmetric))
     }
 
-    private func quoted(_ text: String) -> String { DisplayText.quoted(text, limit: 60) }
+    private func quoted(_ text: String, unlike expected: [String] = []) -> String {
+        "“\(DisplayText.distinct(text, from: expected, limit: 60))”"
+    }
 
     /// Says that no key fits, and of the keys that the token may have meant, why each was not used.
     private func noKey(

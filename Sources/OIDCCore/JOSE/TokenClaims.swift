@@ -7,14 +7,30 @@ struct TokenClaims {
         .untrusted(stage, "\(name): expected \(expected), found \(found)")
     }
 
+    /// Refuses a claim that is not the text expected, or does not hold it; `note` follows that text.
+    func mismatch(_ name: String, expected: String, note: String = "") -> OIDCError {
+        if let text = members[name]?.string {
+            let sides = DisplayText.sides(expected: expected, found: text, limit: 120)
+            return refusal(name, expected: "“\(sides.expected)”\(note)", found: "“\(sides.found)”")
+        }
+        let texts = members[name]?.array?.compactMap(\.string) ?? []
+        guard texts.contains(where: { DisplayText.looksAlike($0, expected) }) else {
+            return refusal(name, expected: DisplayText.quoted(expected) + note, found: found(name))
+        }
+        return refusal(
+            name, expected: "“\(DisplayText.escaped(expected))”\(note)",
+            found: found(name, as: DisplayText.escaped))
+    }
+
     /// A value in a few words.
-    func found(_ name: String) -> String {
+    func found(_ name: String, as shown: (String) -> String = { $0 }) -> String {
         switch members[name] {
         case nil: "none"
-        case .string(let text): DisplayText.quoted(text, limit: 120)
+        case .string(let text): DisplayText.quoted(shown(text), limit: 120)
         case .number(let number): DisplayText.clean(number.text, limit: 40)
         case .array(let items):
-            DisplayText.clean("[" + items.map { $0.string ?? $0.typeName }.joined(separator: ", ") + "]")
+            DisplayText.clean(
+                "[" + items.map { $0.string.map(shown) ?? $0.typeName }.joined(separator: ", ") + "]")
         case let value?: value.typeName
         }
     }
@@ -46,13 +62,13 @@ struct TokenClaims {
 
     func checkIssuer(_ issuer: String) throws(OIDCError) {
         guard let found = try string("iss"), ExactText.isSame(found, issuer) else {
-            throw refusal("iss", expected: DisplayText.quoted(issuer), found: found("iss"))
+            throw mismatch("iss", expected: issuer)
         }
     }
 
     func checkAudience(_ clientID: String) throws(OIDCError) -> [String] {
         guard let audience = try audience(), audience.contains(where: { ExactText.isSame($0, clientID) })
-        else { throw refusal("aud", expected: DisplayText.quoted(clientID), found: found("aud")) }
+        else { throw mismatch("aud", expected: clientID) }
         return audience
     }
 

@@ -34,7 +34,7 @@ public struct AuthorizationRequest: Sendable {
 
     /// Draws fresh `state`, `nonce` and verifier, and makes the address to open. Nothing has been sent yet.
     public func begin(
-        _ metadata: ProviderMetadata, random: (Int) -> [UInt8]
+        _ metadata: ProviderMetadata, random: (Int) -> [UInt8], isPushed: Bool = false
     ) throws(OIDCError) -> PendingAuthorization {
         try check()
         let endpoint = try metadata.require(.authorization)
@@ -54,7 +54,7 @@ public struct AuthorizationRequest: Sendable {
         let pkce = PKCE.generate(random: random)
         let parameters = try parameters(state: state.revealed, nonce: nonce.revealed, pkce: pkce)
         return PendingAuthorization(
-            url: try AuthorizationRequest.url(endpoint, parameters), endpoint: endpoint,
+            url: try AuthorizationRequest.url(endpoint, parameters, isPushed: isPushed), endpoint: endpoint,
             parameters: parameters, state: state, nonce: nonce, pkce: pkce, clientID: client.id,
             redirectURI: redirectURI, scope: scope, maxAge: maxAge, prompt: prompt,
             responseMode: responseMode ?? .query, issuer: metadata.issuer,
@@ -67,7 +67,10 @@ public struct AuthorizationRequest: Sendable {
     static let maximumByteCount = 65_536
 
     /// The endpoint's own query is kept (RFC 6749 §3.1), unless it repeats a parameter of ours.
-    static func url(_ endpoint: WebURL, _ parameters: [FormEncoding.Pair]) throws(OIDCError) -> WebURL {
+    /// A request that is pushed may be of any length: its parameters are not sent in the URL.
+    static func url(
+        _ endpoint: WebURL, _ parameters: [FormEncoding.Pair], isPushed: Bool = false
+    ) throws(OIDCError) -> WebURL {
         let own = FormEncoding.decode(endpoint.query ?? "") ?? []
         if let repeated = own.first(where: { pair in parameters.contains { $0.name == pair.name } }) {
             throw .protocolViolation(
@@ -75,7 +78,7 @@ public struct AuthorizationRequest: Sendable {
                 found: repeated.name)
         }
         let url = endpoint.appendingQuery(parameters)
-        guard url.text.utf8.count <= maximumByteCount else {
+        guard isPushed || url.text.utf8.count <= maximumByteCount else {
             throw .usage("the authorization request is too long for an address", hint: "set par to require")
         }
         return url

@@ -26,14 +26,15 @@ package enum CallbackMismatch: Hashable, Sendable {
         case .repeated("state"): state(found: "several")
         case .repeated(let name):
             .protocolViolation(.authorization, name, expected: "at most one", found: "several")
-        case .otherIssuer(let expected, let found):
-            .untrusted(
-                .authorization,
-                "iss: expected \(DisplayText.clean(expected)), found \(DisplayText.clean(found))")
+        case .otherIssuer(let expected, let found): issuer(DisplayText.sides(expected: expected, found: found))
         case .unreadable:
             .protocolViolation(
                 .authorization, "callback", expected: "percent-encoded UTF-8", found: "something else")
         }
+    }
+
+    private func issuer(_ sides: (expected: String, found: String)) -> OIDCError {
+        .untrusted(.authorization, "iss: expected \(sides.expected), found \(sides.found)")
     }
 
     private func state(found: String) -> OIDCError {

@@ -38,9 +38,9 @@ extension ProviderMetadata {
         } else if found.contains("{") {
             hint = "name the tenant in the issuer: the one that was found is a template"
         }
+        let sides = DisplayText.sides(expected: expected, found: found)
         return .untrusted(
-            .discovery,
-            "issuer: expected \(DisplayText.clean(expected)), found \(DisplayText.clean(found))", hint: hint)
+            .discovery, "issuer: expected \(sides.expected), found \(sides.found)", hint: hint)
     }
 
     private mutating func readLists(_ answer: JSONAnswer) throws(OIDCError) {

@@ -6,6 +6,9 @@ public struct PushedAuthorization: Hashable, Sendable {
     /// The address to open: `client_id` and `request_uri` only (RFC 9126 §4).
     public let url: WebURL
 
+    /// The provider's reference stands in a URL that a browser opens.
+    static let maximumByteCount = 8_192
+
     /// RFC 9126 §2.1: the parameters of the request as a form, with the client's proof.
     public static func call(
         _ pending: PendingAuthorization, at endpoint: WebURL, client: Client, now: Instant,
@@ -16,10 +19,20 @@ public struct PushedAuthorization: Hashable, Sendable {
             request, stage: .pushedAuthorization, withholding: { client.secrets(in: request) }
         ) { response throws(OIDCError) in
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
-                throw client.failure(response, to: request, stage: .pushedAuthorization)
+                var error = client.failure(response, to: request, stage: .pushedAuthorization)
+                // No proof is sent here; `dpop_jkt` binds the code (RFC 9449 §10.1).
+                let isBound = pending.parameters.contains { $0.name == "dpop_jkt" }
+                if isBound, error.oauthError == "use_dpop_nonce" { error.hint = "set par to off" }
+                throw error
             }
             let answer = try JSONAnswer(response, stage: .pushedAuthorization)
             let requestURI = try answer.requiredString("request_uri")
+            let count = requestURI.utf8.count
+            guard count <= maximumByteCount else {
+                throw .protocolViolation(
+                    .pushedAuthorization, "request_uri", expected: "at most \(maximumByteCount) characters",
+                    found: "\(count)")
+            }
             return PushedAuthorization(
                 requestURI: requestURI, expiresAt: answer.seconds("expires_in").map { now.adding($0) },
                 url: try AuthorizationRequest.url(

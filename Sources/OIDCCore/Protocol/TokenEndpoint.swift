@@ -59,7 +59,11 @@ public struct TokenEndpoint: Sendable {
             }
             do throws(OIDCError) {
                 guard response.isSuccess, OAuthErrorResponse(response) == nil else {
-                    throw request.failure(response, withholding: client.secrets(in: message))
+                    var error = request.failure(response, withholding: client.secrets(in: message))
+                    if isBound, error.oauthError == "use_dpop_nonce" {
+                        error.hint = "the provider sent no DPoP-Nonce header with it: tell its operator"
+                    }
+                    throw error
                 }
                 return .tokens(
                     try TokenResponse.tokens(response, for: request, isBound: isBound, now: now))

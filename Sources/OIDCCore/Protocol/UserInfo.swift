@@ -129,9 +129,7 @@ public enum UserInfo {
     private static func checkSubject(_ claims: TokenClaims, _ rules: Rules) throws(OIDCError) {
         guard let subject = rules.subject else { return }
         guard let found = try claims.string("sub"), ExactText.isSame(found, subject) else {
-            throw claims.refusal(
-                "sub", expected: "\(DisplayText.quoted(subject)) as in the ID token",
-                found: claims.found("sub"))
+            throw claims.mismatch("sub", expected: subject, note: " as in the ID token")
         }
     }
 

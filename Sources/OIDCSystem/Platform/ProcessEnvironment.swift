@@ -37,13 +37,25 @@ public enum ProcessEnvironment {
         _ = unsetenv(name)
     }
 
-    /// For a program that has no business with this one: without any `OIDC_` variable, secrets among them.
-    public static func withoutOurs(_ environment: [String: String]) -> [String: String] {
-        environment.filter { !$0.key.hasPrefix("OIDC_") }
+    /// Variables that no child is given: the client's secret, and the identity tokens of CI jobs (GitHub Actions,
+    /// GitLab, CircleCI, Bitbucket Pipelines), with which anybody is that job.
+    public static let secretVariables: Set<String> = [
+        "OIDC_CLIENT_SECRET", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "OIDC_ID_TOKEN", "CI_JOB_JWT",
+        "CI_JOB_JWT_V1", "CI_JOB_JWT_V2", "CIRCLE_OIDC_TOKEN", "CIRCLE_OIDC_TOKEN_V2",
+        "BITBUCKET_STEP_OIDC_TOKEN",
+    ]
+
+    /// Returns the environment for a program that a setting names: without secrets, and without `more`, other
+    /// variables that hold some.
+    public static func withoutSecrets(
+        _ environment: [String: String], and more: Set<String> = []
+    ) -> [String: String] {
+        environment.filter { !secretVariables.contains($0.key) && !more.contains($0.key) }
     }
 
-    /// For a program that a setting names: everything but the client's secret.
-    public static func withoutSecret(_ environment: [String: String]) -> [String: String] {
-        environment.filter { $0.key != "OIDC_CLIENT_SECRET" }
+    /// Returns the environment for a program that needs nothing of this one: without secrets, and without any
+    /// `OIDC_` variable.
+    public static func withoutOurs(_ environment: [String: String]) -> [String: String] {
+        withoutSecrets(environment).filter { !$0.key.hasPrefix("OIDC_") }
     }
 }

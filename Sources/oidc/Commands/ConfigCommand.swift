@@ -42,7 +42,8 @@ struct ConfigShowCommand: RunnableCommand {
         }
         guard !settings.entries.isEmpty else {
             context.console.note(
-                "nothing is set; the file would be \(context.settingsLoader.path ?? "nowhere")")
+                "nothing is set; the file would be "
+                    + DisplayText.clean(context.settingsLoader.path ?? "nowhere"))
             return 0
         }
         let width = settings.entries.map(\.setting.name.utf8.count).max() ?? 0
@@ -111,7 +112,7 @@ struct ConfigCheckCommand: RunnableCommand {
         let loader = context.settingsLoader
         guard let file = try loader.file() else {
             throw OIDCError.usage(
-                "there is no configuration file at \(loader.path ?? "any place")",
+                "there is no configuration file at \(DisplayText.clean(loader.path ?? "any place"))",
                 hint: "write one with: oidc config init")
         }
         for profile in file.profiles {

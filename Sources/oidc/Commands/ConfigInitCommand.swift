@@ -51,7 +51,7 @@ struct ConfigInitCommand: RunnableCommand {
         _ = try setup.metadata(try setup.environment(), for: [.authorization, .token])
         try writer.write(as: name, replacing: isForced) { _ in entries }
         context.console.note(
-            "Wrote profile \(DisplayText.clean(name)) to \(path). Now: oidc login"
+            "Wrote profile \(DisplayText.clean(name)) to \(DisplayText.clean(path)). Now: oidc login"
                 + (name == "default" ? "" : " -p \(ShellWord.quoted(name))"))
         if context.console.isJSON {
             try context.console.output(["path": .string(path), "profile": .string(name)])

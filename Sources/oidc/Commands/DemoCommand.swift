@@ -44,12 +44,19 @@ struct DemoCommand: RunnableCommand {
         return 0
     }
 
+    /// RFC 9110 §15.5.20: a page of another site that has made its own name resolve to this machine (DNS
+    /// rebinding) gets nothing.
+    private static let misdirected = HTTPResponse(
+        status: 421, headers: HTTPHeaders([("Content-Type", "text/plain")]),
+        body: Array("421 this is not the host that was asked for\n".utf8))
+
     private func serve(_ port: UInt16, _ context: CommandContext) throws(OIDCError) {
         let server: LoopbackServer
         do throws(OIDCError) { server = try LoopbackServer(LoopbackAddress(ports: .fixed(port))) } catch {
             throw OIDCError(error.kind, error.message, hint: "oidc demo --serve --port N")
         }
         var provider = try DemoSetup.provider(at: server.origin)
+        let clients = provider.configuration.clients.map { "  " + $0.summary }.joined(separator: "\n")
         context.console.note(
             """
             The demo provider runs at \(server.origin) until Ctrl-C.
@@ -57,10 +64,15 @@ struct DemoCommand: RunnableCommand {
 
               oidc login --issuer \(server.origin) --client-id demo
 
+            Clients:
+
+            \(clients)
+
             or, with the profiles of config.example.json: oidc login --config config.example.json
             """)
         let console = context.console
         let event = server.serve { request in
+            guard server.isOurHost(request.host) else { return DemoCommand.misdirected }
             guard let request = request.request(to: server.origin) else { return HTTPResponse(status: 400) }
             let response = provider.handle(request, at: Clock.now())
             console.trace("\(request.method) \(request.url.path) → \(response.status)")

@@ -8,8 +8,8 @@ struct ExecCommand: RunnableCommand {
     static let declaration = Declaration<ExecCommand>(
         discussion: """
             The command takes the place of this program: signals reach it, and its exit status is the one that \
-            is seen. The token stands in a variable, never among the arguments. The client's secret is taken \
-            out of the environment.
+            is seen. The token stands in a variable, never among the arguments. The client's secret \
+            and the identity tokens of CI jobs are removed from the environment.
             """,
         usage: ["[options] [--] CMD [ARGUMENT...]"],
         examples: [
@@ -56,7 +56,8 @@ struct ExecCommand: RunnableCommand {
         if let failure = Executable.problem(command.first ?? "", in: context.environment) {
             return report(failure, context)
         }
-        let access = try SessionAccess(ProviderSetup(try context.settings(provider), context))
+        let settings = try context.settings(provider)
+        let access = try SessionAccess(ProviderSetup(settings, context))
         let token = try HandedToken(
             isIDToken ? .id : .access, access, minimumValidity: Int64(minimumValidity))
         warn(token, context)
@@ -66,7 +67,7 @@ struct ExecCommand: RunnableCommand {
             RawArgument.last(command.count),
             setting: context.environment.filter { $0.key == ProcessEnvironment.keyLog }
                 .merging([variable: token.text.revealed]) { $1 },
-            removing: [Setting.clientSecret.variable])
+            removing: ProcessEnvironment.secretVariables.union(settings.secretVariables).sorted())
         return report(failure, context)
     }
 

@@ -8,12 +8,18 @@ struct InspectCommand: RunnableCommand {
     static let declaration = Declaration<InspectCommand>(
         discussion: """
             Shows header and claims of the session's token, or of any signed token on stdin, and verifies its \
-            signature with --jwks or with the provider's keys. Exit 7 concerns the signature alone; an \
-            expired token is a warning.
+            signature with --jwks or with the provider's keys. A token of another issuer than the configured \
+            one is invalid; an expired token is a warning.
             """,
         examples: [
             Example("oidc inspect", "the session's ID token"),
             Example("oidc inspect --jwks keys.json - < token.txt", "any token, with keys of yours"),
+        ],
+        exitCodes: [
+            ExitCode("0", "the signature is valid, or neither keys nor a provider is named"),
+            ExitCode("4", "there are no keys to verify it with"),
+            ExitCode("5", "the keys cannot be fetched"),
+            ExitCode("7", "the signature or the issuer is invalid"),
         ],
         operands: [.optional(\.source, "-", "read the token from stdin", completion: .values(["-"]))],
         options: [
@@ -49,7 +55,17 @@ struct InspectCommand: RunnableCommand {
                         + "oidc introspect -",
                 stage: .idToken)
         }
-        let verdict = try TokenVerification(setup: setup, jwks: jwks).verdict(token)
+        // Without keys, what stands in the token is shown all the same; the exit code says that it is unproven.
+        let verification = Result { () throws(OIDCError) in
+            try TokenVerification(setup: setup, jwks: jwks).verdict(token)
+        }
+        let verdict: SignatureVerdict
+        switch verification {
+        case .success(let known): verdict = known
+        case .failure(let error) where [.unreachable, .refused].contains(error.kind):
+            verdict = .unchecked(error.message)
+        case .failure(let error): throw error
+        }
         let inspection = TokenInspection(
             token: token, verdict: verdict, clientID: setup.settings.text(.clientID), now: context.now,
             leeway: setup.leeway)
@@ -60,8 +76,14 @@ struct InspectCommand: RunnableCommand {
             try context.console.output(inspection.text(paint))
         }
         for warning in inspection.warnings { context.console.warn(warning) }
-        guard case .invalid(let reason) = verdict else { return 0 }
-        throw OIDCError(.untrusted, "the signature does not hold: \(reason)", stage: .idToken)
+        _ = try verification.get()
+        switch verdict {
+        case .valid: break
+        case .unchecked(let reason): context.console.warn("the signature was not checked: \(reason)")
+        case .invalid(let reason):
+            throw OIDCError(.untrusted, "the token is invalid: \(reason)", stage: .idToken)
+        }
+        return 0
     }
 
     private func token(_ setup: ProviderSetup) throws(OIDCError) -> String {

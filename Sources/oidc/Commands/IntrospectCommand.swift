@@ -39,46 +39,6 @@ struct IntrospectCommand: RunnableCommand {
     }
 }
 
-struct RevokeCommand: RunnableCommand {
-    static let name = "revoke"
-    static let summary = "Revoke a token at the provider"
-    static let declaration = Declaration<RevokeCommand>(
-        discussion: """
-            Tells the provider (RFC 7009) that a token is no longer needed. To end a session, and forget it \
-            here too, use `oidc logout`.
-            """,
-        examples: [
-            Example("oidc revoke - < token.txt", "any token"),
-            Example("oidc revoke --refresh-token", "the session's refresh token"),
-        ],
-        operands: [.optional(\.source, "-", "read the token from stdin", completion: .values(["-"]))],
-        options: [
-            .flag(\.isRefreshToken, "--refresh-token", "it is a refresh token, or the session's"),
-            .group(\.provider), .group(\.common),
-        ])
-
-    var source: String?
-    var isRefreshToken = false
-    var provider = ProviderOptions()
-    var common = CommonOptions()
-
-    func validate() throws(UsageError) { try TokenOperand.validate(source) }
-
-    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = ProviderSetup(try context.settings(provider), context)
-        let operand = TokenOperand(source: source, isRefreshToken: isRefreshToken)
-        let (token, session) = try operand.token(setup)
-        let call = try EndpointAccess(setup: setup, endpoint: .revocation, session: session)
-        try call.perform { (url, client, environment) throws(OIDCError) in
-            try Revocation.call(
-                token, hint: isRefreshToken ? .refreshToken : .accessToken, at: url, client: client,
-                now: environment.now(), random: environment.random)
-        }
-        context.console.note("The provider has revoked the token.")
-        return 0
-    }
-}
-
 /// Which token a command is about: the session's, or one on stdin; never one in argv.
 struct TokenOperand {
     let source: String?

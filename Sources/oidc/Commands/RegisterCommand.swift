@@ -56,7 +56,8 @@ struct RegisterCommand: RunnableCommand {
         }
         context.console.note(
             "Registered \(DisplayText.quoted(client.clientID)); wrote profile \(DisplayText.clean(name)) to "
-                + "\(path). Now: oidc login" + (name == "default" ? "" : " -p \(ShellWord.quoted(name))"))
+                + "\(DisplayText.clean(path)). Now: oidc login"
+                + (name == "default" ? "" : " -p \(ShellWord.quoted(name))"))
         if context.console.isJSON {
             try context.console.output([
                 "client_id": .string(client.clientID), "profile": .string(name), "path": .string(path),

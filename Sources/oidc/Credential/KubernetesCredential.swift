@@ -17,12 +17,12 @@ struct KubernetesCredential {
         else {
             throw .usage("KUBERNETES_EXEC_INFO: expected an ExecCredential in JSON")
         }
-        guard info["kind"]?.string == "ExecCredential",
-            ["v1", "v1beta1"].contains(where: { version == "\(KubernetesCredential.group)/\($0)" })
+        let versions = ["v1", "v1beta1"].map { "\(KubernetesCredential.group)/\($0)" }
+        guard info["kind"]?.string == "ExecCredential", versions.contains(version)
         else {
             throw .usage(
                 "KUBERNETES_EXEC_INFO: apiVersion: expected \(KubernetesCredential.group)/v1 or v1beta1, found "
-                    + DisplayText.quoted(version, limit: 80),
+                    + "“\(DisplayText.distinct(version, from: versions, limit: 80))”",
                 hint: "set apiVersion of the user's exec to \(KubernetesCredential.group)/v1beta1")
         }
         apiVersion = version

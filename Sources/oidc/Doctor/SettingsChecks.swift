@@ -24,7 +24,8 @@ struct SettingsChecks {
             return Finding(
                 "configuration", .ok, "no profile (\(path ?? "no file")); options and variables alone")
         }
-        return Finding("configuration", .ok, "profile \(profile) of \(path ?? "")")
+        return Finding(
+            "configuration", .ok, "profile \(DisplayText.clean(profile)) of \(DisplayText.clean(path ?? ""))")
     }
 
     private static let others = [
@@ -60,13 +61,19 @@ struct SettingsChecks {
                 ?? "oidc man lists the settings and their variables")
     }
 
-    /// Settings of the profile that do not count: something stronger is set, or another provider or client is
+    /// Settings that do not count: something stronger is set, or another provider or client is
     /// named, to which they do not belong.
     func precedence(_ settings: Settings) -> Finding {
-        guard let profile = settings.profile, let file = try? context.settingsLoader.file(),
-            let values = try? file.profile(named: profile)?.values
-        else { return Finding("precedence", .ok, "nothing is hidden") }
-        var hidden: [String] = []
+        var hidden = settings.withheld.compactMap { entry -> String? in
+            guard case .variable(let name) = entry.origin else { return nil }
+            return "\(name) (of another provider or client)"
+        }
+        var values = JSONObject()
+        if let profile = settings.profile, let file = try? context.settingsLoader.file(),
+            let own = try? file.profile(named: profile)?.values
+        {
+            values = own
+        }
         for name in values.names {
             guard let entry = settings.entries.first(where: { $0.setting.name == name }) else {
                 hidden.append("\(name) (of another provider or client)")
@@ -77,7 +84,7 @@ struct SettingsChecks {
         }
         guard !hidden.isEmpty else { return Finding("precedence", .ok, "nothing is hidden") }
         return Finding(
-            "precedence", .warning, "settings of the profile do not count: \(hidden.joined(separator: ", "))",
+            "precedence", .warning, "settings do not count: \(hidden.joined(separator: ", "))",
             remedy: "unset what hides them, or see: oidc config show")
     }
 }

@@ -31,6 +31,11 @@ final class AnswerOutput {
     }
 
     func end() throws(OIDCError) {
+        try endHeld()
+        if isTerminal { try StandardOutput.write(filter.end()) }
+    }
+
+    private func endHeld() throws(OIDCError) {
         guard let held, !held.isEmpty else { return }
         self.held = nil
         guard let json = try? JSONValue(parsing: held) else { return try write(held) }
@@ -42,26 +47,53 @@ final class AnswerOutput {
     }
 }
 
-/// Keeps from a terminal what would act on it (CWE-150): control characters but line ends and tabs, also those
-/// that UTF-8 writes in two bytes, wherever the stream is cut.
+/// Keeps from a terminal what would act on it or hides (CWE-150): control characters except line ends and tabs,
+/// bidirectional and other invisible characters, and bytes that are not UTF-8, as some terminals take a lone 0x9B
+/// for the start of an escape sequence. The stream may be cut anywhere.
 struct TerminalFilter {
-    private var isAfterC2 = false
+    /// The start of a character whose other bytes are still to come.
+    private var pending: [UInt8] = []
 
     mutating func passed(_ bytes: [UInt8]) -> [UInt8] {
-        var passed: [UInt8] = []
-        passed.reserveCapacity(bytes.count + 1)
-        for byte in bytes {
-            if isAfterC2 {
-                isAfterC2 = false
-                if (0x80...0x9F).contains(byte) { continue }
-                passed.append(0xC2)
-            }
-            switch byte {
-            case 0xC2: isAfterC2 = true
-            case 0x09, 0x0A, 0x20...0x7E, 0x80...0xFF: passed.append(byte)
-            default: break
-            }
+        let all = pending + bytes
+        let end = all.count - TerminalFilter.unfinishedCount(all)
+        pending = Array(all[end...])
+        return shown(all[..<end])
+    }
+
+    /// What is left at the end of the stream: a character that was never finished.
+    mutating func end() -> [UInt8] {
+        defer { pending = [] }
+        return shown(pending[...])
+    }
+
+    private func shown(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        if bytes.allSatisfy({ (0x20..<0x7F).contains($0) || $0 == 0x09 || $0 == 0x0A }) {
+            return Array(bytes)
         }
-        return passed
+        var passed = String.UnicodeScalarView()
+        // Each invalid byte sequence becomes U+FFFD.
+        for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars
+        where scalar == "\n" || scalar == "\t" || !DisplayText.isInvisible(scalar) {
+            passed.append(scalar)
+        }
+        return Array(String(passed).utf8)
+    }
+
+    /// How many bytes at the end may be the start of one character.
+    private static func unfinishedCount(_ bytes: [UInt8]) -> Int {
+        for count in 1...3 where count <= bytes.count {
+            let byte = bytes[bytes.count - count]
+            let length =
+                switch byte {
+                case 0xC2...0xDF: 2
+                case 0xE0...0xEF: 3
+                case 0xF0...0xF4: 4
+                default: 1
+                }
+            if length > 1 { return length > count ? count : 0 }
+            guard byte & 0xC0 == 0x80 else { return 0 }
+        }
+        return 0
     }
 }

@@ -23,7 +23,10 @@ struct ConfigurationFile: Sendable {
         }
         if let stray = object.names.first(where: { $0 != "profiles" && $0 != "default_profile" }) {
             throw ConfigurationFile.error(
-                path, "has an unknown member \(DisplayText.quoted(stray)) beside “profiles”",
+                path,
+                "has an unknown member “"
+                    + DisplayText.distinct(stray, from: ["profiles", "default_profile"])
+                    + "” beside “profiles”",
                 hint: "move it into a profile")
         }
         guard let members = listed.object?.members else {
@@ -46,7 +49,7 @@ struct ConfigurationFile: Sendable {
         default:
             throw ConfigurationFile.error(
                 path, "default_profile: expected the name of a profile in the file",
-                hint: "profiles: \(profiles.map(\.0).joined(separator: ", "))")
+                hint: "profiles: \(DisplayText.clean(profiles.map(\.0).joined(separator: ", ")))")
         }
     }
 
@@ -55,10 +58,13 @@ struct ConfigurationFile: Sendable {
         if let name {
             if let found = profiles.first(where: { $0.name == name }) { return found }
             throw OIDCError.usage(
-                "there is no profile \(DisplayText.quoted(name)) in \(path)",
+                "there is no profile “\(DisplayText.distinct(name, from: profiles.map(\.name)))” in "
+                    + DisplayText.clean(path),
                 hint: profiles.isEmpty
                     ? "write one with: oidc config init"
-                    : "profiles: \(DisplayText.clean(profiles.map(\.name).joined(separator: ", ")))")
+                    : "profiles: "
+                        + profiles.map { DisplayText.distinct($0.name, from: [name]) }.joined(separator: ", ")
+            )
         }
         if let name = defaultProfile ?? (profiles.count == 1 ? profiles[0].name : nil) {
             return profiles.first { $0.name == name }
@@ -67,6 +73,6 @@ struct ConfigurationFile: Sendable {
     }
 
     static func error(_ path: String, _ problem: String, hint: String? = nil) -> OIDCError {
-        OIDCError(.usage, "configuration \(path) \(problem)", hint: hint, stage: .settings)
+        OIDCError(.usage, "configuration \(DisplayText.clean(path)) \(problem)", hint: hint, stage: .settings)
     }
 }

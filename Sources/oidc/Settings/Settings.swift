@@ -11,47 +11,66 @@ struct Settings: Sendable {
             switch self {
             case .option(let name): name
             case .variable(let name): name
-            case .profile(let name): "profile \(name)"
+            case .profile(let name): "profile \(DisplayText.clean(name))"
             }
         }
+
+        /// Options are stronger than variables, and variables than the profile.
+        var layer: Layer {
+            switch self {
+            case .option: .options
+            case .variable: .variables
+            case .profile: .profile
+            }
+        }
+    }
+
+    enum Layer: Int, CaseIterable, Sendable {
+        case profile, variables, options
     }
 
     struct Entry: Sendable {
         let setting: Setting
         let value: JSONValue
         let origin: Origin
+
+        /// Whether this entry, which is stronger, replaces another. The settings that name the client's secret
+        /// are three ways to give one value.
+        fileprivate func hides(_ other: Entry) -> Bool {
+            if setting == other.setting { return true }
+            return setting.owner == .client && origin.layer != other.origin.layer
+                && Entry.secrets.contains(setting) && Entry.secrets.contains(other.setting)
+        }
+
+        private static let secrets: Set<Setting> = [.clientSecret, .clientSecretFile, .clientSecretCommand]
     }
 
     /// The profile's name, where one is used.
     let profile: String?
     /// One entry a setting, the strongest.
     private(set) var entries: [Entry]
+    /// All entries, from the strongest to the weakest.
+    let given: [Entry]
+    /// Entries that belong to another provider or client than the one that is used.
+    let withheld: [Entry]
 
-    /// `entries` from the strongest to the weakest. What belongs to a provider or client is left out of a
-    /// profile when an option or variable names another one: a secret goes to whom it was configured for.
+    /// `entries` from the strongest to the weakest. What belongs to one provider or client is left out if a
+    /// stronger layer names another: a secret goes to whom it was configured for.
     init(profile: String?, entries: [Entry]) {
         self.profile = profile
+        given = entries
+        let ownership = SettingsOwnership(entries)
         self.entries = []
-        var strongest: [Entry] = []
-        var isOtherProvider = false
-        var isOtherClient = false
+        var withheld: [Entry] = []
         for entry in entries {
-            guard let winner = strongest.first(where: { $0.setting == entry.setting }) else {
-                strongest.append(entry)
+            guard ownership.allows(entry) else {
+                withheld.append(entry)
                 continue
             }
-            guard case .profile = entry.origin, winner.value != entry.value else { continue }
-            isOtherProvider = isOtherProvider || entry.setting == .issuer
-            isOtherClient = isOtherClient || entry.setting == .issuer || entry.setting == .clientID
+            guard !self.entries.contains(where: { $0.hides(entry) }) else { continue }
+            self.entries.append(entry)
         }
-        self.entries = strongest.filter { entry in
-            guard case .profile = entry.origin else { return true }
-            switch entry.setting.owner {
-            case .anyone: return true
-            case .provider: return !isOtherProvider
-            case .client: return !isOtherClient
-            }
-        }
+        self.withheld = withheld
     }
 
     subscript(setting: Setting) -> JSONValue? {

@@ -60,14 +60,14 @@ struct SettingsLoader: Sendable {
         guard !contents.isUnderForeignControl else {
             throw ConfigurationFile.error(
                 path, "belongs to another user or may be written by others, and it can name programs",
-                hint: "chown and chmod it so that only you can write it: chmod go-w \(path)")
+                hint: "chown and chmod it so that only you can write it: chmod go-w \(ShellWord.quoted(path))")
         }
         let file = try ConfigurationFile(parsing: contents.bytes, path: path)
         let holdsSecret = file.profiles.contains { $0.values[Setting.clientSecret.name] != nil }
         if holdsSecret, contents.permissions & 0o077 != 0 {
             throw ConfigurationFile.error(
                 path, "holds a client_secret and may be read by others",
-                hint: "chmod 600 \(path), or use client_secret_file or client_secret_command")
+                hint: "chmod 600 \(ShellWord.quoted(path)), or use client_secret_file or client_secret_command")
         }
         return file
     }
@@ -142,13 +142,17 @@ struct SettingsLoader: Sendable {
 
     private static func shown(_ value: JSONValue, of setting: Setting) -> String {
         if case .secret = setting.kind { return "something else" }
+        if case .choice(let words) = setting.kind, let text = value.string {
+            return "“\(DisplayText.distinct(text, from: words, limit: 80))”"
+        }
         return DisplayText.address(value.string.map { "“\($0)”" } ?? value.compact, limit: 80)
     }
 
     private static func unknown(_ name: String, in place: String) -> OIDCError {
-        let nearest = Nearest.match(name, among: Setting.all.map(\.name))
+        let names = Setting.all.map(\.name)
+        let nearest = Nearest.match(name, among: names)
         return OIDCError(
-            .usage, "unknown setting \(DisplayText.quoted(name)) in \(place)",
+            .usage, "unknown setting “\(DisplayText.distinct(name, from: names))” in \(place)",
             hint: nearest.map { "did you mean \($0)?" } ?? "oidc man --settings lists the settings",
             stage: .settings)
     }

@@ -1,3 +1,5 @@
+import OIDCCrypto
+
 /// Every setting there is, in the order of the documentation.
 extension Setting {
     static let issuer = Setting("issuer", .text, "the provider, as discovery knows it")
@@ -46,6 +48,10 @@ extension Setting {
         "tls_client_certificate", .path, "PEM certificate for mutual TLS", owner: .client)
     static let tlsClientKey = Setting("tls_client_key", .path, "its PEM key", owner: .client)
 
+    static let idTokenSignedResponseAlg = Setting(
+        "id_token_signed_response_alg", .choice(SignatureAlgorithm.allCases.map(\.rawValue)),
+        "the only algorithm accepted for ID tokens; HMAC (HS256 and so on) needs it", owner: .client)
+
     static let scope = Setting("scope", .scope, "what to ask for")
     static let audience = Setting("audience", .text, "the API that the token is for")
     static let resource = Setting("resource", .texts, "resource indicators (RFC 8707)")
@@ -63,9 +69,10 @@ extension Setting {
     static let uiLocales = Setting("ui_locales", .text, "languages of the sign-in page")
     static let authorizationDetails = Setting("authorization_details", .array, "RFC 9396 details")
     static let extraAuthorizeParams = Setting(
-        "extra_authorize_params", .parameters, "more parameters of the authorize URL")
+        "extra_authorize_params", .parameters, "more parameters of the authorize URL",
+        owner: .provider)
     static let extraTokenParams = Setting(
-        "extra_token_params", .parameters, "more parameters of token requests")
+        "extra_token_params", .parameters, "more parameters of token requests", owner: .provider)
     static let tokenRequestFormat = Setting(
         "token_request_format", .choice(["form", "json"]), "how token requests are written; form")
     static let par = Setting("par", .choice(["auto", "require", "off"]), "pushed requests; auto")
@@ -79,13 +86,19 @@ extension Setting {
         "grant", .choice(["authorization_code", "client_credentials", "token_exchange", "jwt_bearer"]),
         "how a token is come by; authorization_code")
     static let subjectTokenSource = Setting(
-        "subject_token_source", .choice(SubjectSource.names), "whose token is exchanged")
-    static let subjectTokenFile = Setting("subject_token_file", .path, "the file of `file` and `kubernetes`")
-    static let subjectTokenEnv = Setting("subject_token_env", .text, "the variable of `env` and `gitlab`")
+        "subject_token_source", .choice(SubjectSource.names), "whose token is exchanged",
+        owner: .provider)
+    static let subjectTokenFile = Setting(
+        "subject_token_file", .path, "the file of `file` and `kubernetes`",
+        owner: .provider)
+    static let subjectTokenEnv = Setting(
+        "subject_token_env", .text, "the variable of `env` and `gitlab`",
+        owner: .provider)
     static let subjectTokenType = Setting("subject_token_type", .text, "its type; a JWT")
     static let subjectTokenAudience = Setting(
         "subject_token_audience", .text, "the audience that a CI identity is asked for")
-    static let actorTokenFile = Setting("actor_token_file", .path, "who acts for the subject (RFC 8693)")
+    static let actorTokenFile = Setting(
+        "actor_token_file", .path, "who acts for the subject (RFC 8693)", owner: .provider)
     static let actorTokenType = Setting("actor_token_type", .text, "its type; an access token")
     static let requestedTokenType = Setting("requested_token_type", .text, "what to get (RFC 8693)")
     static let browser = Setting("browser", .command, "the browser to start; %s is the address")
@@ -116,8 +129,10 @@ extension Setting {
         pushedAuthorizationRequestEndpoint, revocationEndpoint, introspectionEndpoint, endSessionEndpoint,
         registrationEndpoint, clientID, clientSecretFile, clientSecretCommand, clientSecret, clientAuth,
         clientAssertionAudience, clientAssertionSource, privateKeyFile, privateKeyID,
-        privateKeyPassphraseFile, tlsClientCertificate, tlsClientKey, scope, audience, resource, redirectURI,
-        port, redirectPorts, responseMode, prompt, maxAge, loginHint, acrValues, uiLocales,
+        privateKeyPassphraseFile, tlsClientCertificate, tlsClientKey, idTokenSignedResponseAlg, scope,
+        audience,
+        resource, redirectURI, port, redirectPorts, responseMode, prompt, maxAge, loginHint, acrValues,
+        uiLocales,
         authorizationDetails, extraAuthorizeParams, extraTokenParams, tokenRequestFormat, par, dpop,
         postLogoutRedirectURI, flow, grant, subjectTokenSource, subjectTokenFile, subjectTokenEnv,
         subjectTokenType, subjectTokenAudience, actorTokenFile, actorTokenType, requestedTokenType, browser,

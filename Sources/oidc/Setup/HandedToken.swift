@@ -30,7 +30,8 @@ struct HandedToken {
         guard type == .dpop else {
             return OIDCError(
                 .refused,
-                "token: token_type: expected Bearer, found \(DisplayText.clean(type.name, limit: 60))",
+                "token: token_type: expected Bearer, found "
+                    + DisplayText.distinct(type.name, from: ["Bearer"], limit: 60),
                 stage: .token)
         }
         return OIDCError(

@@ -36,6 +36,9 @@ struct ProviderSetup {
             random: Random.bytes)
     }
 
+    /// The environment of the programs that are started.
+    var childEnvironment: [String: String] { settings.childEnvironment(context.environment) }
+
     var cache: any DocumentCache {
         guard let directory = StateDirectories(environment: context.environment).cache else {
             return NoCache()
@@ -105,16 +108,27 @@ struct ProviderSetup {
             guard !explicit.isEmpty else {
                 throw noIssuer
             }
-            return configured
+            return registered(configured)
         }
         if needed.allSatisfy({ explicit[$0] != nil }) {
             _ = try ProviderMetadata.checkedIssuer(issuer, allowsInsecureHTTP: allowsInsecureHTTP)
-            return configured
+            return registered(configured)
         }
         let documents = ProviderDocuments(
             environment: environment, allowsInsecureHTTP: allowsInsecureHTTP)
-        return try documents.metadata(issuer: issuer).merging(explicit: explicit)
+        return registered(try documents.metadata(issuer: issuer).merging(explicit: explicit))
     }
+
+    /// The metadata with the one algorithm that this client's ID tokens are registered for, if that is set.
+    private func registered(_ metadata: ProviderMetadata) -> ProviderMetadata {
+        guard let algorithms = idTokenAlgorithms else { return metadata }
+        var metadata = metadata
+        metadata.idTokenSigningAlgValuesSupported = algorithms
+        return metadata
+    }
+
+    /// The only algorithm accepted for ID tokens, if one is set (OpenID Connect Registration §2).
+    var idTokenAlgorithms: [String]? { settings.text(.idTokenSignedResponseAlg).map { [$0] } }
 
     /// The issuer, or the token endpoint where no issuer is known; what sessions are kept under.
     func provider() throws(OIDCError) -> String {
@@ -169,7 +183,7 @@ struct ProviderSetup {
         case (.helper(let name), let directory?):
             return CredentialHelperStore(
                 name: name, directory: directory,
-                environment: ChildEnvironment.withoutSecrets(context.environment), deadline: deadline,
+                environment: childEnvironment, deadline: deadline,
                 onWaiting: { [console = context.console] text in
                     if Terminal.isTerminal(.standardError) { console.note(text) }
                 })

@@ -50,7 +50,7 @@ struct SecretSource {
     }
 
     private func output(of command: [String], named name: String) throws(OIDCError) -> Redacted<String> {
-        var process = ChildProcess(command, environment: ChildEnvironment.withoutSecrets(environment))
+        var process = ChildProcess(command, environment: settings.childEnvironment(environment))
         process.errorOutput = .inherited
         process.deadline = deadline
         let outcome: ChildProcess.Outcome
@@ -73,10 +73,15 @@ struct SecretSource {
     }
 }
 
-/// The environment of programs that we start.
-enum ChildEnvironment {
-    /// Without what they have no need of: the client's secret, and the identity token of a CI job.
-    static func withoutSecrets(_ environment: [String: String]) -> [String: String] {
-        environment.filter { $0.key != Setting.clientSecret.variable }
+extension Settings {
+    /// The environment of every program that is started: without the client's secret, the identity tokens of CI
+    /// jobs, and the variables that `subject_token_env` names in any layer.
+    func childEnvironment(_ environment: [String: String]) -> [String: String] {
+        ProcessEnvironment.withoutSecrets(environment, and: secretVariables)
+    }
+
+    /// The variables that the settings name and that hold a secret, beside those that always do.
+    var secretVariables: Set<String> {
+        Set(given.filter { $0.setting == .subjectTokenEnv }.compactMap(\.value.string))
     }
 }

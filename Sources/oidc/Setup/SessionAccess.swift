@@ -104,7 +104,7 @@ struct SessionAccess {
         let environment = try setup.environment()
         let refresh = TokenRefresh(
             environment: environment, tokenEndpoint: try setup.tokenEndpoint(of: current, environment),
-            leeway: setup.leeway)
+            leeway: setup.leeway, allowedAlgorithms: setup.idTokenAlgorithms)
         let answer = try refresh.request(current, for: source)
         return SessionTokens.Answer(successor: answer.successor) { () throws(OIDCError) in
             try refresh.check(answer)

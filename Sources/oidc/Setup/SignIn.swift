@@ -40,7 +40,7 @@ struct SignIn {
             outcome = try BrowserSignIn(
                 login: login, redirect: redirect,
                 readsInput: (readsInput || redirect.loopback == nil) && !TerminalInput.isExhausted,
-                browser: browser, environment: setup.context.environment, deadline: deadline,
+                browser: browser, environment: setup.childEnvironment, deadline: deadline,
                 notice: teller.tell
             ).run(keep: keep)
         }

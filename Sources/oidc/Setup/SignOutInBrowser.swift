@@ -39,7 +39,7 @@ struct SignOutInBrowser {
     private func open(_ url: WebURL?) throws(OIDCError) {
         guard let url else { return }
         let choice = try setup.browserChoice()
-        _ = try Browser.open(url, with: choice, environment: setup.context.environment)
+        _ = try Browser.open(url, with: choice, environment: setup.childEnvironment)
     }
 
     /// Until the browser was sent on, and, where it comes back here, until it does with our `state`.

@@ -18,6 +18,19 @@ struct ExecTests {
         #expect(!result.output.contains("OIDC_CLIENT_SECRET") && lines.last?.contains(token) == false)
     }
 
+    @Test("the identity tokens of a CI job do not reach the command, unless --env names that variable")
+    func identityTokens() throws {
+        let world = try ToolWorld()
+        let variables = world.machine.merging([
+            "OIDC_ID_TOKEN": "hunter2", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "hunter2", "MINE": "hunter2",
+            "OIDC_SUBJECT_TOKEN_ENV": "MINE",
+        ]) { $1 }
+        let result = try world.run(["exec", "env"], variables)
+        #expect(result.code == 0 && !result.output.contains("hunter2"), "\(result)")
+        let own = try world.run(["exec", "--env", "OIDC_ID_TOKEN", "printenv", "OIDC_ID_TOKEN"], variables)
+        #expect(try own.output == world.run(["token"], world.machine).output, "\(own)")
+    }
+
     @Test("--env names another variable, --id-token gives the ID token")
     func variable() throws {
         let world = try ToolWorld()

@@ -45,8 +45,16 @@ struct ChildLeakTests {
         }
     }
 
+    /// What a CI job may have in its environment.
+    private static let identityTokens = [
+        "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "planted-identity-of-the-job-1",
+        "OIDC_ID_TOKEN": "planted-identity-of-the-job-2", "MY_IDENTITY": "planted-identity-of-the-job-3",
+        "OIDC_SUBJECT_TOKEN_ENV": "MY_IDENTITY",
+    ]
+
     private func expectClean(_ provider: ProviderServer, _ program: Program, more: [String] = []) throws {
         var secrets = try PlantedSecrets.all(provider, program)
+        for index in 1...3 { secrets["identity \(index)"] = "planted-identity-of-the-job-\(index)" }
         for (index, secret) in more.enumerated() { secrets["secret \(index) of the keychain"] = secret }
         #expect(secrets.count >= 6, "\(secrets.keys)")
         let notes = program.files(in: "seen")
@@ -64,6 +72,7 @@ struct ChildLeakTests {
         defer { program.remove() }
         try install("docker-credential-witness", Self.helper, in: program)
         program.environment["OIDC_STORE"] = "helper:witness"
+        program.environment.merge(Self.identityTokens) { $1 }
         program.environment["PATH"] = "\(program.home.path)/bin:/usr/local/bin:/usr/bin:/bin"
         let login = try program.signIn(at: provider)
         try #require(login.status == 0, "\(login.errorOutput)")
@@ -80,6 +89,7 @@ struct ChildLeakTests {
         var (provider, program) = try PlantedSecrets.world([:])
         defer { program.remove() }
         try install("secret", Self.witness + "\necho \(PlantedSecrets.clientSecret)\n", in: program)
+        program.environment.merge(Self.identityTokens) { $1 }
         program.environment["OIDC_CLIENT_SECRET_COMMAND"] = "[\"\(program.home.path)/bin/secret\"]"
         try everyStep(provider, program)
         try expectClean(provider, program)

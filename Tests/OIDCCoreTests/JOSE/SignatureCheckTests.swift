@@ -46,6 +46,24 @@ struct SignatureCheckTests {
                 ))
     }
 
+    @Test("at most 64 keys are tried for one signature")
+    func manyKeys() throws {
+        let token = try JWS(compact: try SampleProvider.token())
+        let own = try #require(try SampleProvider.publicKeys(.p256).keys.first)
+        let other = try #require(
+            try JWKSet(keys: [JSONWebKey(publicKey: PrivateKey.generate(.p256).publicKey)]).keys.first)
+        let others = Array(repeating: other, count: 63)
+        #expect(try token.verify(keys: JWKSet(keys: others + [own])) == .valid)
+        #expect(
+            try token.verify(keys: JWKSet(keys: others + [other, own, own]))
+                == Self.invalid(
+                    "signature: no key of 64 verifies it with ES256 (2 more that fit were not tried)"))
+        // Keys that do not fit do not count.
+        let unfit = try SampleProvider.publicKeys(.rsa2048).keys
+        let many = Array(repeating: unfit, count: 100).flatMap { $0 }
+        #expect(try token.verify(keys: JWKSet(keys: many + [own])) == .valid)
+    }
+
     static let headers: [(String, String)] = [
         (#"{}"#, "alg: expected a string, found none"),
         (#"{"alg":null}"#, "alg: expected a string, found null"),
@@ -54,7 +72,7 @@ struct SignatureCheckTests {
         (#"{"alg":"nOnE"}"#, "alg: expected a signature algorithm, found “none”"),
         (#"{"alg":""}"#, "alg: expected an algorithm that is supported here, found “”"),
         (#"{"alg":"rs256"}"#, "alg: expected an algorithm that is supported here, found “rs256”"),
-        (#"{"alg":"RS256 "}"#, "alg: expected an algorithm that is supported here, found “RS256 ”"),
+        (#"{"alg":"RS256 "}"#, "alg: expected an algorithm that is supported here, found “RS256\\u{20}”"),
         (#"{"alg":"RS1"}"#, "alg: expected an algorithm that is supported here, found “RS1”"),
         (#"{"alg":"ES256K"}"#, "alg: expected an algorithm that is supported here, found “ES256K”"),
         (#"{"alg":"A128KW"}"#, "alg: expected an algorithm that is supported here, found “A128KW”"),

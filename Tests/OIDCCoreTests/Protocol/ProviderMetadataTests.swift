@@ -117,4 +117,19 @@ struct ProviderMetadataTests {
                 "code_challenge_methods_supported is missing: S256 is sent all the same"
             ])
     }
+
+    @Test(
+        "ID tokens are signed with the client's secret only if the metadata lists nothing but HMAC",
+        arguments: [
+            (nil, false), ([], false), (["RS256", "HS256"], false), (["HS256"], true),
+            (["HS256", "HS512", "none"], true), (["none"], false), (["HS256", "unknown"], false),
+            (["HSxyz"], false),
+        ] as [([String]?, Bool)])
+    func sharedSecret(_ algorithms: [String]?, _ isShared: Bool) {
+        var metadata = ProviderMetadata(issuer: "https://op.example")
+        metadata.idTokenSigningAlgValuesSupported = algorithms
+        let client = Client(id: "c", authentication: .clientSecretBasic(Redacted("s")))
+        #expect((metadata.sharedSecret(of: client) != nil) == isShared)
+        #expect(metadata.sharedSecret(of: Client(id: "c", authentication: .none)) == nil)
+    }
 }

@@ -57,6 +57,42 @@ struct PushedAuthorizationTests {
         }
     }
 
+    @Test("a request_uri of 100 KB is the provider's fault, whatever par is set to")
+    func longReference() throws {
+        let call = try call(Fixture.pending())
+        func answer(_ count: Int) -> HTTPResponse {
+            Fixture.json(
+                "{\"request_uri\":\"urn:\(String(repeating: "x", count: count - 4))\"}", status: 201)
+        }
+        let message = "par: request_uri: expected at most 8192 characters, found 102400"
+        #expect(throws: OIDCError(.refused, message, stage: .pushedAuthorization)) {
+            try call.read(answer(102_400))
+        }
+        #expect(try call.read(answer(8_192)).requestURI.utf8.count == 8_192)
+    }
+
+    @Test("a request that is too long for a URL can be pushed")
+    func longRequest() throws {
+        var request = Fixture.request()
+        request.extraParameters = [FormEncoding.Pair("x", String(repeating: "y", count: 70_000))]
+        #expect(
+            Fixture.error { try request.begin(Fixture.metadata(), random: Fixture.random()) }?.hint
+                == "set par to require")
+        let pending = try request.begin(Fixture.metadata(), random: Fixture.random(), isPushed: true)
+        #expect(try call(pending).request.value("x")?.utf8.count == 70_000)
+    }
+
+    @Test("use_dpop_nonce is not answered with the hint to set what is set")
+    func nonceDemand() throws {
+        let answer = Fixture.json(#"{"error":"use_dpop_nonce"}"#, status: 400)
+        var request = Fixture.request()
+        request.dpopThumbprint = "thumb"
+        let bound = try call(request.begin(Fixture.metadata(), random: Fixture.random()))
+        #expect(Fixture.error { try bound.read(answer) }?.hint == "set par to off")
+        let plain = try call(Fixture.pending())
+        #expect(Fixture.error { try plain.read(answer) }?.hint == "set dpop to true")
+    }
+
     @Test("a refusal keeps the provider's code, a failure of the server means later")
     func refused() throws {
         let call = try call(Fixture.pending())

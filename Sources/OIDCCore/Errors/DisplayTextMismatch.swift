@@ -1,0 +1,71 @@
+/// Two values of which one was expected and the other found: their difference can be seen.
+extension DisplayText {
+    /// Returns both sides of a mismatch, fit for a terminal. If they would look alike, what is not plain ASCII is
+    /// written as `\u{…}`; if they differ beyond the limit, they are shown from the difference on.
+    package static func sides(
+        expected: String, found: String, limit: Int = 300
+    ) -> (expected: String, found: String) {
+        if looksAlike(expected, found) {
+            return fromDifference(escaped(expected), escaped(found), limit: limit)
+        }
+        return fromDifference(expected, found, limit: limit)
+    }
+
+    /// Returns a text that is none of the expected ones, escaped if it looks like one of them.
+    package static func distinct(
+        _ text: String, from expected: [String], limit: Int = 300
+    ) -> String {
+        clean(expected.contains { looksAlike($0, text) } ? escaped(text) : text, limit: limit)
+    }
+
+    /// Whether two different texts cannot be told apart by a reader: what cannot be seen, normalization or spaces
+    /// make the difference, or letters that are not ASCII.
+    package static func looksAlike(_ one: String, _ other: String) -> Bool {
+        guard !ExactText.isSame(one, other) else { return false }
+        let (left, right) = (skeleton(one), skeleton(other))
+        // Compares canonically, so two normalizations of one text are equal.
+        if left == right { return true }
+        guard left.unicodeScalars.count == right.unicodeScalars.count else { return false }
+        return zip(left.unicodeScalars, right.unicodeScalars).allSatisfy { a, b in
+            a == b || !a.isASCII || !b.isASCII
+        }
+    }
+
+    /// A text with every scalar that is not a visible ASCII character written as `\u{…}`, and spaces where they
+    /// are easily overlooked.
+    package static func escaped(_ text: String) -> String {
+        let scalars = Array(text.unicodeScalars.prefix(comparedLength))
+        var result = ""
+        for (index, scalar) in scalars.enumerated() {
+            let isHiddenSpace =
+                scalar == " "
+                && (index == 0 || index == scalars.count - 1 || scalars[index - 1] == " ")
+            if (0x20..<0x7F).contains(scalar.value), !isHiddenSpace {
+                result.unicodeScalars.append(scalar)
+            } else {
+                result += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
+            }
+        }
+        return result
+    }
+
+    /// Longer texts are compared and escaped up to here.
+    private static let comparedLength = 4_096
+
+    private static func skeleton(_ text: String) -> String {
+        clean(text, limit: comparedLength).split(separator: " ").joined(separator: " ")
+    }
+
+    /// Both sides cut to the limit; if they differ only after it, without most of what they share.
+    private static func fromDifference(
+        _ expected: String, _ found: String, limit: Int
+    ) -> (expected: String, found: String) {
+        let sides = (clean(expected, limit: limit), clean(found, limit: limit))
+        guard sides.0 == sides.1, !ExactText.isSame(expected, found) else { return sides }
+        let shared = zip(expected.unicodeScalars, found.unicodeScalars).prefix { $0 == $1 }.count
+        func tail(_ text: String) -> String {
+            "…" + clean(String(text.unicodeScalars.dropFirst(max(0, shared - 20))), limit: limit - 1)
+        }
+        return (tail(expected), tail(found))
+    }
+}

@@ -1,0 +1,59 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct RevokeCommand: RunnableCommand {
+    static let name = "revoke"
+    static let summary = "Revoke a token at the provider"
+    static let declaration = Declaration<RevokeCommand>(
+        discussion: """
+            Tells the provider (RFC 7009) that a token is no longer needed. To end a session, and forget it \
+            here too, use `oidc logout`.
+            """,
+        examples: [
+            Example("oidc revoke - < token.txt", "any token"),
+            Example("oidc revoke --refresh-token", "the session's refresh token"),
+        ],
+        operands: [.optional(\.source, "-", "read the token from stdin", completion: .values(["-"]))],
+        options: [
+            .flag(\.isRefreshToken, "--refresh-token", "it is a refresh token, or the session's"),
+            .group(\.provider), .group(\.common),
+        ])
+
+    var source: String?
+    var isRefreshToken = false
+    var provider = ProviderOptions()
+    var common = CommonOptions()
+
+    func validate() throws(UsageError) { try TokenOperand.validate(source) }
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let setup = ProviderSetup(try context.settings(provider), context)
+        let operand = TokenOperand(source: source, isRefreshToken: isRefreshToken)
+        let (token, session) = try operand.token(setup)
+        let call = try EndpointAccess(setup: setup, endpoint: .revocation, session: session)
+        try call.perform { (url, client, environment) throws(OIDCError) in
+            try Revocation.call(
+                token, hint: isRefreshToken ? .refreshToken : .accessToken, at: url, client: client,
+                now: environment.now(), random: environment.random)
+        }
+        try forget(token, setup)
+        context.console.note("The provider has revoked the token.")
+        return 0
+    }
+
+    /// Drops the token from the session, under its lock: what is revoked is neither handed out nor presented.
+    private func forget(_ token: Redacted<String>, _ setup: ProviderSetup) throws(OIDCError) {
+        guard let key = try? setup.sessionKey(), case let store = try setup.store(),
+            let session = try? store.load(key), session.revoking(token) != session
+        else { return }
+        try store.withLock(key, setup.renewalWait) { () throws(OIDCError) in
+            guard let current = try store.load(key) else { return }
+            if let rest = current.revoking(token) {
+                _ = try store.replace(current, with: rest)
+            } else {
+                try store.remove(key)
+            }
+        }
+    }
+}

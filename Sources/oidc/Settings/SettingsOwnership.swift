@@ -1,0 +1,99 @@
+import OIDCCore
+
+/// Decides which settings belong to the provider and client that are used. The settings of a layer belong to the
+/// provider and client that the layer names, else to those that the next weaker layer names. If none is named
+/// there, they go with whatever a stronger layer names.
+struct SettingsOwnership {
+    /// Whose settings a layer holds, as far as it or a weaker layer says.
+    private struct Owner {
+        var issuer: String?
+        /// The endpoints that the client authenticates at, by the setting's name.
+        var endpoints: [String: String] = [:]
+        var clientID: String?
+
+        /// The owner of the next stronger layer.
+        func overridden(by entries: [Settings.Entry]) -> Owner {
+            func text(_ setting: Setting) -> String? {
+                entries.first { $0.setting == setting }?.value.string
+            }
+            var owner = self
+            if let issuer = text(.issuer) {
+                if !isProvider(issuer) { owner = Owner() }
+                owner.issuer = issuer
+            }
+            for setting in Owner.authenticatedEndpoints {
+                if let url = text(setting) { owner.endpoints[setting.name] = url }
+            }
+            owner.clientID = text(.clientID) ?? owner.clientID
+            return owner
+        }
+
+        private static let authenticatedEndpoints: [Setting] = [
+            .tokenEndpoint, .deviceAuthorizationEndpoint, .pushedAuthorizationRequestEndpoint,
+            .revocationEndpoint, .introspectionEndpoint,
+        ]
+
+        private var origins: [String] {
+            ([issuer].compactMap { $0 } + endpoints.values).compactMap { WebURL($0)?.origin }
+        }
+
+        /// Whether an issuer is this provider. If only endpoints are known of it, their origin decides.
+        private func isProvider(_ other: String) -> Bool {
+            if let issuer { return ExactText.isSame(issuer, other) }
+            return isKnown(other)
+        }
+
+        private func isKnown(_ url: String) -> Bool {
+            let origins = origins
+            return origins.isEmpty || WebURL(url).map { origins.contains($0.origin) } == true
+        }
+
+        func isProvider(of used: Owner) -> Bool {
+            used.issuer.map(isProvider) ?? true
+        }
+
+        /// Whether each endpoint that secrets are sent to is one of this provider's: named for it, or on the
+        /// origin of something that is.
+        func ownsEndpoints(of used: Owner) -> Bool {
+            used.endpoints.allSatisfy { name, url in
+                endpoints[name].map { ExactText.isSame($0, url) } == true || isKnown(url)
+            }
+        }
+
+        func isClient(_ used: String?) -> Bool {
+            guard let clientID, let used else { return true }
+            return ExactText.isSame(clientID, used)
+        }
+    }
+
+    private var owners: [Owner] = []
+    private var used = Owner()
+
+    /// `entries` from the strongest to the weakest.
+    init(_ entries: [Settings.Entry]) {
+        // A single layer has nothing to keep apart; reading a fresh token stays cheap.
+        guard let first = entries.first, entries.contains(where: { $0.origin.layer != first.origin.layer })
+        else { return }
+        for layer in Settings.Layer.allCases {
+            used = used.overridden(by: entries.filter { $0.origin.layer == layer })
+            owners.append(used)
+        }
+        let clientID = entries.first { $0.setting == .clientID && allows($0) }
+        used.clientID = clientID?.value.string
+    }
+
+    func allows(_ entry: Settings.Entry) -> Bool {
+        guard !owners.isEmpty, entry.origin.layer != .options else { return true }
+        let owner = owners[entry.origin.layer.rawValue]
+        switch entry.setting.owner {
+        case .anyone: return true
+        case .provider:
+            // A client_id is not a secret: one from a variable counts for an issuer from an option.
+            if entry.setting == .clientID, entry.origin.layer == .variables { return true }
+            return owner.isProvider(of: used)
+        case .client:
+            return owner.isProvider(of: used) && owner.ownsEndpoints(of: used)
+                && owner.isClient(used.clientID)
+        }
+    }
+}

@@ -1,0 +1,42 @@
+import CommandLineKit
+import OIDCCore
+import Testing
+
+@testable import oidc
+
+@Suite("the environment of the programs that are started")
+struct ChildEnvironmentTests {
+    private static let secrets = [
+        "OIDC_CLIENT_SECRET", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "OIDC_ID_TOKEN", "CI_JOB_JWT_V2",
+        "CIRCLE_OIDC_TOKEN_V2", "BITBUCKET_STEP_OIDC_TOKEN",
+    ]
+
+    private func settings(_ options: [String], _ variables: [String: String]) throws -> Settings {
+        try SettingsLoader(environment: variables, common: CommonOptions())
+            .load(try options.map { try SettingsLoader.assignment($0) }, from: nil, in: "")
+    }
+
+    @Test("holds neither the client's secret nor an identity token of a CI job, and everything else")
+    func secrets() throws {
+        let others = [
+            "PATH": "/bin", "OIDC_ISSUER": "https://op.example", "ACTIONS_ID_TOKEN_REQUEST_URL": "u",
+        ]
+        let environment = others.merging(Self.secrets.map { ($0, "hunter2") }) { $1 }
+        #expect(try settings([], [:]).childEnvironment(environment) == others)
+    }
+
+    @Test(
+        "does not hold the variable that subject_token_env names, in any layer, used or not",
+        arguments: [
+            (["subject_token_env=MY_TOKEN"], [:]), ([], ["OIDC_SUBJECT_TOKEN_ENV": "MY_TOKEN"]),
+            (["subject_token_env=OTHER"], ["OIDC_SUBJECT_TOKEN_ENV": "MY_TOKEN"]),
+            (
+                ["issuer=https://b.example"],
+                ["OIDC_SUBJECT_TOKEN_ENV": "MY_TOKEN", "OIDC_ISSUER": "https://a.example"]
+            ),
+        ] as [([String], [String: String])])
+    func subjectToken(options: [String], variables: [String: String]) throws {
+        let environment = ["MY_TOKEN": "hunter2", "PATH": "/bin"]
+        #expect(try settings(options, variables).childEnvironment(environment) == ["PATH": "/bin"])
+    }
+}

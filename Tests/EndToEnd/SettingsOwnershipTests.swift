@@ -1,0 +1,139 @@
+import CommandLineKit
+import OIDCCore
+import Testing
+
+@testable import oidc
+
+@Suite("settings of one provider or client, beside options that name another")
+struct SettingsOwnershipTests {
+    private func load(
+        _ options: [String], _ variables: [String: String], profile: String? = nil
+    ) throws -> Settings {
+        let entries = try options.map { try SettingsLoader.assignment($0) }
+        let file = try profile.map { try ConfigurationFile(parsing: Array($0.utf8), path: "/c.json") }
+        return try SettingsLoader(environment: variables, common: CommonOptions())
+            .load(entries, from: file, in: "/c.json")
+    }
+
+    private static let secrets: [(String, String, Setting)] = [
+        ("OIDC_CLIENT_SECRET", "hunter2", .clientSecret),
+        ("OIDC_CLIENT_SECRET_FILE", "/s", .clientSecretFile),
+        ("OIDC_CLIENT_SECRET_COMMAND", "[\"/bin/print\"]", .clientSecretCommand),
+        ("OIDC_PRIVATE_KEY_FILE", "/k", .privateKeyFile),
+        ("OIDC_PRIVATE_KEY_PASSPHRASE_FILE", "/p", .privateKeyPassphraseFile),
+        ("OIDC_TLS_CLIENT_CERTIFICATE", "/c", .tlsClientCertificate),
+        ("OIDC_TLS_CLIENT_KEY", "/k", .tlsClientKey),
+        ("OIDC_CLIENT_ASSERTION_SOURCE", "file", .clientAssertionSource),
+    ]
+
+    private static let foreign: [([String], [String: String], String?)] = [
+        (["issuer=https://b.example"], ["OIDC_ISSUER": "https://a.example", "OIDC_CLIENT_ID": "c"], nil),
+        (["client_id=d"], ["OIDC_ISSUER": "https://a.example", "OIDC_CLIENT_ID": "c"], nil),
+        (
+            ["token_endpoint=https://b.example/token"],
+            ["OIDC_ISSUER": "https://a.example", "OIDC_CLIENT_ID": "c"], nil
+        ),
+        (
+            ["revocation_endpoint=https://b.example/revoke"],
+            ["OIDC_ISSUER": "https://a.example", "OIDC_CLIENT_ID": "c"], nil
+        ),
+        (
+            ["token_endpoint=https://b.example/token"],
+            ["OIDC_TOKEN_ENDPOINT": "https://a.example/token", "OIDC_CLIENT_ID": "c"], nil
+        ),
+        (["issuer=https://b.example"], ["OIDC_TOKEN_ENDPOINT": "https://a.example/token"], nil),
+        // The variables name nobody: their secret belongs to the profile's client.
+        (["issuer=https://b.example"], [:], #"{"issuer":"https://a.example","client_id":"c"}"#),
+        (["client_id=d"], [:], #"{"issuer":"https://a.example","client_id":"c"}"#),
+        (
+            ["issuer=https://b.example"], ["OIDC_CLIENT_ID": "c"],
+            #"{"issuer":"https://a.example","client_id":"c"}"#
+        ),
+        // Differs in normalization alone.
+        (["client_id=e\u{301}"], ["OIDC_CLIENT_ID": "\u{E9}"], nil),
+    ]
+
+    @Test("a variable's secret or key is not used for another provider or client", arguments: foreign)
+    func withheld(options: [String], variables: [String: String], profile: String?) throws {
+        for (name, value, setting) in Self.secrets {
+            let settings = try load(options, variables.merging([name: value]) { $1 }, profile: profile)
+            #expect(settings[setting] == nil, "\(name)")
+            #expect(settings.withheld.contains { $0.setting == setting }, "\(name)")
+        }
+    }
+
+    private static let own: [([String], [String: String], String?)] = [
+        // Only options name a provider and a client.
+        (["issuer=https://b.example", "client_id=d"], [:], nil),
+        (["issuer=https://b.example", "client_id=d"], ["OIDC_SCOPE": "openid"], #"{"scope":"openid"}"#),
+        (["token_endpoint=https://b.example/token", "client_id=d"], [:], nil),
+        // The same ones are named again.
+        (
+            ["issuer=https://a.example", "client_id=c"],
+            ["OIDC_ISSUER": "https://a.example", "OIDC_CLIENT_ID": "c"], nil
+        ),
+        (["issuer=https://a.example"], [:], #"{"issuer":"https://a.example","client_id":"c"}"#),
+        (["token_endpoint=https://a.example/other"], ["OIDC_ISSUER": "https://a.example/tenant"], nil),
+        (
+            ["issuer=https://accounts.example", "token_endpoint=https://tokens.example/t"],
+            ["OIDC_ISSUER": "https://accounts.example", "OIDC_TOKEN_ENDPOINT": "https://tokens.example/t"],
+            nil
+        ),
+        (["userinfo_endpoint=https://b.example/me"], ["OIDC_ISSUER": "https://a.example"], nil),
+        // The variables name a provider, the option its client.
+        (["client_id=d"], ["OIDC_ISSUER": "https://a.example"], nil),
+        // The variables name another than the profile.
+        (
+            [], ["OIDC_ISSUER": "https://b.example", "OIDC_CLIENT_ID": "d"],
+            #"{"issuer":"https://a.example","client_id":"c"}"#
+        ),
+    ]
+
+    @Test("a variable's secret or key is used for the provider and client that it belongs to", arguments: own)
+    func used(options: [String], variables: [String: String], profile: String?) throws {
+        for (name, value, setting) in Self.secrets {
+            let settings = try load(options, variables.merging([name: value]) { $1 }, profile: profile)
+            #expect(settings[setting] != nil, "\(name)")
+            #expect(settings.withheld.allSatisfy { $0.origin.layer == .profile }, "\(name)")
+        }
+    }
+
+    @Test(
+        "a variable's endpoints and identity tokens do not follow another issuer, however variables are mixed",
+        arguments: [
+            ("OIDC_TOKEN_ENDPOINT", "https://a.example/token", Setting.tokenEndpoint),
+            ("OIDC_JWKS_URI", "https://a.example/keys", .jwksURI),
+            ("OIDC_SUBJECT_TOKEN_FILE", "/t", .subjectTokenFile),
+            ("OIDC_SUBJECT_TOKEN_ENV", "T", .subjectTokenEnv),
+            ("OIDC_SUBJECT_TOKEN_SOURCE", "gitlab", .subjectTokenSource),
+            ("OIDC_ACTOR_TOKEN_FILE", "/t", .actorTokenFile),
+            ("OIDC_EXTRA_TOKEN_PARAMS", #"{"api_key":"hunter2"}"#, .extraTokenParams),
+            ("OIDC_EXTRA_AUTHORIZE_PARAMS", #"{"api_key":"hunter2"}"#, .extraAuthorizeParams),
+        ])
+    func endpoints(name: String, value: String, setting: Setting) throws {
+        let variables = ["OIDC_ISSUER": "https://a.example", name: value]
+        #expect(try load(["issuer=https://b.example"], variables)[setting] == nil)
+        #expect(try load(["issuer=https://a.example"], variables)[setting] != nil)
+        // The profile's own value counts again for the issuer that the option and the profile name.
+        let profile = #"{"issuer":"https://b.example","token_endpoint":"https://b.example/token"}"#
+        let settings = try load(["issuer=https://b.example"], variables, profile: profile)
+        #expect(settings.text(.tokenEndpoint) == "https://b.example/token")
+    }
+
+    @Test("a profile's secret does not follow an endpoint that an option names on another origin")
+    func profileEndpoint() throws {
+        let profile = #"{"issuer":"https://a.example","client_id":"c","client_secret":"hunter2"}"#
+        #expect(try load(["token_endpoint=https://b.example/t"], [:], profile: profile)[.clientSecret] == nil)
+        #expect(try load(["token_endpoint=https://a.example/t"], [:], profile: profile)[.clientSecret] != nil)
+    }
+
+    @Test("the secret of the strongest layer counts, in whichever of the three ways it is given")
+    func strongestSecret() throws {
+        let variables = ["OIDC_CLIENT_SECRET": "v", "OIDC_CLIENT_ID": "c"]
+        let option = try load(["client_secret_file=/s"], variables)
+        #expect(option[.clientSecret] == nil && option.text(.clientSecretFile) == "/s")
+        let variable = try load(
+            [], ["OIDC_CLIENT_SECRET_FILE": "/v"], profile: #"{"client_id":"c","client_secret":"p"}"#)
+        #expect(variable[.clientSecret] == nil && variable.text(.clientSecretFile) == "/v")
+    }
+}
