@@ -13,18 +13,18 @@ struct OvertakenRefreshTests {
 
     /// Refreshes while `meanwhile` does what a process without the lock would do.
     private func refresh(
-        in store: any SessionStoring, seen: Session? = .example(), meanwhile: () throws(OIDCError) -> Void
+        in store: any SessionStoring, seen: Session? = .example(), meanwhile: @escaping () throws(OIDCError) -> Void
     ) throws -> SessionTokens.Delivery {
         let source = SessionTokens(
-            store: store, key: .example, now: { [later] in later }, wait: LockWait(limit: .seconds(5)))
-        return try source.refreshed(TokenDemand(), seen: seen, refusing: .none) {
-            (_, _) throws(OIDCError) in
+            store: store, key: .example, now: { [later] in later }, wait: LockWait(limit: .seconds(5))
+        ) { (_, _) throws(OIDCError) in
             try meanwhile()
             let refreshed = Session.example("refreshed")
             return SessionTokens.Answer { () throws(OIDCError) in
                 TokenRefresh.Outcome(session: refreshed, access: .success(refreshed.tokens.access))
             }
         }
+        return try source.refreshed(TokenDemand(), seen: seen, refusing: .none)
     }
 
     private var stores: [any SessionStoring] { [store, MemorySessionStore()] }

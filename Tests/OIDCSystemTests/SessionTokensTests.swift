@@ -24,15 +24,15 @@ private final class Tokens: Sendable {
     func pass(_ seconds: Int64) { time.withLock { $0 = $0.adding(seconds) } }
 
     func refreshed(
-        _ request: (Session?) throws(OIDCError) -> SessionTokens.Answer
+        _ request: @escaping (Session?) throws(OIDCError) -> SessionTokens.Answer
     ) throws(OIDCError) -> SessionTokens.Delivery {
         let tokens = SessionTokens(
-            store: store, key: key, now: { self.now }, wait: LockWait(limit: .seconds(20)))
-        return try tokens.refreshed(TokenDemand(), seen: try store.load(key), refusing: .none) {
-            (current, _) throws(OIDCError) in
+            store: store, key: key, now: { self.now }, wait: LockWait(limit: .seconds(20))
+        ) { (current, _) throws(OIDCError) in
             self.count.withLock { $0 += 1 }
             return try request(current)
         }
+        return try tokens.refreshed(TokenDemand(), seen: try store.load(key), refusing: .none)
     }
 
     /// The exit that a process would have, by the error's kind.
@@ -250,13 +250,13 @@ struct RefreshOrderTests {
         let tokens = Tokens(FileSessionStore(directory: scratch["file"] + "/below"), key: key)
         let session = Session.example("machine", key: key)
         let tokensOfNobody = SessionTokens(
-            store: tokens.store, key: key, now: { tokens.now }, wait: LockWait(limit: .zero))
-        let delivery = try tokensOfNobody.refreshed(TokenDemand(), seen: nil, refusing: .none) {
-            (_, _) throws(OIDCError) in
+            store: tokens.store, key: key, now: { tokens.now }, wait: LockWait(limit: .zero)
+        ) { (_, _) throws(OIDCError) in
             SessionTokens.Answer { () throws(OIDCError) in
                 TokenRefresh.Outcome(session: session, access: .success(session.tokens.access))
             }
         }
+        let delivery = try tokensOfNobody.refreshed(TokenDemand(), seen: nil, refusing: .none)
         #expect(delivery.access.token.revealed == "machine")
         #expect(delivery.warnings.count == 1)
     }

@@ -15,14 +15,17 @@ public final class InMemoryProvider: HTTPTransport {
     private let time: Mutex<Instant>
     private let interceptor = Mutex<Interceptor?>(nil)
 
-    public init(_ change: (inout DemoConfiguration) -> Void = { _ in }) throws {
+    public init(
+        startingAt start: Instant = Instant(secondsSinceEpoch: 1_800_000_000),
+        _ change: (inout DemoConfiguration) -> Void = { _ in }
+    ) throws {
         var configuration = DemoConfiguration()
         configuration.signingKeys = try InMemoryProvider.keys.get()
         change(&configuration)
         guard let issuer = WebURL(InMemoryProvider.issuer) else { throw OIDCError(.failed, "no issuer") }
         let demo = try DemoProvider(issuer: issuer, configuration: configuration)
         provider = Mutex(demo)
-        time = Mutex(Instant(secondsSinceEpoch: 1_800_000_000))
+        time = Mutex(start)
     }
 
     public var now: Instant { time.withLock { $0 } }

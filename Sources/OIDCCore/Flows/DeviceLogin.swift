@@ -24,10 +24,12 @@ extension Login {
             random: environment.random)
     }
 
-    /// There was no authorization request, hence no nonce.
+    /// Checks the tokens. There was no authorization request, so there is no nonce.
     public func outcome(of tokens: TokenSet, for authorization: DeviceAuthorization) throws(OIDCError)
         -> Outcome
     {
-        try outcome(tokens, nonce: nil, maxAge: request.maxAge)
+        try outcome(
+            TokenEndpoint.Issued(refreshToken: tokens.refreshToken, tokens: .success(tokens)), nonce: nil,
+            maxAge: request.maxAge)
     }
 }

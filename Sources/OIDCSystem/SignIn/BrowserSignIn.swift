@@ -12,6 +12,8 @@ public struct BrowserSignIn {
     public var environment: [String: String]
     public var notice: (SignInNotice) -> Void
     public var deadline: MonotonicTime
+    /// Asked every second; true ends the wait with an error of kind `interrupted`.
+    public var isCancelled: () -> Bool = { false }
 
     public init(
         login: Login, redirect: RedirectAddress, readsInput: Bool, browser: BrowserChoice?,
@@ -85,7 +87,8 @@ public struct BrowserSignIn {
         var browser = browser
         return try receiver.wait(
             until: deadline, reading: &input, isTerminal: Terminal.isTerminal(.standardInput)
-        ) { pastedCount in
+        ) { (pastedCount) throws(OIDCError) in
+            guard !isCancelled() else { throw OIDCError(.interrupted, "cancelled", stage: .authorization) }
             if let failure = browser?.check() { notice(.notOpened(reason: failure.message)) }
             let left = deadline.milliseconds(from: .now())
             notice(.waiting(secondsLeft: (max(0, left) + 999) / 1_000, pastedCount: pastedCount))

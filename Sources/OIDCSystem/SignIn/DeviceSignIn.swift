@@ -5,6 +5,8 @@ public struct DeviceSignIn {
     public let login: Login
     public var notice: (SignInNotice) -> Void
     public var deadline: MonotonicTime
+    /// Asked every second; true ends the wait with an error of kind `interrupted`.
+    public var isCancelled: () -> Bool = { false }
 
     public init(login: Login, deadline: MonotonicTime, notice: @escaping (SignInNotice) -> Void) {
         self.login = login
@@ -58,6 +60,7 @@ public struct DeviceSignIn {
             notice(.waiting(secondsLeft: (max(0, left) + 999) / 1_000))
             Poll.sleep(until: min(end, MonotonicTime.now().adding(milliseconds: 1_000)))
             try Interruption.throwIfPending()
+            guard !isCancelled() else { throw OIDCError(.interrupted, "cancelled", stage: .token) }
         }
         guard MonotonicTime.now() < deadline else { throw DeviceSignIn.late }
     }

@@ -40,10 +40,10 @@ struct RedirectReceiver {
     /// Returns the first good answer, or throws when the time is over or a signal came. `tick` is called every second and after input, for a line that shows it.
     mutating func wait(
         until deadline: MonotonicTime, reading input: inout TerminalInput?, isTerminal: Bool,
-        tick: (_ pastedCount: Int) -> Void
+        tick: (_ pastedCount: Int) throws(OIDCError) -> Void
     ) throws(OIDCError) -> Arrival {
         while true {
-            tick(input?.pendingCount ?? 0)
+            try tick(input?.pendingCount ?? 0)
             let now = MonotonicTime.now()
             guard now < deadline else {
                 throw unfinished(

@@ -35,11 +35,11 @@ struct UserinfoCommand: RunnableCommand {
         let seen = mayLogIn ? try? access.load() : nil
         let claims: JSONObject
         do {
-            claims = try UserInfoAccess(access: access).claims()
+            claims = try fetch(access)
         } catch {
             guard mayLogIn, error.kind == .loginRequired, access.key.grant.needsPerson else { throw error }
             let access = try LoginOnDemand(setup: setup, access: access, seen: seen).run()
-            claims = try UserInfoAccess(access: access).claims()
+            claims = try fetch(access)
         }
         guard let claim else {
             try context.console.output(.object(claims))
@@ -52,6 +52,13 @@ struct UserinfoCommand: RunnableCommand {
         }
         try context.console.output(value.string.map(Self.printable) ?? value.compact)
         return 0
+    }
+
+    private func fetch(_ access: SessionAccess) throws(OIDCError) -> JSONObject {
+        let setup = access.setup
+        return try ProtectedRequest(access, environment: try setup.environment()).userInfo(
+            leeway: setup.leeway, allowsInsecureHTTP: setup.allowsInsecureHTTP,
+            stepUpHint: { setup.loginLine(for: $0) })
     }
 
     /// A bare claim goes to a terminal as it is: without what a terminal acts on.

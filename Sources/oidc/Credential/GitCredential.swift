@@ -66,7 +66,7 @@ extension SessionAccess {
     /// Takes a token that was refused elsewhere for expired, so that the next one is a new one. The session
     /// stays, and so does a token that nothing could replace.
     func expire(_ token: Redacted<String>) throws(OIDCError) {
-        guard let seen = try load(), seen.holds(token), canRenew(seen) else { return }
+        guard let seen = try load(), seen.holds(token), canRefresh(seen) else { return }
         let wait = LockWait(
             limit: .seconds(30), onWaiting: {}, isCancelled: { Interruption.pending != nil })
         try store.withLock(key, wait) { () throws(OIDCError) in

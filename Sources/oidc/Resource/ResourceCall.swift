@@ -21,8 +21,7 @@ struct ResourceCall {
         let environment = LoginEnvironment(
             transport: transport, cache: setup.cache, now: { Clock.now() }, random: Random.bytes)
         let request = ProtectedRequest(
-            access: access, environment: environment, demand: access.demand(), isRepeatable: body.isRepeatable
-        )
+            access, environment: environment, demand: access.demand(), isRepeatable: body.isRepeatable)
         var place = url
         var redirects = 0
         let answer = try request.send { attempt throws(OIDCError) -> ProtectedRequest.Outcome<Answer> in

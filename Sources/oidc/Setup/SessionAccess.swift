@@ -79,13 +79,11 @@ struct SessionAccess {
         try refuseWider(seen, demand)
         if seen == nil, key.grant.needsPerson { throw SessionAccess.noSession(key, setup.settings) }
         let tokens = SessionTokens(
-            store: store, key: key, now: { Clock.now() }, wait: setup.renewalWait)
+            store: store, key: key, now: { Clock.now() }, wait: setup.renewalWait,
+            request: { (current, source) throws(OIDCError) in try request(current, source) })
         let delivery: SessionTokens.Delivery
         do throws(OIDCError) {
-            delivery = try tokens.refreshed(demand, seen: seen, refusing: refusal) {
-                (current, source) throws(OIDCError) in
-                try request(current, source)
-            }
+            delivery = try tokens.refreshed(demand, seen: seen, refusing: refusal)
         } catch {
             throw completed(error)
         }
@@ -124,6 +122,22 @@ struct SessionAccess {
         return OIDCError(
             .loginRequired, "not signed in at \(DisplayText.clean(key.provider))\(profile)",
             hint: ProviderSetup.loginLine(settings), stage: .token)
+    }
+}
+
+extension SessionAccess: AccessTokenSource {
+    func canRefresh(_ session: Session) -> Bool {
+        session.tokens.refreshToken != nil || !key.grant.needsPerson
+    }
+}
+
+extension ProviderSetup {
+    /// The sign-in that a resource asks for, being stronger or more recent (RFC 9470 §3).
+    func loginLine(for stepUp: StepUp) -> String {
+        var line = loginLine
+        if let values = stepUp.acrValues { line += " --set \(ShellWord.quoted("acr_values=\(values)"))" }
+        if let age = stepUp.maxAge { line += " --set max_age=\(age)" }
+        return stepUp.acrValues == nil && stepUp.maxAge == nil ? "\(line) --prompt login" : line
     }
 }
 

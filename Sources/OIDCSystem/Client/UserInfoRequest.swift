@@ -1,20 +1,18 @@
-import OIDCCore
-import OIDCSystem
+package import OIDCCore
 
-/// The claims of the session's person.
-struct UserInfoAccess {
-    let access: SessionAccess
-
-    func claims() throws(OIDCError) -> JSONObject {
-        let environment = try access.setup.environment()
-        let request = ProtectedRequest(access: access, environment: environment, demand: TokenDemand())
-        return try request.send { attempt throws(OIDCError) in
-            switch try environment.transport.perform(try call(attempt, environment)) {
+extension ProtectedRequest {
+    /// Fetches the claims of the session's user. `stepUpHint` says how to sign in for a stronger token.
+    package func userInfo(
+        leeway: Int64 = 60, allowsInsecureHTTP: Bool = false, stepUpHint: (StepUp) -> String? = { _ in nil }
+    ) throws(OIDCError) -> JSONObject {
+        try send { attempt throws(OIDCError) in
+            let call = try userInfoCall(attempt, leeway, allowsInsecureHTTP)
+            switch try environment.transport.perform(call) {
             case .claims(let claims): return .done(claims)
             case .unauthorized(let challenges, var error):
                 let stepUp = StepUp(challenges)
-                guard attempt.mayRenew, stepUp == nil else {
-                    if let stepUp { error.hint = access.setup.loginLine(for: stepUp) }
+                guard attempt.mayRefresh, stepUp == nil else {
+                    if let stepUp { error.hint = stepUpHint(stepUp) }
                     throw error
                 }
                 return .again(.anotherToken)
@@ -29,22 +27,21 @@ struct UserInfoAccess {
         }
     }
 
-    private func call(
-        _ attempt: ProtectedRequest.Attempt, _ environment: LoginEnvironment
+    private func userInfoCall(
+        _ attempt: Attempt, _ leeway: Int64, _ allowsInsecureHTTP: Bool
     ) throws(OIDCError) -> EndpointCall<UserInfoAnswer> {
         let session = attempt.delivery.session
         guard let endpoint = session.endpoints.userInfo else {
             throw OIDCError.usage(
                 "the provider names no userinfo_endpoint", hint: "set userinfo_endpoint and sign in again")
         }
-        let documents = ProviderDocuments(
-            environment: environment, allowsInsecureHTTP: access.setup.allowsInsecureHTTP)
+        let documents = ProviderDocuments(environment: environment, allowsInsecureHTTP: allowsInsecureHTTP)
         return try UserInfo.call(
             endpoint: endpoint, accessToken: attempt.delivery.access,
             proof: try attempt.proof(.get, endpoint),
             rules: UserInfo.Rules(
                 subject: session.subject, issuer: session.endpoints.issuer, clientID: session.key.clientID,
-                leeway: access.setup.leeway),
+                leeway: leeway),
             keys: session.endpoints.keys.map(documents.keys), now: environment.now())
     }
 }

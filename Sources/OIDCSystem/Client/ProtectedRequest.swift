@@ -1,40 +1,59 @@
-import OIDCCore
-import OIDCSystem
+package import OIDCCore
 
-/// Shows the session's token to a resource: once more with a proof of its nonce where one is demanded
-/// (RFC 9449 §9), and once more with another token where this one is not taken any longer.
-struct ProtectedRequest {
-    let access: SessionAccess
+/// Where a request gets its access token, and another one if that was refused.
+package protocol AccessTokenSource {
+    func token(_ demand: TokenDemand) throws(OIDCError) -> SessionTokens.Delivery
+    func token(
+        _ demand: TokenDemand, insteadOf refused: SessionTokens.Delivery
+    ) throws(OIDCError) -> SessionTokens.Delivery
+    /// Whether another token is available without a user.
+    func canRefresh(_ session: Session) -> Bool
+}
+
+/// Shows the session's token to a resource: again with a proof of its nonce if one is demanded (RFC 9449 §9),
+/// and again with another token if this one is no longer accepted.
+package struct ProtectedRequest {
+    let tokens: any AccessTokenSource
     let environment: LoginEnvironment
     let demand: TokenDemand
-    /// Whether what is sent can be sent a second time.
-    var isRepeatable = true
+    let isRepeatable: Bool
 
-    enum Next: Hashable {
+    /// `isRepeatable` says whether what is sent can be sent a second time.
+    package init(
+        _ tokens: any AccessTokenSource, environment: LoginEnvironment, demand: TokenDemand = TokenDemand(),
+        isRepeatable: Bool = true
+    ) {
+        self.tokens = tokens
+        self.environment = environment
+        self.demand = demand
+        self.isRepeatable = isRepeatable
+    }
+
+    package enum Next: Hashable {
         case proof(nonce: String)
         case anotherToken
     }
 
-    enum Outcome<Value> {
+    package enum Outcome<Value> {
         case done(Value)
-        /// As the attempt itself allowed.
+        /// Only what the attempt itself allowed.
         case again(Next)
     }
 
-    /// One try: the token that it carries, and what may follow it.
-    struct Attempt {
-        let delivery: SessionTokens.Delivery
+    /// One attempt: the token that it carries, and what may follow it.
+    package struct Attempt {
+        package let delivery: SessionTokens.Delivery
         let nonce: String?
-        let mayProveAgain: Bool
-        let mayRenew: Bool
+        package let mayProveAgain: Bool
+        package let mayRefresh: Bool
         fileprivate let environment: LoginEnvironment
 
-        func proof(_ method: HTTPMethod, _ url: WebURL) throws(OIDCError) -> String? {
+        package func proof(_ method: HTTPMethod, _ url: WebURL) throws(OIDCError) -> String? {
             try delivery.session.proof(method, url, delivery.access, nonce: nonce, environment)
         }
 
-        /// RFC 6750 §2.1, RFC 9449 §7.1; whatever the caller has put there goes.
-        func authorize(_ request: inout HTTPRequest) throws(OIDCError) {
+        /// Adds the token and its proof (RFC 6750 §2.1, RFC 9449 §7.1), in place of whatever the caller has put there.
+        package func authorize(_ request: inout HTTPRequest) throws(OIDCError) {
             let token = delivery.access.token.revealed
             guard !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
                 throw OIDCError(
@@ -44,27 +63,28 @@ struct ProtectedRequest {
             request.headers[DPoP.header] = try proof(request.method, request.url)
         }
 
-        /// What the head of an answer asks for, as far as it may be tried; nil where the answer stands.
-        func next(after head: HTTPResponse) -> Next? {
+        /// What the head of an answer asks for, as far as it may be tried; nil if the answer stands.
+        package func next(after head: HTTPResponse) -> Next? {
             guard head.status == 401 else { return nil }
             if delivery.access.type == .dpop, DPoP.isNonceDemand(resourceResponse: head) {
                 guard mayProveAgain else { return nil }
                 return DPoP.nonce(in: head).map { .proof(nonce: $0) }
             }
-            return mayRenew && StepUp(head.challenges) == nil ? .anotherToken : nil
+            return mayRefresh && StepUp(head.challenges) == nil ? .anotherToken : nil
         }
     }
 
-    func send<Value>(
+    /// Calls `exchange` until it is done.
+    package func send<Value>(
         _ exchange: (Attempt) throws(OIDCError) -> Outcome<Value>
     ) throws(OIDCError) -> Value {
-        var delivery = try access.token(demand)
+        var delivery = try tokens.token(demand)
         var nonce: String?
         var mayProveAgain = isRepeatable
-        var mayRenew = isRepeatable && access.canRenew(delivery.session)
+        var mayRefresh = isRepeatable && tokens.canRefresh(delivery.session)
         while true {
             let attempt = Attempt(
-                delivery: delivery, nonce: nonce, mayProveAgain: mayProveAgain, mayRenew: mayRenew,
+                delivery: delivery, nonce: nonce, mayProveAgain: mayProveAgain, mayRefresh: mayRefresh,
                 environment: environment)
             switch try exchange(attempt) {
             case .done(let value): return value
@@ -72,18 +92,11 @@ struct ProtectedRequest {
                 nonce = demanded
                 mayProveAgain = false
             case .again(.anotherToken):
-                delivery = try access.token(demand, insteadOf: delivery)
-                mayRenew = false
+                delivery = try tokens.token(demand, insteadOf: delivery)
+                mayRefresh = false
                 mayProveAgain = true
             }
         }
-    }
-}
-
-extension SessionAccess {
-    /// Whether another token can be had without a person.
-    func canRenew(_ session: Session) -> Bool {
-        session.tokens.refreshToken != nil || !key.grant.needsPerson
     }
 }
 
@@ -102,15 +115,5 @@ extension Session {
         return try DPoPKey(pem: dpopKey).proof(
             method: method, url: url, accessToken: access.token.revealed, nonce: nonce,
             now: environment.now(), random: environment.random)
-    }
-}
-
-extension ProviderSetup {
-    /// The sign-in that a resource asks for, being stronger or more recent (RFC 9470 §3).
-    func loginLine(for stepUp: StepUp) -> String {
-        var line = loginLine
-        if let values = stepUp.acrValues { line += " --set \(ShellWord.quoted("acr_values=\(values)"))" }
-        if let age = stepUp.maxAge { line += " --set max_age=\(age)" }
-        return stepUp.acrValues == nil && stepUp.maxAge == nil ? "\(line) --prompt login" : line
     }
 }

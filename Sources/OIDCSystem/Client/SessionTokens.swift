@@ -48,14 +48,31 @@ public struct SessionTokens {
     public let key: SessionKey
     public let now: @Sendable () -> Instant
     public let wait: LockWait
+    let request: Request
 
     public init(
-        store: any SessionStoring, key: SessionKey, now: @escaping @Sendable () -> Instant, wait: LockWait
+        store: any SessionStoring, key: SessionKey, now: @escaping @Sendable () -> Instant, wait: LockWait,
+        request: @escaping Request
     ) {
         self.store = store
         self.key = key
         self.now = now
         self.wait = wait
+        self.request = request
+    }
+
+    /// Returns a token that is fresh, from the store if possible.
+    public func token(_ demand: TokenDemand) throws(OIDCError) -> Delivery {
+        let session = try store.load(key)
+        if let session, let access = try SessionTokens.fresh(in: session, for: demand, at: now()) {
+            return Delivery(session: session, access: access)
+        }
+        return try refreshed(demand, seen: session, refusing: .none)
+    }
+
+    /// Returns a token other than the one that was refused.
+    public func token(_ demand: TokenDemand, insteadOf refused: Delivery) throws(OIDCError) -> Delivery {
+        try refreshed(demand, seen: refused.session, refusing: .of(refused.access))
     }
 
     /// Returns the token of a session that was just loaded if it can be handed out as it is.
@@ -72,7 +89,7 @@ public struct SessionTokens {
     /// Asks the provider under the session's lock. Whoever waited for the lock takes what the holder stored,
     /// whatever its lifetime, or the failure that the holder left.
     public func refreshed(
-        _ demand: TokenDemand, seen: Session?, refusing refusal: Refusal, by request: Request
+        _ demand: TokenDemand, seen: Session?, refusing refusal: Refusal
     ) throws(OIDCError) -> Delivery {
         let before: AccessToken? =
             switch refusal {
@@ -90,7 +107,7 @@ public struct SessionTokens {
                 if let current, let adopted = adoptable(current, demand, before: before) { return adopted }
                 let left = store.failure(of: key)
                 if let left, left.id != known?.id, isAbout(left, current) { throw take(left) }
-                return try requested(current, demand, after: left, by: request)
+                return try requested(current, demand, after: left)
             }
         } catch {
             // Nothing can be lost by a grant without a user, so it needs neither lock nor store.
@@ -121,7 +138,7 @@ public struct SessionTokens {
     }
 
     private func requested(
-        _ current: Session?, _ demand: TokenDemand, after left: SharedFailure?, by request: Request
+        _ current: Session?, _ demand: TokenDemand, after left: SharedFailure?
     ) throws(OIDCError) -> Delivery {
         let source = try current?.source(for: demand).granted() ?? .own
         let (answer, base): (Answer, Session?)
@@ -233,6 +250,12 @@ extension SessionTokens {
             let hash = try? Digest.hash(Array(token.utf8), .sha256)
         else { return nil }
         return Base64URL.encode(hash)
+    }
+}
+
+extension SessionTokens: AccessTokenSource {
+    package func canRefresh(_ session: Session) -> Bool {
+        session.tokens.refreshToken != nil || !key.grant.needsPerson
     }
 }
 

@@ -1,0 +1,47 @@
+package import OIDCCore
+
+/// Revokes what a session holds (RFC 7009): the refresh token first, which ends what was obtained by it at many
+/// providers.
+package struct SessionRevocation {
+    let session: Session
+    let client: Client
+    let environment: LoginEnvironment
+
+    package init(_ session: Session, as client: Client, _ environment: LoginEnvironment) {
+        self.session = session
+        self.client = client
+        self.environment = environment
+    }
+
+    /// What became of one token.
+    package enum Step {
+        case revoked(TokenTypeHint)
+        case accessTokensNotRevoked
+    }
+
+    /// Returns what failed. Ends early if the provider is out of reach.
+    package func run(at endpoint: WebURL, report: (Step) -> Void = { _ in }) -> [OIDCError] {
+        var tokens: [(Redacted<String>, TokenTypeHint)] = []
+        if let refreshToken = session.tokens.refreshToken { tokens.append((refreshToken, .refreshToken)) }
+        tokens.append((session.tokens.access.token, .accessToken))
+        tokens += session.derived.map { ($0.access.token, .accessToken) }
+        var failures: [OIDCError] = []
+        for (token, hint) in tokens {
+            do throws(OIDCError) {
+                try environment.transport.perform(
+                    try Revocation.call(
+                        token, hint: hint, at: endpoint, client: client, now: environment.now(),
+                        random: environment.random))
+                report(.revoked(hint))
+            } catch {
+                guard error.oauthError != "unsupported_token_type" else {
+                    report(.accessTokensNotRevoked)
+                    continue
+                }
+                failures.append(error)
+                if error.kind == .unreachable || error.kind == .interrupted { break }
+            }
+        }
+        return failures
+    }
+}

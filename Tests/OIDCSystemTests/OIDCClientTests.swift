@@ -1,0 +1,210 @@
+import DemoProvider
+import OIDCCore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OIDCSystem
+
+/// The library's calls against a provider in memory; only the redirect of a browser sign-in crosses a socket.
+@Suite("the library's client")
+struct OIDCClientTests {
+    private func client(
+        _ provider: InMemoryProvider, _ store: MemorySessionStore = MemorySessionStore(),
+        _ change: (inout ClientConfiguration) -> Void = { _ in }
+    ) -> OIDCClient {
+        var configuration = ClientConfiguration(issuer: InMemoryProvider.issuer, clientID: "demo")
+        configuration.transport = provider
+        configuration.store = store
+        configuration.opensBrowser = false
+        change(&configuration)
+        var client = OIDCClient(configuration)
+        client.notice = { notice in
+            guard case .address(let url) = notice else { return }
+            _ = try? BackgroundThread {
+                guard let text = try? provider.callback(of: url), let callback = WebURL(text) else { return }
+                _ = try? CurlTransport().send(HTTPRequest(.get, callback), stage: .authorization)
+            }
+        }
+        return client
+    }
+
+    private func provider(_ change: (inout DemoConfiguration) -> Void = { _ in }) throws -> InMemoryProvider {
+        try InMemoryProvider(startingAt: Clock.now(), change)
+    }
+
+    private static let scope = "openid profile email offline_access"
+
+    @Test("signs in, gives tokens and claims, and signs out")
+    func whole() async throws {
+        let provider = try provider()
+        let store = MemorySessionStore()
+        let client = client(provider, store)
+        #expect(try client.session() == nil)
+        let session = try await client.signIn(scope: Self.scope)
+        #expect(try client.session() == session)
+        #expect(try await client.accessToken() == session.tokens.access)
+        #expect(try await client.userInfo()["sub"]?.string == session.subject)
+        #expect(try await client.signOut() == .revoked)
+        #expect(try client.session() == nil)
+        #expect(provider.with { $0.requestCount(.revocation) } == 2)
+        let error = await #expect(throws: OIDCError.self) { try await client.accessToken() }
+        #expect(error?.kind == .loginRequired)
+    }
+
+    @Test("a session bound to a key is refreshed, used and read with its proofs (RFC 9449)")
+    func bound() async throws {
+        let provider = try provider { $0.requiresDPoP = true }
+        let store = MemorySessionStore()
+        let client = client(provider, store) { $0.bindsTokens = true }
+        let session = try await client.signIn(scope: Self.scope)
+        #expect(session.dpopKey != nil)
+        try expire(session, in: store)
+        let token = try await client.accessToken()
+        #expect(token.type == .dpop && token != session.tokens.access)
+        #expect(try await client.userInfo()["sub"]?.string == session.subject)
+        let url = try #require(session.endpoints.userInfo)
+        #expect(try await client.send(HTTPRequest(.get, url)).status == 200)
+    }
+
+    @Test("a confidential client proves itself at the exchange, the refresh and the sign-out")
+    func confidential() async throws {
+        let provider = try provider()
+        let demo = DemoClient.confidentialDemo
+        let store = MemorySessionStore()
+        let client = client(provider, store) {
+            $0.clientID = demo.id
+            $0.authentication = .clientSecretBasic(demo.secret ?? Redacted(""))
+        }
+        let session = try await client.signIn(scope: Self.scope)
+        try expire(session, in: store)
+        #expect(try await client.accessToken() != session.tokens.access)
+        #expect(try await client.signOut() == .revoked)
+    }
+
+    @Test("an expired token is refreshed once for all who ask, and its successor is stored")
+    func refresh() async throws {
+        let provider = try provider()
+        let store = MemorySessionStore()
+        let client = client(provider, store)
+        let session = try await client.signIn(scope: Self.scope)
+        try expire(session, in: store)
+        let first = try await client.accessToken()
+        #expect(try await client.accessToken() == first)
+        #expect(provider.with { $0.requestCount(grant: "refresh_token") } == 1)
+        let stored = try #require(try client.session())
+        #expect(stored.tokens.refreshToken != session.tokens.refreshToken)
+    }
+
+    @Test("a token that a resource no longer accepts is replaced once, and the request sent again")
+    func refusedToken() async throws {
+        let provider = try provider()
+        let client = client(provider)
+        let session = try await client.signIn(scope: Self.scope)
+        let old = session.tokens.access.token.revealed
+        provider.intercept { request in
+            guard request.url.path == "/userinfo", request.headers["Authorization"] == "Bearer \(old)" else {
+                return nil
+            }
+            return HTTPResponse(
+                status: 401, headers: HTTPHeaders([("WWW-Authenticate", #"Bearer error="invalid_token""#)]))
+        }
+        let url = try #require(session.endpoints.userInfo)
+        #expect(try await client.send(HTTPRequest(.get, url)).status == 200)
+        #expect(provider.with { $0.requestCount(grant: "refresh_token") } == 1)
+    }
+
+    @Test("a device code signs in where there is no browser (RFC 8628)")
+    func device() async throws {
+        let provider = try provider {
+            $0.person = .approves("alice")
+            $0.deviceInterval = 1
+        }
+        var client = client(provider)
+        let codes = Mutex<[String]>([])
+        client.notice = { notice in
+            if case .device(let device) = notice { codes.withLock { $0.append(device.userCode) } }
+        }
+        let session = try await client.signInOnDevice(scope: Self.scope)
+        #expect(try client.session() == session)
+        #expect(codes.withLock { $0.count } == 1)
+    }
+
+    @Test("cancelling the task ends a sign-in, and nothing is stored", arguments: [false, true])
+    func cancelled(onDevice: Bool) async throws {
+        let provider = try provider { $0.deviceInterval = 1 }
+        var client = client(provider)
+        client.notice = { _ in }
+        let task = Task { [client] in
+            onDevice ? try await client.signInOnDevice() : try await client.signIn()
+        }
+        try await Task.sleep(for: .milliseconds(300))
+        task.cancel()
+        let outcome = await task.result
+        #expect(throws: OIDCError.self) { try outcome.get() }
+        #expect((outcome.failure as? OIDCError)?.kind == .interrupted)
+        #expect(try client.session() == nil)
+    }
+
+    @Test("sessions of two accounts of one client are kept apart")
+    func accounts() async throws {
+        let provider = try provider()
+        let store = MemorySessionStore()
+        let alice = client(provider, store) { $0.account = "alice" }
+        let bob = client(provider, store) { $0.account = "bob" }
+        try await alice.signIn(scope: Self.scope)
+        #expect(try bob.session() == nil)
+        try await bob.signIn(scope: Self.scope)
+        try await alice.signOut()
+        #expect(try bob.session() != nil)
+    }
+
+    /// As if the session's access token had just expired.
+    private func expire(_ session: Session, in store: MemorySessionStore) throws {
+        var expired = session
+        expired.tokens.access.expiresAt = Clock.now().adding(-1)
+        try store.save(expired, replacingDamaged: false)
+    }
+}
+
+extension Result {
+    fileprivate var failure: Failure? { if case .failure(let error) = self { error } else { nil } }
+}
+
+@Suite("a sign-in that is refused after its tokens came")
+struct RefusedSignInTests {
+    @Test("revokes them, the refresh token first; without it the access token")
+    func revoked() throws {
+        for (scope, hint) in [("openid offline_access", "refresh_token"), ("openid", "access_token")] {
+            let provider = try InMemoryProvider()
+            provider.faults = [.idToken(.nonceInvalid)]
+            let error = #expect(throws: OIDCError.self) { try provider.signIn(scope) }
+            #expect(error?.kind == .untrusted)
+            let requests = provider.with { $0.requests(to: .revocation) }
+            #expect(requests.count == 1)
+            let body = String(decoding: requests.first?.body ?? [], as: UTF8.self)
+            #expect(body.contains("token_type_hint=\(hint)"))
+        }
+    }
+}
+
+@Suite("what a revocation leaves of a session")
+struct RevokedTokenTests {
+    @Test("an access token is expired, a refresh token ends the session, others change nothing")
+    func rest() throws {
+        var session = try InMemoryProvider().signIn()
+        let now = session.createdAt
+        session.keep(
+            AccessToken(
+                token: Redacted("derived"), type: .bearer, obtainedAt: now, expiresAt: nil, scope: nil),
+            scope: nil, resources: ["https://api.example"])
+        #expect(session.revoking(Redacted("unknown")) == session)
+        #expect(session.revoking(try #require(session.tokens.refreshToken)) == nil)
+        let rest = try #require(session.revoking(session.tokens.access.token))
+        #expect(!rest.tokens.access.isFresh(at: now, minimum: 0))
+        #expect(rest.tokens.refreshToken == session.tokens.refreshToken)
+        #expect(session.revoking(Redacted("derived"))?.derived == [])
+        session.tokens.refreshToken = nil
+        #expect(session.revoking(session.tokens.access.token) == nil)
+    }
+}
