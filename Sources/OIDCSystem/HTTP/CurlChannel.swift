@@ -15,6 +15,9 @@ final class CurlChannel: @unchecked Sendable {
 
     init() throws(OIDCError) {
         guard let library = oidc_curl() else {
+            if let reason = Platform.descriptorShortage {
+                throw OIDCError(.failed, "libcurl cannot be loaded: \(reason)", hint: reason.shortageHint)
+            }
             throw OIDCError(
                 .failed, String(cString: oidc_curl_problem()),
                 hint: "install libcurl: apt install libcurl4 (Debian, Ubuntu), dnf install libcurl (Fedora)")

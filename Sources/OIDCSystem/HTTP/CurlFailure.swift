@@ -18,7 +18,7 @@ struct CurlFailure {
         case .code where isShort:
             error(
                 .failed, "no connection to \(host): \(Errno(result.systemError))",
-                hint: "end other programs, or raise the limit (ulimit -n)")
+                hint: Errno(result.systemError).shortageHint)
         case .code(let code): judged(code)
         }
     }
