@@ -75,7 +75,7 @@ struct TokenRequestTests {
         for (request, body) in rows { #expect(try sent(request, endpoint()).bodyText == body) }
     }
 
-    @Test("what redeems a code or a refresh token says that its answer must not be lost, and nothing else does")
+    @Test("only what redeems a code or a refresh token says that its answer must not be lost")
     func singleUse() throws {
         let secret = Redacted("t0ken")
         let rows: [(TokenRequest, Bool)] = [
