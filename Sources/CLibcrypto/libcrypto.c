@@ -3,12 +3,15 @@
 #if !__APPLE__
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static Libcrypto functions;
 static int is_loaded;
+static int is_short;
 static char reason[256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -40,9 +43,19 @@ int libcrypto_open(const char *name, Libcrypto *library, char *failure, size_t s
     return 1;
 }
 
+static int has_no_descriptor_left(void) {
+    int copy = dup(2);
+    if (copy < 0) return errno == EMFILE || errno == ENFILE;
+    close(copy);
+    return 0;
+}
+
 static void load(void) {
     is_loaded = libcrypto_open("libcrypto.so.3", &functions, reason, sizeof reason);
+    is_short = !is_loaded && has_no_descriptor_left();
 }
+
+int libcrypto_lacked_descriptors(void) { return is_short; }
 
 const Libcrypto *libcrypto_load(const char **failure) {
     pthread_once(&once, load);

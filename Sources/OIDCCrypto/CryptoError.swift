@@ -2,6 +2,8 @@
 public enum CryptoError: Error, Equatable, Sendable {
     /// The library of the system is missing or too old; the text says which.
     case unavailable(String)
+    /// The library cannot be opened for now, as too many files are open.
+    case outOfDescriptors(String)
     case invalidKey(String)
     case passphraseNeeded
     case wrongPassphrase

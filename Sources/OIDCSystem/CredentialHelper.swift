@@ -65,8 +65,8 @@ struct CredentialHelper: Sendable {
                     hint: "install it, or set store to file", stage: .store)
             case .notStarted(let reason):
                 throw OIDCError(
-                    .usage, "store: \(program) can't be run: \(reason)", hint: "set store to file",
-                    stage: .store)
+                    reason.isShortage ? .failed : .usage, "store: \(program) can't be run: \(reason)",
+                    hint: reason.shortageHint ?? "set store to file", stage: .store)
             case .timedOut(let milliseconds):
                 throw complaint(
                     "\(verb): no answer within \(milliseconds / 1_000) s",

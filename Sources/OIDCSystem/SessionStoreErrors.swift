@@ -8,6 +8,7 @@ extension OIDCError {
 
     /// A file operation that failed; `subject` names the file.
     static func store(_ subject: String, _ error: Errno) -> OIDCError {
+        if let hint = error.shortageHint { return .store("\(subject): \(error)", hint: hint) }
         if error.isFull {
             return .store(
                 "\(subject): \(error)", hint: "free some space, or set OIDC_STATE_DIR to another disk")

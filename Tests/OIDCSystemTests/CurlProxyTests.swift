@@ -131,6 +131,12 @@ struct CurlProxyTests {
             }
             #expect(error?.message == "jwks: cannot connect to the proxy for idp.invalid: Connection refused")
             #expect(error?.hint == "check http_proxy")
+            unsetenv("http_proxy")
+            setenv("ALL_PROXY", "http://127.0.0.1:1", 1)
+            let other = #expect(throws: OIDCError.self) {
+                try transport.send(.json(WebURL("http://idp.invalid/")!), stage: .keys)
+            }
+            #expect(other?.hint == "check ALL_PROXY")
             let server = try ScriptedServer.answering(answer("200 OK", body: "direct"))
             #expect(try transport.send(.json(server.url()), stage: .keys).body == Array("direct".utf8))
         }

@@ -60,6 +60,27 @@ struct OvertakenRefreshTests {
         #expect(try store.load(.example) == .example("first"))
     }
 
+    @Test("one whose caller gave up meanwhile is kept, and ends as interrupted")
+    func cancelled() throws {
+        for store in stores {
+            try store.save(.example(), replacingDamaged: true)
+            let isCancelled = CancellationFlag()
+            let source = AccessTokenSource(
+                store: store, key: .example, now: { [later] in later },
+                wait: LockWait(limit: .seconds(5), isCancelled: { isCancelled.isRaised }))
+            let error = #expect(throws: OIDCError.self) {
+                try source.renewed(TokenDemand(), seen: try store.load(.example), refusing: .none) {
+                    (_, _) throws(OIDCError) in
+                    isCancelled.raise()
+                    let renewed = Session.example("renewed")
+                    return Renewal.Outcome(session: renewed, access: .success(renewed.tokens.access))
+                }
+            }
+            #expect(error?.kind == .interrupted)
+            #expect(try store.load(.example) == .example("renewed"))
+        }
+    }
+
     @Test("one that was not overtaken is kept, and leaves nothing beside it")
     func undisturbed() throws {
         try store.save(.example(), replacingDamaged: true)

@@ -116,6 +116,9 @@ typedef struct {
 /// The functions of libcrypto.so.3, loaded by the first call; NULL with the reason in `failure`.
 const Libcrypto *_Nullable libcrypto_load(const char *_Nullable *_Nonnull failure);
 
+/// Whether `libcrypto_load` failed because this process or machine could open no more files.
+int libcrypto_lacked_descriptors(void);
+
 /// Fills `library` from the shared object `name`; 0 with a text in `failure` when that cannot be done.
 int libcrypto_open(const char *_Nonnull name, Libcrypto *_Nonnull library, char *_Nonnull failure, size_t size);
 

@@ -6,6 +6,9 @@ extension OIDCError {
     public init(_ error: CryptoError, subject: String? = nil, stage: Stage? = nil) {
         let prefix = subject.map { "\($0): " } ?? ""
         switch error {
+        case .outOfDescriptors(let text):
+            self.init(
+                .failed, text, hint: "end other programs, or raise the limit (ulimit -n)", stage: stage)
         case .unavailable(let text):
             self.init(
                 .failed, text, hint: "install OpenSSL 3 (Debian, Ubuntu: libssl3)", stage: stage)

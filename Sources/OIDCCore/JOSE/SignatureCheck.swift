@@ -135,7 +135,7 @@ extension JSONWebKey {
             switch error {
             case .invalidKey(let reason), .unsupported(let reason), .failed(let reason):
                 return .unusable(reason)
-            case .unavailable, .passphraseNeeded, .wrongPassphrase:
+            case .unavailable, .outOfDescriptors, .passphraseNeeded, .wrongPassphrase:
                 throw OIDCError(error)
             }
         }

@@ -6,6 +6,9 @@
         static func libcrypto() throws(CryptoError) -> Libcrypto {
             var failure: UnsafePointer<CChar>?
             guard let library = libcrypto_load(&failure) else {
+                if libcrypto_lacked_descriptors() != 0 {
+                    throw .outOfDescriptors("libcrypto.so.3 cannot be loaded: Too many open files")
+                }
                 throw .unavailable(failure.map { String(cString: $0) } ?? "libcrypto.so.3 cannot be loaded")
             }
             return library.pointee

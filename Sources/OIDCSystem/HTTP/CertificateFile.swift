@@ -14,6 +14,7 @@ extension CurlConfiguration.CertificateAuthorities {
             throw OIDCError(
                 .usage, "\(setting): \(path) cannot be read: \(reason)",
                 hint: "name a PEM file that this user may read", stage: .settings)
+        case .unavailable(let reason): throw PEMFile.shortage(setting, path, reason)
         }
     }
 
@@ -21,6 +22,14 @@ extension CurlConfiguration.CertificateAuthorities {
         OIDCError(
             .usage, "\(setting): \(path) holds no usable certificate",
             hint: "name a PEM file of certificate authorities", stage: .settings)
+    }
+}
+
+extension PEMFile {
+    fileprivate static func shortage(_ setting: String, _ path: String, _ reason: Errno) -> OIDCError {
+        OIDCError(
+            .failed, "\(setting): \(path) cannot be read: \(reason)", hint: reason.shortageHint,
+            stage: .settings)
     }
 }
 
@@ -53,6 +62,7 @@ extension CurlConfiguration.ClientCertificate {
             throw OIDCError(
                 .usage, "\(setting): \(path) cannot be read: \(reason)",
                 hint: "name a PEM file that this user may read", stage: .settings)
+        case .unavailable(let reason): throw PEMFile.shortage(setting, path, reason)
         }
     }
 

@@ -1,5 +1,4 @@
 import CLibcurl
-import CPlatform
 import OIDCCore
 import Synchronization
 
@@ -15,6 +14,9 @@ final class CurlChannel: @unchecked Sendable {
 
     init() throws(OIDCError) {
         guard let library = oidc_curl() else {
+            if let reason = Platform.descriptorShortage {
+                throw OIDCError(.failed, "libcurl cannot be loaded: \(reason)", hint: reason.shortageHint)
+            }
             throw OIDCError(
                 .failed, String(cString: oidc_curl_problem()),
                 hint: "install libcurl: apt install libcurl4 (Debian, Ubuntu), dnf install libcurl (Fedora)")
@@ -67,7 +69,7 @@ final class CurlChannel: @unchecked Sendable {
     private func drive(_ exchange: CurlExchange, _ limits: Limits) -> CurlResult {
         exchange.touch()
         guard library.pointee.multi_add_handle(multi, easy) == 0 else { return result(.code(2), exchange) }
-        var postponement = Postponement(limits)
+        var postponement = CurlPostponement(limits)
         defer { postponement.end() }
         var ending = limit(exchange, limits)
         while ending == nil {
@@ -84,37 +86,6 @@ final class CurlChannel: @unchecked Sendable {
         let result = result(ending ?? .code(2), exchange)
         close(ending)
         return result
-    }
-
-    /// The time in which a request that redeems a single-use secret is waited for.
-    private struct Postponement {
-        private let limits: Limits
-        private var isUnderWay = false
-        private var isTold = false
-
-        init(_ limits: Limits) {
-            self.limits = limits
-        }
-
-        mutating func begin() {
-            guard limits.isAwaitedOnceSent, !isUnderWay else { return }
-            isUnderWay = true
-            oidc_postpone_interruptions()
-        }
-
-        /// Reports a signal that has to wait, once.
-        mutating func look() {
-            guard isUnderWay, !isTold, Interruption.recorded != nil else { return }
-            isTold = true
-            limits.configuration.onPostponedSignal?()
-        }
-
-        /// What was received has yet to be saved by whoever opened a scope for it.
-        mutating func end() {
-            guard isUnderWay else { return }
-            isUnderWay = false
-            oidc_end_postponement(1)
-        }
     }
 
     private func isSent(_ exchange: CurlExchange) -> Bool {

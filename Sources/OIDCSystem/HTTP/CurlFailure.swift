@@ -18,7 +18,7 @@ struct CurlFailure {
         case .code where isShort:
             error(
                 .failed, "no connection to \(host): \(Errno(result.systemError))",
-                hint: "end other programs, or raise the limit (ulimit -n)")
+                hint: Errno(result.systemError).shortageHint)
         case .code(let code): judged(code)
         }
     }
@@ -62,7 +62,10 @@ struct CurlFailure {
 
     private var proxyVariables: String {
         if case .url = configuration.proxy { return "the proxy's address" }
-        return request.url.isSecure ? "https_proxy" : "http_proxy"
+        // In the order in which libcurl asks for them.
+        let own = request.url.isSecure ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]
+        let variables = ProcessEnvironment.current
+        return (own + ["all_proxy", "ALL_PROXY"]).first { variables[$0]?.isEmpty == false } ?? own[0]
     }
 
     private var connectFailure: OIDCError {

@@ -35,10 +35,15 @@ public struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
     static let noMemory = Errno(ENOMEM)
 
     /// The machine or this process has too little of something for now.
-    var isShortage: Bool {
+    var isShortage: Bool { shortageHint != nil }
+
+    /// What to do about a shortage; nil for any other reason.
+    package var shortageHint: String? {
         switch self {
-        case .tooManyDescriptors, .tooManyDescriptorsOfAll, .noBuffers, .noMemory: true
-        default: false
+        case .tooManyDescriptors, .tooManyDescriptorsOfAll:
+            "end other programs, or raise the limit (ulimit -n)"
+        case .noBuffers, .noMemory: "end other programs"
+        default: nil
         }
     }
 

@@ -12,6 +12,8 @@ enum PEMFile {
         case found
         case absent
         case unreadable(String)
+        /// This machine or process is short of something.
+        case unavailable(Errno)
     }
 
     /// Beyond this nothing is looked for: the largest bundles have a quarter of a megabyte.
@@ -20,7 +22,10 @@ enum PEMFile {
     /// Whether one of its lines that begin with `-----BEGIN` or are a PEM header holds one of the marks.
     static func look(_ path: String, for marks: [String]) -> Finding {
         let descriptor = FileDescriptor(rawValue: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
-        guard descriptor.rawValue >= 0 else { return .unreadable(Errno.last.description) }
+        guard descriptor.rawValue >= 0 else {
+            let reason = Errno.last
+            return reason.isShortage ? .unavailable(reason) : .unreadable(reason.description)
+        }
         defer { descriptor.close() }
         var status = stat()
         guard fstat(descriptor.rawValue, &status) == 0 else { return .unreadable(Errno.last.description) }

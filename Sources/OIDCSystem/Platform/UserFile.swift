@@ -23,7 +23,7 @@ public struct UserFile: Sendable {
             try Interruption.throwIfPending()
             var error = unusable(path, name, reason.description)
             error.hint = remedy(name)
-            if reason.isShortage { error.kind = .failed }
+            if let hint = reason.shortageHint { (error.kind, error.hint) = (.failed, hint) }
             throw error
         }
         let file = FileDescriptor(rawValue: number)

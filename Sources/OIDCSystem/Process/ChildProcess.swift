@@ -72,7 +72,7 @@ extension ChildProcess.Failure {
         case .notStarted(let reason):
             return OIDCError(
                 reason.isShortage ? .failed : .usage, "\(setting): \(program) can't be run: \(reason)",
-                hint: "check the program in \(setting)", stage: .settings)
+                hint: reason.shortageHint ?? "check the program in \(setting)", stage: .settings)
         case .timedOut(let milliseconds):
             return OIDCError(
                 .failed, "\(setting): \(program) did not end within \(milliseconds / 1000) s",

@@ -8,7 +8,8 @@ public enum Interruption {
     public static func install() throws(OIDCError) {
         let code = oidc_record_interruptions()
         guard code == 0 else {
-            throw OIDCError(.failed, "signals cannot be recorded: \(Errno(code))")
+            throw OIDCError(
+                .failed, "signals cannot be recorded: \(Errno(code))", hint: Errno(code).shortageHint)
         }
     }
 

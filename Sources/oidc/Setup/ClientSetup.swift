@@ -55,7 +55,7 @@ extension ProviderSetup {
                 throw OIDCError.usage(
                     "\(name): \(DisplayText.clean(reason))",
                     hint: "use a PEM file with an RSA (2048 bits or more), EC or Ed25519 private key")
-            case .unavailable, .failed: throw OIDCError(error)
+            case .unavailable, .outOfDescriptors, .failed: throw OIDCError(error)
             }
         }
     }

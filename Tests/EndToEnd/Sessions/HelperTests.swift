@@ -21,12 +21,34 @@ struct HelperTests {
         esac
         """
 
-    private func world(_ script: String?) throws -> SessionWorld {
-        var world = try SessionWorld(["OIDC_STORE": "helper:fake"])
+    private func world(
+        _ script: String?, _ change: (inout DemoConfiguration) -> Void = { _ in }
+    ) throws -> SessionWorld {
+        var world = try SessionWorld(["OIDC_STORE": "helper:fake"], change)
         if let script { try world.install("docker-credential-fake", script) }
         let bin = world.program.home.appendingPathComponent("bin").path
         world.program.environment["PATH"] = "\(bin):/usr/local/bin:/usr/bin:/bin"
         return world
+    }
+
+    @Test(
+        "a signal while the code is redeemed: the helper is still given the session's key",
+        .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
+    func keptDespiteSignal() throws {
+        let world = try world(HelperTests.keeping) { $0.person = .approves("alice") }
+        defer { world.remove() }
+        try world.install("browser", "#!/bin/sh\nexec curl -sL -o /dev/null \"$1\"\n")
+        let browser = world.program.home.appendingPathComponent("bin/browser").path
+        let run = try world.duringTokenRequest(of: 500) {
+            try world.program.start(["login", "--timeout", "60"], ["BROWSER": browser])
+        } _: { run in
+            run.signal(SIGTERM)
+        }
+        let outcome = run.finish()
+        #expect(outcome.status == 143, "\(outcome.errorOutput)")
+        #expect(sealed(world).count == 1)
+        let next = try world.program.run("token", "--refresh")
+        #expect(next.status == 0, "\(next.errorOutput)")
     }
 
     private func sealed(_ world: SessionWorld) -> [URL] {

@@ -28,6 +28,44 @@ struct InterruptedRefreshTests {
         #expect(world.refreshes == 2)
     }
 
+    @Test(
+        "Ctrl-C on a terminal is answered at once by a note, and the answer is kept",
+        .enabled(if: Installed.programs("script"), "script, which gives a terminal, is not installed"))
+    func controlC() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let before = try world.bytes
+        let run = try world.duringTokenRequest(of: 1_500) {
+            try world.program.start(
+                ["-qec", "\(Program.path) token --refresh", "/dev/null"], input: .open,
+                executable: "/usr/bin/script")
+        } _: { run in
+            run.type("\u{3}")
+        }
+        let outcome = run.finish()
+        #expect(outcome.status == 130, "\(outcome.output)")
+        #expect(
+            outcome.output.components(
+                separatedBy: "finishing the request in progress; press Ctrl-C again to stop now"
+            ).count == 2, "\(outcome.output)")
+        #expect(try world.bytes != before)
+    }
+
+    @Test(
+        "timeout(1), which signals its child and then its group, costs no session",
+        .enabled(if: Installed.programs("timeout"), "timeout is not installed"))
+    func timeLimit() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        world.provider.delayTokens(milliseconds: 2_000)
+        let run = try world.program.start(
+            ["timeout", "1", Program.path, "token", "--refresh"], executable: "/usr/bin/env")
+        #expect(run.finish().status == 124)
+        world.provider.delayTokens(milliseconds: 0)
+        let next = try world.program.run("token", "--refresh")
+        #expect(next.status == 0, "\(next.errorOutput)")
+    }
+
     @Test("a second signal ends it at once")
     func twice() throws {
         let world = try SessionWorld.signedIn()

@@ -91,6 +91,35 @@ struct KeepingTests {
         let outcome = try world.runBelowShell("ulimit -n \(limit)", ["token"])
         #expect(outcome.status == 1, "\(outcome.errorOutput)")
         #expect(outcome.error?.contains("Too many open files") == true, "\(outcome.errorOutput)")
+        #expect(outcome.errorOutput.contains("raise the limit (ulimit -n)"), "\(outcome.errorOutput)")
+    }
+
+    @Test("with too few descriptors a command works, or fails by that name and with that hint")
+    func fewDescriptors() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let authorities = world.program.home.appendingPathComponent("authorities.pem")
+        try Data("-----BEGIN CERTIFICATE-----\n".utf8).write(to: authorities)
+        let tls = ["--set", "ca_file=\(authorities.path)", "--issuer", "https://localhost:1"]
+        let settings = world.program.home.appendingPathComponent("settings.json")
+        try Data("{}".utf8).write(to: settings)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: settings.path)
+        for limit in 4...14 {
+            for arguments in [
+                ["token", "--refresh", "--config", settings.path], ["discover"] + tls, ["pkce"], ["doctor"],
+            ] {
+                let outcome = try world.runBelowShell("ulimit -n \(limit)", arguments)
+                let words =
+                    "\(limit) \(arguments): \(outcome.status) \(outcome.output) \(outcome.errorOutput)"
+                guard outcome.errorOutput.contains("Too many open files") else {
+                    // The first line of the file is no certificate, and nobody listens at that port.
+                    #expect([0, 1].contains(outcome.status) || arguments[0] == "discover", "\(words)")
+                    continue
+                }
+                #expect(outcome.status == 1, "\(words)")
+                #expect(outcome.errorOutput.contains("raise the limit (ulimit -n)"), "\(words)")
+            }
+        }
     }
 
     @Test("OIDC_STORE=none keeps nothing, and has nothing to say about it", arguments: [true, false])

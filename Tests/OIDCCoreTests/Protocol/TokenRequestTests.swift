@@ -75,6 +75,23 @@ struct TokenRequestTests {
         for (request, body) in rows { #expect(try sent(request, endpoint()).bodyText == body) }
     }
 
+    @Test("only what redeems a code or a refresh token says that its answer must not be lost")
+    func singleUse() throws {
+        let secret = Redacted("t0ken")
+        let rows: [(TokenRequest, Bool)] = [
+            (.authorizationCode(try Fixture.code()), true), (.refresh(secret), true),
+            (.clientCredentials(), false), (.jwtBearer(assertion: secret), false),
+            (.tokenExchange(TokenExchange(subjectToken: secret, subjectTokenType: .idToken)), false),
+        ]
+        for (request, expected) in rows {
+            #expect(try sent(request, endpoint()).redeemsSingleUseSecret == expected)
+            // So does the repeat that a demand for a DPoP nonce leads to (RFC 9449 §8).
+            let again = try endpoint().call(
+                request, now: Fixture.now, random: Fixture.random(), dpopNonce: "n")
+            #expect(again.request.redeemsSingleUseSecret == expected)
+        }
+    }
+
     @Test("the format json writes the same parameters as an object, a repeated one as an array")
     func json() throws {
         let request = try sent(
