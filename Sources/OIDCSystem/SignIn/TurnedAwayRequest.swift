@@ -62,7 +62,9 @@ public struct TurnedAwayRequest: Hashable, Sendable {
         case .mismatch(.noState): "a callback without state arrived"
         case .mismatch(.repeated(let name)): "a callback with more than one \(name) arrived"
         case .mismatch(.unreadable): "a callback that is not percent-encoded UTF-8 arrived"
-        case .anotherUser: "a callback from another user of this machine arrived"
+        case .anotherUser:
+            "a callback from another user of this machine arrived; "
+                + "open the URL in a browser of the user who runs this command"
         case .notServed(let reason): "a callback was not read: \(reason)"
         case .otherPath: "a request for another path arrived"
         }
@@ -107,7 +109,8 @@ public struct TurnedAwayRequest: Hashable, Sendable {
         case .anotherUser:
             return (
                 "This sign-in was started by another user of this machine.",
-                "Open the URL in a browser of the user who started it."
+                "Open the URL in a browser of the user who started it. If that is you, as on a container's host, "
+                    + "paste the URL of this page into the terminal."
             )
         case .notServed:
             return (

@@ -71,7 +71,10 @@ struct SignOutInBrowser {
                     return .respond(ResultPage.stranger(status: 400))
                 }
                 if request.path == start, request.peer != .anotherUser { return .hold }
-                if path == request.path, isAccepted(request, pending) { return .hold }
+                if path == request.path {
+                    if isAccepted(request, pending) { return .hold }
+                    wait.strangerCount += 1
+                }
                 return .respond(ResultPage.stranger(status: 404))
             }
             switch event {

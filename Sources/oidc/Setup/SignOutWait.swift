@@ -17,6 +17,9 @@ struct SignOutWait {
         }
     }
 
+    /// Requests for the return URL whose state was not ours.
+    var strangerCount = 0
+
     init(
         browser: Browser?, console: Console, environment: [String: String], returnAddress: String?,
         clientID: String, deadline: MonotonicTime
@@ -56,8 +59,9 @@ struct SignOutWait {
                 .timedOut, "timed out: no browser opened the URL of the sign-out",
                 hint: "the provider's session goes on; sign out on its own site", stage: .endSession)
         }
+        let strangers = strangerCount == 0 ? "" : "; what came back had another state or none"
         return OIDCError(
-            .timedOut, "timed out: the browser did not come back from the sign-out",
+            .timedOut, "timed out: the browser did not come back from the sign-out\(strangers)",
             hint:
                 "check that \(DisplayText.clean(returnAddress)) is registered as post-logout redirect URL for "
                 + "the client \(DisplayText.clean(clientID)) at the provider", stage: .endSession)
