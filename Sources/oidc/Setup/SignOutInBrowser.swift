@@ -70,7 +70,7 @@ struct SignOutInBrowser {
                 guard server.isOurHost(request.host), request.method == .get else {
                     return .respond(ResultPage.stranger(status: 400))
                 }
-                if request.path == start, request.peer != .anotherUser { return .hold }
+                if request.path == start, !request.peer.isStranger { return .hold }
                 if path == request.path {
                     if isAccepted(request, pending) { return .hold }
                     wait.strangerCount += 1
