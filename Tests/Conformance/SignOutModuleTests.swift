@@ -19,7 +19,7 @@ struct SignOutModuleTests {
             _ options: String..., timeout: Int = 20, before: (WebURL) throws -> Void = { _ in }
         ) throws -> (Run, HTTPResponse, WebURL) {
             let run = try program.start(
-                ["logout", "--browser", "--set", "timeout=\(timeout)"] + options,
+                ["logout", "--browser", "--timeout", "\(timeout)"] + options,
                 ["BROWSER": "\(program.home.path)/browser %s"])
             let end = Date().addingTimeInterval(20)
             while !FileManager.default.fileExists(atPath: addressFile.path), Date() < end { usleep(5_000) }
@@ -92,7 +92,9 @@ struct SignOutModuleTests {
         #expect(RawConnection.status(page) == 404)
         let outcome = run.finish()
         #expect(outcome.status == 4, "\(outcome.errorOutput)")
-        #expect(outcome.error?.contains("sign-out") == true)
+        #expect(
+            outcome.error?.hasSuffix("from the sign-out; what came back had another state or none") == true)
+        #expect(outcome.errorOutput.contains("\(Self.returnAddress.dropLast(11))"), "\(outcome.errorOutput)")
         #expect(world.program.sessionFiles.isEmpty)
     }
 
@@ -110,6 +112,22 @@ struct SignOutModuleTests {
         #expect(RawConnection.status(stolen) == 404 && !stolen.contains("id_token_hint"))
         #expect(target.query?.contains("id_token_hint=") == true)
         #expect(run.finish().status == 0)
+    }
+
+    @Test(
+        "a browser that fails is reported with the URL to open, and --timeout bounds the wait",
+        arguments: ["false %s", "no-such-browser %s"])
+    func failedBrowser(browser: String) throws {
+        let world = try world(redirect: false)
+        defer { world.program.remove() }
+        let run = try world.program.start(
+            ["logout", "--browser", "--timeout", "3"], ["BROWSER": browser])
+        let outcome = run.finish(within: 60)
+        #expect(outcome.status == 4, "\(outcome.errorOutput)")
+        #expect(outcome.error == "timed out: no browser opened the URL of the sign-out")
+        #expect(outcome.errorOutput.contains("\n  http://127.0.0.1:"))
+        #expect(outcome.errorOutput.contains("warning: the browser could not be opened: "))
+        #expect(world.program.sessionFiles.isEmpty)
     }
 
     @Test("oidcc-client-test-mtls-endpoint-aliases: used when a client certificate is configured")

@@ -58,6 +58,17 @@ struct LoginTests {
         #expect(try Data(contentsOf: try #require(program.sessionFiles.first)) != before)
     }
 
+    @Test("a browser setting that would let a shell read the URL is refused with 2")
+    func shellBrowser() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let outcome = try program.run(
+            "login", "--timeout", "5", "--set", #"browser=["sh","-c","firefox '%s'"]"#)
+        #expect(outcome.status == 2, "\(outcome.errorOutput)")
+        #expect(outcome.error == "browser: sh -c would run what the URL says")
+    }
+
     @Test("a token parameter that cannot be sent is told before anybody signs in")
     func extraParameter() throws {
         let provider = try ProviderServer()

@@ -26,7 +26,8 @@ struct SettingsTests {
     @Test(
         "a value that a setting cannot have is found in a file, by check and by every command",
         arguments: [
-            "\"port\":99999", "\"timeout\":-1", "\"browser\":[]", "\"client_auth\":\"zzz\"",
+            "\"port\":99999", "\"timeout\":-1", "\"browser\":[]", "\"browser\":[\"sh\",\"-c\",\"%s\"]",
+            "\"client_auth\":\"zzz\"",
             "\"client_id\":\"\"",
             "\"store\":\"bogus\"", "\"store\":\"helper:../x\"", "\"token_endpoint\":\"http://example.com/t\"",
             "\"issuer\":\"http://example.com\"", "\"dpop\":\"true\"", "\"unknown\":1",

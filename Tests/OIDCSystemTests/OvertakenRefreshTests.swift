@@ -65,19 +65,21 @@ struct OvertakenRefreshTests {
         for store in stores {
             try store.save(.example(), replacingDamaged: true)
             let isCancelled = CancellationFlag()
-            let source = AccessTokenSource(
+            let source = SessionTokens(
                 store: store, key: .example, now: { [later] in later },
-                wait: LockWait(limit: .seconds(5), isCancelled: { isCancelled.isRaised }))
-            let error = #expect(throws: OIDCError.self) {
-                try source.renewed(TokenDemand(), seen: try store.load(.example), refusing: .none) {
-                    (_, _) throws(OIDCError) in
-                    isCancelled.raise()
-                    let renewed = Session.example("renewed")
-                    return Renewal.Outcome(session: renewed, access: .success(renewed.tokens.access))
+                wait: LockWait(limit: .seconds(5), isCancelled: { isCancelled.isRaised })
+            ) { (_, _) throws(OIDCError) in
+                isCancelled.raise()
+                let refreshed = Session.example("refreshed")
+                return SessionTokens.Answer { () throws(OIDCError) in
+                    TokenRefresh.Outcome(session: refreshed, access: .success(refreshed.tokens.access))
                 }
             }
+            let error = #expect(throws: OIDCError.self) {
+                try source.refreshed(TokenDemand(), seen: try store.load(.example), refusing: .none)
+            }
             #expect(error?.kind == .interrupted)
-            #expect(try store.load(.example) == .example("renewed"))
+            #expect(try store.load(.example) == .example("refreshed"))
         }
     }
 

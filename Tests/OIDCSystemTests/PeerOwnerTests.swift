@@ -22,7 +22,7 @@ struct PeerOwnerTests {
             ("another's", row(route, uid: "1001"), .anotherUser),
             ("half closed, and ours", row(route, "05", uid: "1000"), .thisUser),
             ("root's", row(route, uid: "    0"), .unknown),
-            ("closed by its process", row(route, "06", uid: "0", inode: 0), .anotherUser),
+            ("closed by its process", row(route, "06", uid: "0", inode: 0), .gone),
             ("another address first", row("0200007F:A3B2 0100007F:1F90", uid: "1000"), nil),
             ("our own end", row("0100007F:1F90 0100007F:A3B2", uid: "1000"), nil),
             ("no such row", "", nil),
@@ -82,7 +82,7 @@ struct PeerOwnerTests {
         _ = stranger.text()
     }
 
-    @Test("a peer that is in no table is another user's, but under WSL, or if no table can be read, unknown")
+    @Test("a peer that is in no table is gone, but under WSL, or if no table can be read, unknown")
     func absent() throws {
         let scratch = ScratchDirectory()
         scratch.put(Self.header, "tcp")
@@ -91,7 +91,7 @@ struct PeerOwnerTests {
         func owner(_ name: String, isWSL: Bool) -> PeerOwner {
             PeerOwner(of: client.descriptor, in: [SocketTable(path: scratch[name])], isWSL: isWSL)
         }
-        #expect(owner("tcp", isWSL: false) == .anotherUser)
+        #expect(owner("tcp", isWSL: false) == .gone)
         #expect(owner("tcp", isWSL: true) == .unknown)
         #expect(owner("none", isWSL: false) == .unknown)
     }

@@ -155,12 +155,17 @@ struct RedirectReceiverTests {
             ])
     }
 
-    @Test("another user's callback is a stranger's, with the right state too; root's and an unknown one pass")
+    @Test("a callback from another user, or one who is gone, is a stranger's; root's and an unknown one pass")
     func anotherUser() throws {
-        let world = try World(peer: .anotherUser)
-        let past = MonotonicTime.now().adding(milliseconds: 300)
-        #expect(throws: OIDCError.self) { try world.receive([world.answer], until: past) }
-        #expect(world.turnedAway.map(\.reason) == [.anotherUser] && world.turnedAway[0].status == 404)
+        let strangers: [(PeerOwner, TurnedAwayRequest.Reason)] = [
+            (.anotherUser, .anotherUser), (.gone, .goneSender),
+        ]
+        for (peer, reason) in strangers {
+            let world = try World(peer: peer)
+            let past = MonotonicTime.now().adding(milliseconds: 300)
+            #expect(throws: OIDCError.self) { try world.receive([world.answer], until: past) }
+            #expect(world.turnedAway.map(\.reason) == [reason] && world.turnedAway[0].status == 404)
+        }
         for peer in [PeerOwner.unknown, .thisUser] {
             let world = try World(peer: peer)
             _ = try world.receive([world.answer]).code.get()

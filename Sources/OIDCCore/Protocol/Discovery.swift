@@ -11,7 +11,7 @@ extension ProviderMetadata {
                 "issuer: expected an https address without query and fragment, "
                     + "found \(DisplayText.address(text))",
                 hint: isBare
-                    ? "--issuer https://\(DisplayText.clean(text, limit: 200))"
+                    ? "--issuer \(ShellWord.quoted("https://\(DisplayText.clean(text, limit: 200))"))"
                     : "--issuer takes an address as in https://login.example.com")
         }
         guard url.isSecure || url.isLoopback || allowsInsecureHTTP else {
@@ -24,7 +24,7 @@ extension ProviderMetadata {
             guard let parts else { continue }
             throw .usage(
                 "issuer: expected the issuer, found the address of its metadata",
-                hint: "--issuer \(DisplayText.clean(parts.before + parts.after))")
+                hint: "--issuer \(ShellWord.quoted("\(parts.before)\(parts.after)"))")
         }
         return url
     }

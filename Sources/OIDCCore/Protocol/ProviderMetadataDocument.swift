@@ -34,7 +34,7 @@ extension ProviderMetadata {
     private static func issuerMismatch(expected: String, found: String) -> OIDCError {
         var hint = "check --issuer against what the provider documents: both must be the same"
         if found == expected + "/" || found + "/" == expected {
-            hint = "--issuer \(DisplayText.clean(found))"
+            hint = "--issuer \(ShellWord.quoted(found))"
         } else if found.contains("{") {
             hint = "name the tenant in the issuer: the one that was found is a template"
         }

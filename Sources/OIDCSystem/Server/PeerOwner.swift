@@ -4,8 +4,13 @@ import CPlatform
 public enum PeerOwner: Hashable, Sendable {
     case thisUser
     case anotherUser
+    /// It has closed its socket, and nobody can say any more who it was.
+    case gone
     /// The system does not say, or it is root, as which another machine's browser may be relayed to us.
     case unknown
+
+    /// Whether it is, or may be, a user who must not take part.
+    public var isStranger: Bool { self == .anotherUser || self == .gone }
 
     init(
         of descriptor: FileDescriptor, in tables: [SocketTable] = SocketTable.all,
@@ -21,7 +26,7 @@ public enum PeerOwner: Hashable, Sendable {
                     self = owner
                     return
                 // Windows' own programs reach WSL's loopback without a socket in Linux' table.
-                case .absent: self = isWSL() ? .unknown : .anotherUser
+                case .absent: self = isWSL() ? .unknown : .gone
                 case .unreadable: continue
                 }
             }
@@ -52,7 +57,7 @@ struct SocketTable {
             let columns = row.split(separator: " ")
             guard columns.count > 9, let owner = UInt32(columns[7]) else { continue }
             // A socket that its process has closed counts as root's, and has no inode.
-            guard columns[9] != "0" else { return .found(.anotherUser) }
+            guard columns[9] != "0" else { return .found(.gone) }
             return .found(owner == user ? .thisUser : owner == 0 ? .unknown : .anotherUser)
         }
         return .absent

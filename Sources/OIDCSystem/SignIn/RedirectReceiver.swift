@@ -122,7 +122,9 @@ struct RedirectReceiver {
     private func judge(_ request: HTTPServerRequest, at server: LoopbackServer) -> Judgement {
         guard request.path == path else { return .turnedAway(.otherPath, status: 404) }
         // `state` is in the browser's arguments, which every user of the machine can read.
-        guard request.peer != .anotherUser else { return .turnedAway(.anotherUser, status: 404) }
+        guard !request.peer.isStranger else {
+            return .turnedAway(request.peer == .gone ? .goneSender : .anotherUser, status: 404)
+        }
         let isPost = request.method == .post && pending.responseMode == .formPost
         guard request.method == .get || isPost else {
             let expected = pending.responseMode == .formPost ? "POST" : "GET"

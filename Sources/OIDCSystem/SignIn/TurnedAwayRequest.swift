@@ -5,6 +5,8 @@ public struct TurnedAwayRequest: Hashable, Sendable {
     enum Reason: Hashable, Sendable {
         case otherPath
         case anotherUser
+        /// Its connection was closed before anybody could see whose it was.
+        case goneSender
         case method(found: String, expected: String)
         case host(expected: String, found: String?)
         case bodyType(found: String?)
@@ -32,6 +34,7 @@ public struct TurnedAwayRequest: Hashable, Sendable {
         switch reason {
         case .otherPath: "not the callback's path"
         case .anotherUser: "from another user of this machine"
+        case .goneSender: "its sender is gone"
         case .method: "wrong method"
         case .host: "wrong Host"
         case .bodyType: "wrong Content-Type"
@@ -62,7 +65,12 @@ public struct TurnedAwayRequest: Hashable, Sendable {
         case .mismatch(.noState): "a callback without state arrived"
         case .mismatch(.repeated(let name)): "a callback with more than one \(name) arrived"
         case .mismatch(.unreadable): "a callback that is not percent-encoded UTF-8 arrived"
-        case .anotherUser: "a callback from another user of this machine arrived"
+        case .anotherUser:
+            "a callback from another user of this machine arrived; "
+                + "open the URL in a browser of the user who runs this command"
+        case .goneSender:
+            "a callback arrived whose sender closed the connection at once, so its user is unknown; "
+                + "open the URL again"
         case .notServed(let reason): "a callback was not read: \(reason)"
         case .otherPath: "a request for another path arrived"
         }
@@ -104,10 +112,11 @@ public struct TurnedAwayRequest: Hashable, Sendable {
                 "If the provider sends a form (POST), set response_mode to form_post."
             )
         case .bodyType: return ("This answer is not a form.", restart)
-        case .anotherUser:
+        case .anotherUser, .goneSender:
             return (
                 "This sign-in was started by another user of this machine.",
-                "Open the URL in a browser of the user who started it."
+                "Open the URL in a browser of the user who started it. If that is you, as on a container's host, "
+                    + "paste the URL of this page into the terminal."
             )
         case .notServed:
             return (

@@ -22,22 +22,30 @@ struct LogoutCommand: RunnableCommand {
             .flag(\.isAll, "--all", "every session, also those of other profiles"),
             .flag(\.isLocal, "--local", "forget it here, and tell the provider nothing"),
             .flag(\.endsProviderSession, "--browser", "end the provider's own session too, in the browser"),
+            .number(
+                \.timeout, "--timeout", "SECONDS", in: 1...86_400, "how long to wait for the browser",
+                defaultText: "300"),
             .group(\.provider), .group(\.common),
         ])
 
     var isAll = false
     var isLocal = false
     var endsProviderSession = false
+    var timeout: Int?
     var provider = ProviderOptions()
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
         if isLocal, endsProviderSession { throw UsageError("--local and --browser exclude each other") }
         if isAll, endsProviderSession { throw UsageError("--all and --browser exclude each other") }
+        if timeout != nil, !endsProviderSession { throw UsageError("--timeout goes with --browser") }
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = ProviderSetup(try context.settings(provider), context)
+        let bound = try timeout.map { seconds throws(OIDCError) in
+            try SettingsLoader.entry(.timeout, "\(seconds)", .option("--timeout"), named: "--timeout")
+        }
+        let setup = ProviderSetup(try context.settings(provider, and: bound.map { [$0] } ?? []), context)
         guard isAll else {
             let taken = try take(try SessionAccess(setup).key, from: try setup.store(), setup)
             return try forget(taken, setup, context)

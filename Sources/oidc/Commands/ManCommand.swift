@@ -73,7 +73,10 @@ enum Manual {
                     (term: "OIDC_PROFILE", meaning: "the profile to use"),
                     (term: "OIDC_STATE_DIR", meaning: "where sessions are kept"),
                     (term: "OIDC_CACHE_DIR", meaning: "where metadata and keys are kept"),
-                    (term: "BROWSER", meaning: "browsers to try, separated by colons; %s is the address"),
+                    (
+                        term: "BROWSER",
+                        meaning: "browsers to try, separated by colons; words may be quoted, %s is the URL"
+                    ),
                     (term: "NO_COLOR", meaning: "no colour"),
                 ]),
             ManSection(

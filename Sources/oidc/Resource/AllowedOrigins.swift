@@ -22,7 +22,7 @@ struct AllowedOrigins {
         guard !origins.contains(url.origin) else { return }
         throw .usage(
             "\(url.origin) is neither the provider nor one of the profile's resources, so it gets no token",
-            hint: "if the token is meant for it, --allow-origin \(url.origin)")
+            hint: "if the token is meant for it, --allow-origin \(ShellWord.quoted(url.origin))")
     }
 
     private static func origin(_ text: String) throws(OIDCError) -> String {

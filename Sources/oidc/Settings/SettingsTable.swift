@@ -101,7 +101,8 @@ extension Setting {
         "actor_token_file", .path, "who acts for the subject (RFC 8693)", owner: .provider)
     static let actorTokenType = Setting("actor_token_type", .text, "its type; an access token")
     static let requestedTokenType = Setting("requested_token_type", .text, "what to get (RFC 8693)")
-    static let browser = Setting("browser", .command, "the browser to start; %s is the address")
+    static let browser = Setting(
+        "browser", .command, "the browser to start; %s is the URL, as a word of its own or after =")
     static let account = Setting("account", .text, "keeps several sign-ins of one client apart")
     static let timeout = Setting("timeout", .integer(1...86_400), "seconds for a whole login; 300")
     static let httpTimeout = Setting("http_timeout", .integer(1...3_600), "seconds for one request; 30")

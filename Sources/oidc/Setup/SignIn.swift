@@ -79,7 +79,7 @@ struct SignIn {
         guard !key.grant.needsPerson else { return }
         throw OIDCError.usage(
             "\(command) is for people, and grant is \(key.grant.rawValue)",
-            hint: "oidc token --grant \(key.grant.rawValue)")
+            hint: "oidc token --grant \(ShellWord.quoted(key.grant.rawValue))")
     }
 
     /// The key that tokens are bound to would be lost between the two halves.

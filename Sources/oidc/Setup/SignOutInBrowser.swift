@@ -27,33 +27,54 @@ struct SignOutInBrowser {
             postLogoutRedirectURI: returnAddress)
         let pending = try logout.begin(at: endpoint, random: Random.bytes)
         let start = "/" + Base64URL.encode(Random.bytes(16))
-        try open(WebURL("\(server.origin)\(start)"))
         let returnPath = redirect?.loopback == nil ? nil : returnAddress.flatMap(WebURL.init)?.path
-        try wait(at: server, from: start, to: pending, returningTo: returnPath)
+        var wait = SignOutWait(
+            browser: try open("\(server.origin)\(start)"), console: console,
+            environment: setup.context.environment, returnAddress: returnPath == nil ? nil : returnAddress,
+            clientID: session.key.clientID, deadline: .now().adding(seconds: setup.timeout))
+        try serve(server, from: start, to: pending, returningTo: returnPath, &wait)
         console.note(
             returnPath == nil
                 ? "The browser has gone to the provider's sign-out page, which may ask to confirm."
                 : "The provider's session has ended in the browser.")
     }
 
-    private func open(_ url: WebURL?) throws(OIDCError) {
-        guard let url else { return }
+    /// Opens our own URL, and prints it for the user to open if no browser does. A machine that has none is an
+    /// error: the URL leads nowhere on another one.
+    private func open(_ text: String) throws(OIDCError) -> Browser? {
         let choice = try setup.browserChoice()
-        _ = try Browser.open(url, with: choice, environment: setup.childEnvironment)
+        guard let url = WebURL(text) else { return nil }
+        guard choice.isAvailable else {
+            return try Browser.open(url, with: choice, environment: setup.childEnvironment)
+        }
+        console.note("To end the provider's session, open in a browser:\n\n  \(text)\n")
+        do throws(OIDCError) {
+            let browser = try Browser.open(url, with: choice, environment: setup.childEnvironment)
+            console.note("Opening your browser…")
+            return browser
+        } catch {
+            console.warn(error.message)
+            console.note("Open the URL above yourself.")
+            return nil
+        }
     }
 
-    /// Until the browser was sent on, and, where it comes back here, until it does with our `state`.
-    private func wait(
-        at server: LoopbackServer, from start: String, to pending: PendingLogout, returningTo path: String?
+    /// Serves until the browser was sent on and, if it comes back here, until it does with our `state`.
+    private func serve(
+        _ server: LoopbackServer, from start: String, to pending: PendingLogout, returningTo path: String?,
+        _ wait: inout SignOutWait
     ) throws(OIDCError) {
-        let deadline = MonotonicTime.now().adding(seconds: settings.integer(.timeout) ?? 300)
+        defer { wait.end() }
         while true {
-            let event = server.run(until: deadline) { request in
+            let event = server.run(until: try wait.pause()) { request in
                 guard server.isOurHost(request.host), request.method == .get else {
                     return .respond(ResultPage.stranger(status: 400))
                 }
-                if request.path == start, request.peer != .anotherUser { return .hold }
-                if path == request.path, isAccepted(request, pending) { return .hold }
+                if request.path == start, !request.peer.isStranger { return .hold }
+                if path == request.path {
+                    if isAccepted(request, pending) { return .hold }
+                    wait.strangerCount += 1
+                }
                 return .respond(ResultPage.stranger(status: 404))
             }
             switch event {
@@ -68,14 +89,12 @@ struct SignOutInBrowser {
                             ("Referrer-Policy", "no-referrer"),
                         ])))
                 guard path != nil else { return server.finish() }
+                wait.isSentOn = true
             case .held(_, let connection):
                 server.answer(connection, ResultPage.signedOut())
                 return server.finish()
             case .interrupted(let signal): throw Interruption.error(signal: signal)
-            case .readable: continue
-            case .deadline:
-                throw OIDCError(
-                    .timedOut, "the browser did not come back from the sign-out", stage: .endSession)
+            case .readable, .deadline: continue
             }
         }
     }

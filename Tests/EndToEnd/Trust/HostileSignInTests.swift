@@ -102,10 +102,18 @@ struct HostileSignInTests {
     func goneBrowser() throws {
         let provider = try TrustWorld.server()
         provider.delayTokens(milliseconds: 300)
+        let arrived = DispatchSemaphore(value: 0)
+        provider.intercept { request in
+            if request.url.path == "/token" { arrived.signal() }
+            return nil
+        }
         let program = try Program(provider)
         defer { program.remove() }
         let signIn = try OpenSignIn(program, at: provider)
-        for _ in 0..<3 { RawConnection(port: signIn.port)?.send(signIn.request) }
+        var browsers = (0..<3).compactMap { _ in RawConnection(port: signIn.port) }
+        for browser in browsers { browser.send(signIn.request) }
+        try #require(arrived.wait(timeout: .now() + 60) == .success)
+        browsers.removeAll()
         let outcome = signIn.run.finish()
         #expect(outcome.status == 0, "\(outcome.errorOutput)")
         #expect(program.sessionFiles.count == 1 && provider.requestCount(.token) == 1)

@@ -50,4 +50,26 @@ struct DisplayTextTests {
         #expect(DisplayText.clean("abc", limit: 2) == "a…")
         #expect(DisplayText.clean("abc", limit: 0).isEmpty && DisplayText.clean("abc", limit: -1).isEmpty)
     }
+
+    @Test(
+        "a word for a shell is one word that runs nothing",
+        arguments: [
+            ("https://op.example/a", "https://op.example/a"), ("read write", "'read write'"), ("", "''"),
+            ("$(id)`id`\"", "'$(id)`id`\"'"), ("a'b", #"'a'\''b'"#), ("a;b&c|d>e*", "'a;b&c|d>e*'"),
+            ("a\u{1B}b\nc", "'ab c'"),
+        ])
+    func shellWord(text: String, word: String) {
+        #expect(ShellWord.quoted(text) == word)
+    }
+
+    @Test("a hint quotes what came from a provider or the command line")
+    func hints() {
+        func hint(_ issuer: String) -> String? {
+            #expect(throws: OIDCError.self) { try ProviderMetadata.checkedIssuer(issuer) }?.hint
+        }
+        #expect(hint("op.example/$(id)") == "--issuer 'https://op.example/$(id)'")
+        #expect(
+            hint("https://op.example/$(id)/.well-known/openid-configuration")
+                == "--issuer 'https://op.example/$(id)'")
+    }
 }
