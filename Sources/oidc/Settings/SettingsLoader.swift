@@ -60,14 +60,16 @@ struct SettingsLoader: Sendable {
         guard !contents.isUnderForeignControl else {
             throw ConfigurationFile.error(
                 path, "belongs to another user or may be written by others, and it can name programs",
-                hint: "chown and chmod it so that only you can write it: chmod go-w \(ShellWord.quoted(path))")
+                hint: "chown and chmod it so that only you can write it: chmod go-w \(ShellWord.quoted(path))"
+            )
         }
         let file = try ConfigurationFile(parsing: contents.bytes, path: path)
         let holdsSecret = file.profiles.contains { $0.values[Setting.clientSecret.name] != nil }
         if holdsSecret, contents.permissions & 0o077 != 0 {
             throw ConfigurationFile.error(
                 path, "holds a client_secret and may be read by others",
-                hint: "chmod 600 \(ShellWord.quoted(path)), or use client_secret_file or client_secret_command")
+                hint:
+                    "chmod 600 \(ShellWord.quoted(path)), or use client_secret_file or client_secret_command")
         }
         return file
     }
