@@ -13,16 +13,16 @@ struct Console: Sendable {
         isQuiet = common.isQuiet
     }
 
-    /// Something a person may want to know.
+    /// Something that a user may want to know.
     func note(_ text: String) {
         guard !isQuiet else { return }
-        StandardError.write(text + "\n")
+        Console.write(text)
     }
 
-    /// Something that a person should know, though it went on.
+    /// A warning; the command continues.
     func warn(_ text: String) {
         guard !isQuiet else { return }
-        StandardError.write("warning: \(text)\n")
+        Console.write("warning: \(text)")
     }
 
     /// Says on a terminal why Ctrl-C has no effect yet.
@@ -33,7 +33,12 @@ struct Console: Sendable {
 
     func trace(_ text: String) {
         guard isVerbose else { return }
-        StandardError.write("debug: \(text)\n")
+        Console.write("debug: \(text)")
+    }
+
+    /// Names in these texts come from files and providers, also inside commands that can be pasted.
+    private static func write(_ text: String) {
+        StandardError.write(DisplayText.lines(text) + "\n")
     }
 
     /// Data: a line of it, whole, or an error.

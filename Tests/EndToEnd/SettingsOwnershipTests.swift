@@ -114,6 +114,10 @@ struct SettingsOwnershipTests {
         let variables = ["OIDC_ISSUER": "https://a.example", name: value]
         #expect(try load(["issuer=https://b.example"], variables)[setting] == nil)
         #expect(try load(["issuer=https://a.example"], variables)[setting] != nil)
+        // They are not sent to another token endpoint either.
+        let isEndpoint = setting.kind.isURL || setting == .extraAuthorizeParams
+        let elsewhere = try load(["token_endpoint=https://b.example/t"], variables)
+        #expect((elsewhere[setting] != nil) == isEndpoint)
         // The profile's own value counts again for the issuer that the option and the profile name.
         let profile = #"{"issuer":"https://b.example","token_endpoint":"https://b.example/token"}"#
         let settings = try load(["issuer=https://b.example"], variables, profile: profile)
@@ -136,4 +140,8 @@ struct SettingsOwnershipTests {
             [], ["OIDC_CLIENT_SECRET_FILE": "/v"], profile: #"{"client_id":"c","client_secret":"p"}"#)
         #expect(variable[.clientSecret] == nil && variable.text(.clientSecretFile) == "/v")
     }
+}
+
+extension SettingKind {
+    fileprivate var isURL: Bool { if case .url = self { true } else { false } }
 }

@@ -17,6 +17,13 @@ public enum DisplayText {
         return String(cleaned)
     }
 
+    /// Returns a text of several lines without the characters that `clean` leaves out, of any length.
+    package static func lines(_ text: String) -> String {
+        // By scalars, as a carriage return and a line feed are one character.
+        text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
+            .map { clean(Substring($0), limit: .max) }.joined(separator: "\n")
+    }
+
     public static func quoted(_ text: some StringProtocol, limit: Int = 300) -> String {
         "“\(clean(text, limit: limit))”"
     }

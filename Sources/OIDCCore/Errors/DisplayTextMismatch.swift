@@ -19,7 +19,7 @@ extension DisplayText {
     }
 
     /// Whether two different texts cannot be told apart by a reader: what cannot be seen, normalization or spaces
-    /// make the difference, or letters that are not ASCII.
+    /// make the difference, or letters of another alphabet in the place of ASCII.
     package static func looksAlike(_ one: String, _ other: String) -> Bool {
         guard !ExactText.isSame(one, other) else { return false }
         let (left, right) = (skeleton(one), skeleton(other))
@@ -27,7 +27,7 @@ extension DisplayText {
         if left == right { return true }
         guard left.unicodeScalars.count == right.unicodeScalars.count else { return false }
         return zip(left.unicodeScalars, right.unicodeScalars).allSatisfy { a, b in
-            a == b || !a.isASCII || !b.isASCII
+            a == b || a.isASCII != b.isASCII
         }
     }
 

@@ -15,8 +15,9 @@ struct ConfigShowCommand: RunnableCommand {
     static let summary = "Show the effective settings and their origin"
     static let declaration = Declaration<ConfigShowCommand>(
         discussion: """
-            An option wins over a variable, a variable over the profile. Secrets are not shown. Relative paths \
-            in the file are seen from its directory, others from the working directory.
+            An option wins over a variable, a variable over the profile. Secrets, keys and endpoints of one \
+            provider or client are left out if an option or variable names another. Secrets are not shown. \
+            Relative paths in the file are seen from its directory, others from the working directory.
             """,
         examples: [
             Example("oidc config show", "the settings of the default profile"),

@@ -44,12 +44,6 @@ struct DemoCommand: RunnableCommand {
         return 0
     }
 
-    /// RFC 9110 §15.5.20: a page of another site that has made its own name resolve to this machine (DNS
-    /// rebinding) gets nothing.
-    private static let misdirected = HTTPResponse(
-        status: 421, headers: HTTPHeaders([("Content-Type", "text/plain")]),
-        body: Array("421 this is not the host that was asked for\n".utf8))
-
     private func serve(_ port: UInt16, _ context: CommandContext) throws(OIDCError) {
         let server: LoopbackServer
         do throws(OIDCError) { server = try LoopbackServer(LoopbackAddress(ports: .fixed(port))) } catch {
@@ -72,7 +66,7 @@ struct DemoCommand: RunnableCommand {
             """)
         let console = context.console
         let event = server.serve { request in
-            guard server.isOurHost(request.host) else { return DemoCommand.misdirected }
+            guard server.isOurHost(request.host) else { return DemoSetup.misdirected }
             guard let request = request.request(to: server.origin) else { return HTTPResponse(status: 400) }
             let response = provider.handle(request, at: Clock.now())
             console.trace("\(request.method) \(request.url.path) → \(response.status)")
@@ -83,6 +77,12 @@ struct DemoCommand: RunnableCommand {
 }
 
 enum DemoSetup {
+    /// The answer to a request for another host (RFC 9110 §15.5.20): a page of another site that has made its own
+    /// name resolve to this machine (DNS rebinding) gets nothing.
+    static let misdirected = HTTPResponse(
+        status: 421, headers: HTTPHeaders([("Content-Type", "text/plain")]),
+        body: Array("421 this is not the host that was asked for\n".utf8))
+
     static func provider(at origin: String) throws(OIDCError) -> DemoProvider {
         guard let issuer = WebURL(origin) else { throw OIDCError(.failed, "the demo has no address") }
         do { return try DemoProvider(issuer: issuer) } catch { throw OIDCError(error) }

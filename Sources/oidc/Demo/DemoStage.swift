@@ -22,7 +22,12 @@ final class DemoStage: Sendable {
     init() throws(OIDCError) {
         let provider = Provider()
         self.provider = provider
-        server = try BackgroundServer { provider.handle($0) }
+        server = try BackgroundServer { request in
+            guard let host = request.headers["Host"], request.url.origin == "http://\(host)" else {
+                return DemoSetup.misdirected
+            }
+            return provider.handle(request)
+        }
         origin = server.origin
         let demo = try DemoSetup.provider(at: origin)
         provider.state.withLock { $0 = demo }

@@ -76,7 +76,7 @@ struct SettingsChecks {
         }
         for name in values.names {
             guard let entry = settings.entries.first(where: { $0.setting.name == name }) else {
-                hidden.append("\(name) (of another provider or client)")
+                hidden.append("\(name) (\(reason(name, settings)))")
                 continue
             }
             if case .profile = entry.origin { continue }
@@ -86,5 +86,15 @@ struct SettingsChecks {
         return Finding(
             "precedence", .warning, "settings do not count: \(hidden.joined(separator: ", "))",
             remedy: "unset what hides them, or see: oidc config show")
+    }
+
+    /// Why a setting of the profile is not used although none of that name hides it.
+    private func reason(_ name: String, _ settings: Settings) -> String {
+        let secrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
+        let isWithheld = settings.withheld.contains { $0.setting.name == name && $0.origin.layer == .profile }
+        guard !isWithheld, let other = settings.entries.first(where: { secrets.contains($0.setting) }) else {
+            return "of another provider or client"
+        }
+        return "by \(other.origin.text)"
     }
 }

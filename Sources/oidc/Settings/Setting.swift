@@ -12,6 +12,8 @@ struct Setting: Hashable, Sendable {
     enum Owner: Sendable {
         case anyone
         case provider
+        /// What is sent to the provider's endpoints for any of its clients: as the provider's, and only to its own.
+        case tokenRequest
         case client
     }
 

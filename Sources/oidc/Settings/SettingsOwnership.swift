@@ -91,6 +91,7 @@ struct SettingsOwnership {
             // A client_id is not a secret: one from a variable counts for an issuer from an option.
             if entry.setting == .clientID, entry.origin.layer == .variables { return true }
             return owner.isProvider(of: used)
+        case .tokenRequest: return owner.isProvider(of: used) && owner.ownsEndpoints(of: used)
         case .client:
             return owner.isProvider(of: used) && owner.ownsEndpoints(of: used)
                 && owner.isClient(used.clientID)

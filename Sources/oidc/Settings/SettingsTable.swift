@@ -72,7 +72,7 @@ extension Setting {
         "extra_authorize_params", .parameters, "more parameters of the authorize URL",
         owner: .provider)
     static let extraTokenParams = Setting(
-        "extra_token_params", .parameters, "more parameters of token requests", owner: .provider)
+        "extra_token_params", .parameters, "more parameters of token requests", owner: .tokenRequest)
     static let tokenRequestFormat = Setting(
         "token_request_format", .choice(["form", "json"]), "how token requests are written; form")
     static let par = Setting("par", .choice(["auto", "require", "off"]), "pushed requests; auto")
@@ -87,18 +87,18 @@ extension Setting {
         "how a token is come by; authorization_code")
     static let subjectTokenSource = Setting(
         "subject_token_source", .choice(SubjectSource.names), "whose token is exchanged",
-        owner: .provider)
+        owner: .tokenRequest)
     static let subjectTokenFile = Setting(
         "subject_token_file", .path, "the file of `file` and `kubernetes`",
-        owner: .provider)
+        owner: .tokenRequest)
     static let subjectTokenEnv = Setting(
         "subject_token_env", .text, "the variable of `env` and `gitlab`",
-        owner: .provider)
+        owner: .tokenRequest)
     static let subjectTokenType = Setting("subject_token_type", .text, "its type; a JWT")
     static let subjectTokenAudience = Setting(
         "subject_token_audience", .text, "the audience that a CI identity is asked for")
     static let actorTokenFile = Setting(
-        "actor_token_file", .path, "who acts for the subject (RFC 8693)", owner: .provider)
+        "actor_token_file", .path, "who acts for the subject (RFC 8693)", owner: .tokenRequest)
     static let actorTokenType = Setting("actor_token_type", .text, "its type; an access token")
     static let requestedTokenType = Setting("requested_token_type", .text, "what to get (RFC 8693)")
     static let browser = Setting(

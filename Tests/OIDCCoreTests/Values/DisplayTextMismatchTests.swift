@@ -31,7 +31,9 @@ struct DisplayTextMismatchTests {
 
     @Test(
         "sides that can be told apart stay as they are",
-        arguments: [("Bearer", "mac"), ("caf\u{E9}", "tea"), ("a", ""), ("Alice", "alice"), ("a", "a")])
+        arguments: [
+            ("Bearer", "mac"), ("日本", "中国"), ("caf\u{E9}", "tea"), ("a", ""), ("Alice", "alice"), ("a", "a"),
+        ])
     func plain(_ expected: String, _ found: String) {
         let sides = DisplayText.sides(expected: expected, found: found)
         #expect(sides.expected == expected && sides.found == found)

@@ -40,6 +40,12 @@ struct DisplayTextTests {
         #expect(ExactText.isSame(DisplayText.clean(text), text))
     }
 
+    @Test("lines stay lines, however long")
+    func lines() {
+        let long = String(repeating: "x", count: 1_000)
+        #expect(DisplayText.lines("a\u{1B}[31m\n\n  \(long)\u{202E}\r\n") == "a[31m\n\n  \(long) \n")
+    }
+
     @Test("300 characters stay, more are cut within 300")
     func limit() {
         let full = String(repeating: "x", count: 300)
