@@ -31,7 +31,7 @@ extension Program {
         }
     }
 
-    /// Reads the arguments of a found command; a request for help goes before any fault.
+    /// Reads the arguments of a command. A request for help wins over any fault.
     private func read<Root: Command>(_ type: Root.Type, _ route: Route) throws(UsageError) -> Invocation {
         let declaration = type.declaration
         lazy var options = declaration.options
@@ -54,7 +54,7 @@ extension Program {
         return .run(command, path: Array(route.path.dropFirst()))
     }
 
-    /// Gives each operand its argument: required ones first, what is left over to the optional from the left.
+    /// Assigns arguments to operands. Optional operands share what the required ones leave, from left to right.
     private func assign<Root>(
         _ arguments: [String], to operands: [Operand<Root>], in root: inout Root, _ route: Route
     ) throws(UsageError) {
@@ -129,7 +129,7 @@ extension Program {
     }
 }
 
-/// How far the command line has been followed.
+/// The part of the command line that has been read.
 private struct Route {
     var path: [String]
     var type: (any Command.Type)?
@@ -160,15 +160,15 @@ private struct Route {
 
     var call: String { path.joined(separator: " ") }
 
-    /// The line that explains the command reached so far.
+    /// The command line that explains the command reached so far.
     var hint: String {
         path.count == 1 ? "\(call) --help" : ([path[0], "help"] + path.dropFirst()).joined(separator: " ")
     }
 }
 
 extension OptionGroup {
-    /// Reads this group alone out of any argument list and ignores everything else in it;
-    /// for `-o json` on a command line that could not be parsed.
+    /// Reads only this group's options and ignores everything else; for `-o json` on a command line that cannot
+    /// be parsed.
     public static func lenient(_ arguments: [String]) -> Self {
         let entries = entries
         let scan = Scan(arguments[...], table: table)

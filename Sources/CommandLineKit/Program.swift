@@ -1,9 +1,9 @@
-/// A program: its commands in sections, and what is said above and below their list.
+/// A program: its commands in sections, and the text around their list.
 public struct Program: Sendable {
     public let name: String
     public let summary: String
     public let sections: [CommandSection]
-    /// Below the list of commands in `--help`.
+    /// The text below the list of commands in `--help`.
     public let footnote: String
     /// The group of options that every command has; accepted before the command's name too.
     public let common: any OptionGroup.Type
@@ -40,7 +40,7 @@ public struct CommandSection: Sendable {
     }
 }
 
-/// Explains a command; put it in a section, the parser answers it.
+/// The `help` command. List it in a section; the parser answers it.
 public struct HelpCommand: Command {
     public static let name = "help"
     public static let summary = "Explain a command"

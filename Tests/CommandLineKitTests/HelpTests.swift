@@ -23,7 +23,7 @@ import Testing
                 """)
     }
 
-    @Test("a command's help says all that its table says")
+    @Test("a command's help shows everything in its table")
     func command() {
         #expect(
             Toy.program.help(["send"]) == """
@@ -73,7 +73,7 @@ import Testing
                 """)
     }
 
-    @Test("a command of subcommands lists them")
+    @Test("a command with subcommands lists them")
     func subcommands() {
         #expect(
             Toy.program.help(["config"]) == """
@@ -88,7 +88,7 @@ import Testing
                 """)
     }
 
-    @Test("a usage line can be given in words")
+    @Test("a command can replace its usage line")
     func usage() {
         #expect(
             Toy.program.help(["run"])?.hasPrefix("Usage: toy run [options] -- PROGRAM [ARG...]\n") == true)
@@ -108,20 +108,20 @@ import Testing
         #expect(Toy.help(arguments) == Toy.program.help(["send"]))
     }
 
-    @Test("a program, or a command of commands, alone prints its help")
+    @Test("a program or a command with subcommands alone prints its help")
     func alone() {
         #expect(Toy.help([]) == Toy.program.help())
         #expect(Toy.help(["config"]) == Toy.program.help(["config"]))
     }
 
-    @Test("common options around help change nothing in its text")
+    @Test("help accepts the common options")
     func options() {
         #expect(
             Toy.help(["help", "-o", "json", "config", "-v", "show"]) == Toy.program.help(["config", "show"]))
     }
 
     @Test(
-        "help without a command is the program's",
+        "help without a command explains the program",
         arguments: [
             ["--help"], ["-h"], ["help"], ["-v", "--help"], ["--bogus", "-h"], ["nonsense", "-h"],
             ["-h", "nonsense"],
@@ -142,7 +142,7 @@ import Testing
         #expect(Toy.help(arguments)?.hasPrefix("Usage: toy config show [options] [KEY]\n") == true)
     }
 
-    @Test("a command that is not there has no help")
+    @Test("an unknown command has no help")
     func none() {
         #expect(Toy.program.help(["nonsense"]) == nil)
         #expect(Toy.program.help(["config", "nonsense"]) == nil)
