@@ -7,18 +7,18 @@ struct InspectCommand: RunnableCommand {
     static let summary = "Show and verify a token"
     static let declaration = Declaration<InspectCommand>(
         discussion: """
-            Shows header and claims of the session's token, or of any signed token on stdin, and verifies its \
-            signature with --jwks or with the provider's keys. Exit 7 concerns the signature alone; an \
-            expired token is a warning.
+            Shows the header and claims of the session's token, or of any signed token on stdin, and verifies its \
+            signature with --jwks or the provider's keys. Exit 7 concerns only the signature; an expired token is \
+            a warning.
             """,
         examples: [
             Example("oidc inspect", "the session's ID token"),
-            Example("oidc inspect --jwks keys.json - < token.txt", "any token, with keys of yours"),
+            Example("oidc inspect --jwks keys.json - < token.txt", "any token, with your own keys"),
         ],
         operands: [.optional(\.source, "-", "read the token from stdin", completion: .values(["-"]))],
         options: [
-            .value(\.type, "--type", "TYPE", "which of the session's tokens"),
-            .value(\.jwks, "--jwks", "FILE|URL", "the keys to verify with", completion: .file),
+            .value(\.type, "--type", "TYPE", "the session's token to show"),
+            .value(\.jwks, "--jwks", "FILE|URL", "the keys to verify the signature with", completion: .file),
             .group(\.provider), .group(\.common),
         ])
 

@@ -4,7 +4,7 @@ import OIDCSystem
 
 struct IntrospectCommand: RunnableCommand {
     static let name = "introspect"
-    static let summary = "Ask the provider what a token is"
+    static let summary = "Ask the provider about a token"
     static let declaration = Declaration<IntrospectCommand>(
         discussion: "Asks the provider (RFC 7662) and prints its answer as JSON.",
         examples: [
@@ -13,7 +13,7 @@ struct IntrospectCommand: RunnableCommand {
         ],
         operands: [.optional(\.source, "-", "read the token from stdin", completion: .values(["-"]))],
         options: [
-            .flag(\.isRefreshToken, "--refresh-token", "the session's refresh token instead"),
+            .flag(\.isRefreshToken, "--refresh-token", "introspect the session's refresh token"),
             .group(\.provider), .group(\.common),
         ])
 
@@ -44,8 +44,8 @@ struct RevokeCommand: RunnableCommand {
     static let summary = "Revoke a token at the provider"
     static let declaration = Declaration<RevokeCommand>(
         discussion: """
-            Tells the provider (RFC 7009) that a token is no longer needed. To end a session, and forget it \
-            here too, use `oidc logout`.
+            Tells the provider (RFC 7009) that a token is no longer needed. To end a session and forget it on this \
+            machine, use `oidc logout`.
             """,
         examples: [
             Example("oidc revoke - < token.txt", "any token"),
@@ -53,7 +53,9 @@ struct RevokeCommand: RunnableCommand {
         ],
         operands: [.optional(\.source, "-", "read the token from stdin", completion: .values(["-"]))],
         options: [
-            .flag(\.isRefreshToken, "--refresh-token", "it is a refresh token, or the session's"),
+            .flag(
+                \.isRefreshToken, "--refresh-token",
+                "revoke a refresh token: the session's, or the one on stdin"),
             .group(\.provider), .group(\.common),
         ])
 
