@@ -20,6 +20,9 @@ extension Program {
         command(path).map(Help.text)
     }
 
+    /// Returns the section of the manual that is the topic of this name.
+    package func topic(_ name: String) -> ManSection? { manual().first { $0.topic == name } }
+
     func help(for type: any Command.Type, path: [String]) -> String {
         Help.text(CommandDescription(type, path: path))
     }
@@ -39,6 +42,13 @@ enum Help {
         if !command.examples.isEmpty { blocks.append(examples(command)) }
         if !command.exitCodes.isEmpty { blocks.append(exitCodes(command)) }
         return blocks.map { $0.joined(separator: "\n") + "\n" }.joined(separator: "\n")
+    }
+
+    static func text(_ section: ManSection) -> String {
+        let column = column(section.entries.map(\.term))
+        let entries = section.entries.flatMap { TextLayout.entry("  \($0.term)", $0.meaning, column: column) }
+        let prose = TextLayout.prose(section.text)
+        return (prose + (prose.isEmpty ? [] : [""]) + entries).joined(separator: "\n") + "\n"
     }
 
     private static func usage(_ command: CommandDescription) -> [String] {

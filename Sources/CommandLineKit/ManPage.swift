@@ -1,13 +1,19 @@
-/// A section of the manual page with the program's own text.
+/// A section of the manual page with the program's own text, and perhaps a topic of the help.
 public struct ManSection: Sendable {
     public let title: String
+    /// The word that prints the section, as in `oidc help settings`; nil if it is only in the manual page.
+    public let topic: String?
     /// Blank lines separate paragraphs, indented lines are kept as they are.
     public let text: String
     /// Terms and their meanings, below the text.
     public let entries: [(term: String, meaning: String)]
 
-    public init(_ title: String, _ text: String = "", entries: [(term: String, meaning: String)] = []) {
+    public init(
+        _ title: String, topic: String? = nil, _ text: String = "",
+        entries: [(term: String, meaning: String)] = []
+    ) {
         self.title = title
+        self.topic = topic
         self.text = text
         self.entries = entries
     }

@@ -2,7 +2,7 @@
 public enum Invocation: Sendable {
     /// The command with its options set, and its path without the program's name.
     case run(any Command, path: [String])
-    /// The help of the command at this path, or of the program if the path is empty.
+    /// The help of the command or topic at this path, or of the program if the path is empty.
     case help(String, path: [String])
     case version
 }
@@ -111,8 +111,9 @@ extension Program {
         return UsageError(message + suggestion)
     }
 
-    /// Answers `oidc help COMMAND [SUBCOMMAND]`.
+    /// Answers `oidc help COMMAND [SUBCOMMAND]` and `oidc help TOPIC`.
     private func help(for words: [String]) throws(UsageError) -> Invocation {
+        if words.count == 1, let section = topic(words[0]) { return .help(Help.text(section), path: words) }
         var route = Route(program: name, rest: [])
         for word in words {
             guard let type = find(word, below: route.type) else {

@@ -11,11 +11,13 @@ public struct Program: Sendable {
     public let completionCommand: String
     /// Commands and options that users of other programs try, each with the command line or sentence for the hint.
     public let otherNames: [String: String]
+    /// The sections of the manual; those with a topic are printed by `help TOPIC`.
+    public let manual: @Sendable () -> [ManSection]
 
     public init(
         name: String, summary: String, common: any OptionGroup.Type, sections: [CommandSection],
         footnote: String = "", completionCommand: String = "completions",
-        otherNames: [String: String] = [:]
+        otherNames: [String: String] = [:], manual: @escaping @Sendable () -> [ManSection] = { [] }
     ) {
         self.name = name
         self.summary = summary
@@ -24,6 +26,7 @@ public struct Program: Sendable {
         self.footnote = footnote
         self.completionCommand = completionCommand
         self.otherNames = otherNames
+        self.manual = manual
     }
 
     var commonOptions: [OptionDescription] { common.descriptions() }
@@ -46,7 +49,7 @@ public struct HelpCommand: Command {
     public static let summary = "Explain a command"
     public static let declaration = Declaration<HelpCommand>(
         operands: [
-            .rest(\.path, "COMMAND", "the command, and its subcommand", completion: .commandNames)
+            .rest(\.path, "COMMAND", "the command and its subcommand, or a topic", completion: .commandNames)
         ])
 
     public var path: [String] = []

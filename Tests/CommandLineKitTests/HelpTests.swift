@@ -142,6 +142,32 @@ import Testing
         #expect(Toy.help(arguments)?.hasPrefix("Usage: toy config show [options] [KEY]\n") == true)
     }
 
+    @Test("a section of the manual with a topic is printed by its name")
+    func topic() throws {
+        let program = Program(
+            name: "toy", summary: "", common: CommonOptions.self,
+            sections: [CommandSection("", [HelpCommand.self])],
+            manual: {
+                [
+                    ManSection("PRICES", topic: "prices", "By weight.", entries: [("1 kg", "5 coins")]),
+                    ManSection("FILES", entries: [("box", "a parcel")]),
+                ]
+            })
+        for words in [["help", "prices"], ["-v", "help", "-o", "json", "prices"]] {
+            guard case .help("By weight.\n\n  1 kg  5 coins\n", ["prices"]) = try program.parse(words) else {
+                Issue.record("\(words) is not the topic")
+                continue
+            }
+        }
+        for words in [["help", "prices", "x"], ["help", "files"], ["prices"]] {
+            #expect(throws: UsageError.self) { try program.parse(words) }
+        }
+        #expect(
+            program.complete(["help", ""]) { _ in [] }
+                == .words([Candidate("help", "Explain a command"), Candidate("prices")]))
+        #expect(program.complete(["help", "prices", ""]) { _ in [] } == .words([]))
+    }
+
     @Test("an unknown command has no help")
     func none() {
         #expect(Toy.program.help(["nonsense"]) == nil)

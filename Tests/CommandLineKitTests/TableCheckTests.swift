@@ -28,7 +28,7 @@ import Testing
                 "two commands: Broken",
                 "toy Broken: is not a lower-case word",
                 "toy Broken: the summary is not one phrase of at most 60 characters without a period",
-                "toy Broken: has 1 examples, not two",
+                "toy Broken: has fewer than two examples",
                 "toy Broken: two options: --flag",
                 "toy Broken: two options: -x",
                 "toy Broken: -long is not an option's name",
@@ -53,7 +53,7 @@ import Testing
         #expect(
             Toy.program.tableFaults
                 == ["track", "run", "config show", "config path"].map {
-                    "toy \($0): has 0 examples, not two"
+                    "toy \($0): has fewer than two examples"
                 })
     }
 }

@@ -62,12 +62,13 @@ enum Manual {
     static var sections: [ManSection] {
         [
             ManSection(
-                "SETTINGS",
+                "SETTINGS", topic: "settings",
                 "Members of a profile in the configuration file, OIDC_<NAME> variables, or --set name=value.",
                 entries: Setting.all.map { (term: $0.name, meaning: $0.summary) }),
-            ManSection("EXIT STATUS", entries: exitCodes.map { (term: $0.0, meaning: $0.1) }),
             ManSection(
-                "ENVIRONMENT",
+                "EXIT STATUS", topic: "exit-codes", entries: exitCodes.map { (term: $0.0, meaning: $0.1) }),
+            ManSection(
+                "ENVIRONMENT", topic: "environment",
                 entries: [
                     (term: "OIDC_CONFIG", meaning: "the configuration file"),
                     (term: "OIDC_PROFILE", meaning: "the profile to use"),
