@@ -49,7 +49,7 @@ public struct CommandDescription: Sendable {
 }
 
 extension Program {
-    /// Every command in the order of the help, each followed by its subcommands.
+    /// Every command in the order of the help, followed by its subcommands.
     public var descriptions: [CommandDescription] {
         sections.flatMap(\.commands).flatMap { describe($0, below: [name]) }
     }
@@ -59,7 +59,7 @@ extension Program {
         return [description] + description.subcommands.flatMap { describe($0, below: description.path) }
     }
 
-    /// The command at a path, or nil.
+    /// Returns the command at a path, which does not include the program's name.
     package func command(_ path: some Sequence<String>) -> CommandDescription? {
         var found: (any Command.Type)?
         var words = [name]

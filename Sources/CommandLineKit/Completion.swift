@@ -64,7 +64,8 @@ extension Program {
             guard let next = find(word, below: type), !next.subcommands.isEmpty else { return [] }
             type = next
         }
-        return commands(below: type)
+        guard type == nil else { return commands(below: type) }
+        return commands(below: nil) + manual().compactMap { section in section.topic.map { Candidate($0) } }
     }
 }
 

@@ -1,5 +1,5 @@
 extension Program {
-    /// `--help`: the commands in their sections, within 40 lines of 80 columns.
+    /// Returns the text of `--help`: the commands in their sections, in at most 40 lines of 80 columns.
     public func help() -> String {
         let names = sections.flatMap(\.commands).map { $0.name }
         let column = 4 + (names.map(TextLayout.length).max() ?? 0)
@@ -15,10 +15,13 @@ extension Program {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// The help of one command, by its path without the program's name; nil where there is none.
+    /// Returns the help of the command at a path, which does not include the program's name.
     public func help(_ path: [String]) -> String? {
         command(path).map(Help.text)
     }
+
+    /// Returns the section of the manual that is the topic of this name.
+    package func topic(_ name: String) -> ManSection? { manual().first { $0.topic == name } }
 
     func help(for type: any Command.Type, path: [String]) -> String {
         Help.text(CommandDescription(type, path: path))
@@ -39,6 +42,13 @@ enum Help {
         if !command.examples.isEmpty { blocks.append(examples(command)) }
         if !command.exitCodes.isEmpty { blocks.append(exitCodes(command)) }
         return blocks.map { $0.joined(separator: "\n") + "\n" }.joined(separator: "\n")
+    }
+
+    static func text(_ section: ManSection) -> String {
+        let column = column(section.entries.map(\.term))
+        let entries = section.entries.flatMap { TextLayout.entry("  \($0.term)", $0.meaning, column: column) }
+        let prose = TextLayout.prose(section.text)
+        return (prose + (prose.isEmpty ? [] : [""]) + entries).joined(separator: "\n") + "\n"
     }
 
     private static func usage(_ command: CommandDescription) -> [String] {
@@ -82,7 +92,7 @@ enum Help {
             + command.exitCodes.flatMap { TextLayout.entry("  \($0.code)", $0.meaning, column: column) }
     }
 
-    /// The longest term, its margins, and no more than the left third.
+    /// Returns the column of the meanings: right of the longest term, but at most 28.
     private static func column(_ terms: [String]) -> Int {
         4 + (terms.map(TextLayout.length).filter { $0 <= 24 }.max() ?? 0)
     }
@@ -92,7 +102,7 @@ enum Help {
         return notes.isEmpty ? help : "\(help) (\(notes.joined(separator: "; ")))"
     }
 
-    /// The accepted words, unless the placeholder lists them already.
+    /// Lists the accepted words, unless the placeholder does.
     static func choices(_ words: [String], _ placeholder: String) -> String? {
         words.isEmpty || placeholder.contains("|") ? nil : TextLayout.list(words)
     }
@@ -102,10 +112,10 @@ extension OptionDescription {
     /// `--port N`.
     var synopsis: String { valueName.map { "\(name) \($0)" } ?? name }
 
-    /// `  -p, --profile NAME`, with the long names in line.
+    /// `  -p, --profile NAME`; the long names of all options are aligned.
     var term: String { (short.map { "  -\($0), " } ?? "      ") + synopsis }
 
-    /// The help, then what is accepted, the default and the variable.
+    /// The help, followed by the accepted words, the default and the variable.
     var annotatedHelp: String {
         Help.annotated(
             help,

@@ -1,21 +1,27 @@
-/// A section of the man page that the program writes itself.
+/// A section of the manual page with the program's own text, and perhaps a topic of the help.
 public struct ManSection: Sendable {
     public let title: String
-    /// Blank lines part paragraphs, indented lines are kept as they are.
+    /// The word that prints the section, as in `oidc help settings`; nil if it is only in the manual page.
+    public let topic: String?
+    /// Blank lines separate paragraphs, indented lines are kept as they are.
     public let text: String
-    /// Terms and what they mean, below the text.
+    /// Terms and their meanings, below the text.
     public let entries: [(term: String, meaning: String)]
 
-    public init(_ title: String, _ text: String = "", entries: [(term: String, meaning: String)] = []) {
+    public init(
+        _ title: String, topic: String? = nil, _ text: String = "",
+        entries: [(term: String, meaning: String)] = []
+    ) {
         self.title = title
+        self.topic = topic
         self.text = text
         self.entries = entries
     }
 }
 
-/// The program's page in section 1 of the manual, for man(7) macros.
+/// The program's page in section 1 of the manual, written with man(7) macros.
 public enum ManPage {
-    /// Name, synopsis, description, commands, shared options, then the program's own sections.
+    /// Returns the page: name, synopsis, description, commands, shared options, then the program's own sections.
     public static func text(
         _ program: Program, version: String, description: String, sections: [ManSection] = []
     ) -> String {
@@ -42,16 +48,16 @@ public enum ManPage {
     }
 }
 
-/// Options that several commands have, under their heading.
+/// Options that several commands share, under one heading.
 struct SharedOptions {
     let title: String
     let options: [OptionDescription]
-    /// The commands that have them; nil when all have.
+    /// The commands that have them; nil if all do.
     let commands: [String]?
 }
 
 extension Program {
-    /// Each shared group once, those of every command first.
+    /// Lists each shared group once, starting with the options of every command.
     func sharedOptions(_ commands: [CommandDescription]) -> [SharedOptions] {
         var groups: [SharedOptions] = [
             SharedOptions(title: common.title, options: commonOptions, commands: nil)
@@ -106,7 +112,7 @@ extension Roff {
 
     fileprivate mutating func group(_ group: SharedOptions) {
         request("SS", [group.title])
-        line(group.commands.map { "Of " + $0.joined(separator: ", ") + ":" } ?? "Of every command:")
+        line(group.commands.map { "For " + $0.joined(separator: ", ") + ":" } ?? "For every command:")
         for option in group.options where !option.isHidden { self.option(option) }
     }
 }

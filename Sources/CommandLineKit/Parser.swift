@@ -2,7 +2,7 @@
 public enum Invocation: Sendable {
     /// The command with its options set, and its path without the program's name.
     case run(any Command, path: [String])
-    /// The help of the command at this path, or of the program if the path is empty.
+    /// The help of the command or topic at this path, or of the program if the path is empty.
     case help(String, path: [String])
     case version
 }
@@ -31,7 +31,7 @@ extension Program {
         }
     }
 
-    /// Reads the arguments of a found command; a request for help goes before any fault.
+    /// Reads the arguments of a command. A request for help wins over any fault.
     private func read<Root: Command>(_ type: Root.Type, _ route: Route) throws(UsageError) -> Invocation {
         let declaration = type.declaration
         lazy var options = declaration.options
@@ -54,7 +54,7 @@ extension Program {
         return .run(command, path: Array(route.path.dropFirst()))
     }
 
-    /// Gives each operand its argument: required ones first, what is left over to the optional from the left.
+    /// Assigns arguments to operands. Optional operands share what the required ones leave, from left to right.
     private func assign<Root>(
         _ arguments: [String], to operands: [Operand<Root>], in root: inout Root, _ route: Route
     ) throws(UsageError) {
@@ -111,8 +111,9 @@ extension Program {
         return UsageError(message + suggestion)
     }
 
-    /// Answers `oidc help COMMAND [SUBCOMMAND]`.
+    /// Answers `oidc help COMMAND [SUBCOMMAND]` and `oidc help TOPIC`.
     private func help(for words: [String]) throws(UsageError) -> Invocation {
+        if words.count == 1, let section = topic(words[0]) { return .help(Help.text(section), path: words) }
         var route = Route(program: name, rest: [])
         for word in words {
             guard let type = find(word, below: route.type) else {
@@ -129,7 +130,7 @@ extension Program {
     }
 }
 
-/// How far the command line has been followed.
+/// The part of the command line that has been read.
 private struct Route {
     var path: [String]
     var type: (any Command.Type)?
@@ -160,15 +161,15 @@ private struct Route {
 
     var call: String { path.joined(separator: " ") }
 
-    /// The line that explains the command reached so far.
+    /// The command line that explains the command reached so far.
     var hint: String {
         path.count == 1 ? "\(call) --help" : ([path[0], "help"] + path.dropFirst()).joined(separator: " ")
     }
 }
 
 extension OptionGroup {
-    /// Reads this group alone out of any argument list and ignores everything else in it;
-    /// for `-o json` on a command line that could not be parsed.
+    /// Reads only this group's options and ignores everything else; for `-o json` on a command line that cannot
+    /// be parsed.
     public static func lenient(_ arguments: [String]) -> Self {
         let entries = entries
         let scan = Scan(arguments[...], table: table)

@@ -1,9 +1,9 @@
-/// A program: its commands in sections, and what is said above and below their list.
+/// A program: its commands in sections, and the text around their list.
 public struct Program: Sendable {
     public let name: String
     public let summary: String
     public let sections: [CommandSection]
-    /// Below the list of commands in `--help`.
+    /// The text below the list of commands in `--help`.
     public let footnote: String
     /// The group of options that every command has; accepted before the command's name too.
     public let common: any OptionGroup.Type
@@ -11,11 +11,13 @@ public struct Program: Sendable {
     public let completionCommand: String
     /// Commands and options that users of other programs try, each with the command line or sentence for the hint.
     public let otherNames: [String: String]
+    /// The sections of the manual; those with a topic are printed by `help TOPIC`.
+    public let manual: @Sendable () -> [ManSection]
 
     public init(
         name: String, summary: String, common: any OptionGroup.Type, sections: [CommandSection],
         footnote: String = "", completionCommand: String = "completions",
-        otherNames: [String: String] = [:]
+        otherNames: [String: String] = [:], manual: @escaping @Sendable () -> [ManSection] = { [] }
     ) {
         self.name = name
         self.summary = summary
@@ -24,6 +26,7 @@ public struct Program: Sendable {
         self.footnote = footnote
         self.completionCommand = completionCommand
         self.otherNames = otherNames
+        self.manual = manual
     }
 
     var commonOptions: [OptionDescription] { common.descriptions() }
@@ -40,13 +43,13 @@ public struct CommandSection: Sendable {
     }
 }
 
-/// Explains a command; put it in a section, the parser answers it.
+/// The `help` command. List it in a section; the parser answers it.
 public struct HelpCommand: Command {
     public static let name = "help"
     public static let summary = "Explain a command"
     public static let declaration = Declaration<HelpCommand>(
         operands: [
-            .rest(\.path, "COMMAND", "the command, and its subcommand", completion: .commandNames)
+            .rest(\.path, "COMMAND", "the command and its subcommand, or a topic", completion: .commandNames)
         ])
 
     public var path: [String] = []

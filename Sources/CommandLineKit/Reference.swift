@@ -1,7 +1,6 @@
-/// All commands and options in Markdown, for a README.
+/// The reference of all commands and options in Markdown.
 public enum Reference {
-    /// A heading for each section, a table for each command that has options of its own,
-    /// and the shared options once at the end.
+    /// Returns a heading for each section, a table for each command, and the shared options once at the end.
     public static func markdown(_ program: Program, headingLevel: Int = 3) -> String {
         let marks = String(repeating: "#", count: headingLevel)
         let all = program.descriptions
@@ -13,7 +12,7 @@ public enum Reference {
         }
         for group in program.sharedOptions(all) {
             let owners = group.commands.map { $0.map(code).joined(separator: ", ") } ?? "every command"
-            lines += ["\(marks) \(group.title)", "", "Of \(owners).", ""] + table(group.options)
+            lines += ["\(marks) \(group.title)", "", "For \(owners).", ""] + table(group.options)
         }
         while lines.last == "" { lines.removeLast() }
         return lines.joined(separator: "\n") + "\n"

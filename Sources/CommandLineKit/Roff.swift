@@ -1,4 +1,4 @@
-/// Lines of a manual page in man(7), with everything that could be read as a request escaped.
+/// A manual page in man(7), built line by line; text is escaped, so none of it is read as a request.
 struct Roff {
     private(set) var text = ""
 
@@ -7,19 +7,19 @@ struct Roff {
         text += ".\(name)\(words)\n"
     }
 
-    /// One line of running text.
+    /// Adds a line of text.
     mutating func line(_ content: String) {
         guard !content.isEmpty else { return }
         let escaped = Self.escaped(content)
         text += (escaped.first == "." ? "\\&" : "") + escaped + "\n"
     }
 
-    /// A bold word, then plain ones, as one line.
+    /// Adds a line that starts with a bold word.
     mutating func bold(_ word: String, _ plain: String) {
         text += "\\fB\(Self.escaped(word))\\fR" + (plain.isEmpty ? "" : " \(Self.escaped(plain))") + "\n"
     }
 
-    /// A term in the margin and its meaning beside it.
+    /// Adds a term and, indented, its meaning.
     mutating func entry(bold: String, plain: String, _ meaning: String) {
         request("TP")
         let parts = [
@@ -41,7 +41,7 @@ struct Roff {
         }
     }
 
-    /// Lines kept as they are, indented.
+    /// Adds lines that are not filled.
     mutating func verbatim(_ lines: [String]) {
         request("PP")
         request("nf")
@@ -49,7 +49,7 @@ struct Roff {
         request("fi")
     }
 
-    /// Characters that roff would change or obey; anything beyond ASCII by its number.
+    /// Escapes characters that roff would interpret or replace, and writes others than ASCII by their number.
     static func escaped(_ content: String) -> String {
         var result = ""
         for scalar in content.unicodeScalars {

@@ -1,7 +1,9 @@
-/// An argument list sorted into options and operands; the first fault is kept and reading goes on,
-/// so that a request for help is found behind it.
+/// An argument list sorted into options and operands. The scan keeps the first fault and reads on, because a
+/// request for help may follow.
 struct Scan {
+    /// An option that was given.
     struct Setting: Equatable {
+        /// The option's place in the table.
         let index: Int
         let argument: String
     }
@@ -16,15 +18,15 @@ struct Scan {
     private(set) var waiting: Int?
     /// Whether a `--` or an operand has ended the options.
     private(set) var optionsEnded = false
-    /// The arguments before the first operand, without the `--` that may end them.
+    /// The arguments before the first operand, without a `--` that ends them.
     private(set) var leading: ArraySlice<String>
-    /// Said of an unknown option after its name.
+    /// Follows the name of an unknown option in its message.
     private let place: String
 
+    /// `table` is evaluated if the arguments hold an option.
     init(
         _ arguments: ArraySlice<String>, table makeTable: @autoclosure () -> [OptionDescription],
-        stopsAtFirstOperand: Bool = false,
-        place: String = ""
+        stopsAtFirstOperand: Bool = false, place: String = ""
     ) {
         leading = arguments
         self.place = place
@@ -48,7 +50,7 @@ struct Scan {
         }
     }
 
-    /// `-` alone is an operand: standard input.
+    /// Tells options from operands; `-` alone is an operand that means standard input.
     static func isOption(_ word: String) -> Bool {
         word.utf8.first == UInt8(ascii: "-") && word.utf8.count > 1
     }
@@ -72,7 +74,7 @@ struct Scan {
         }
     }
 
-    /// `-v -q` may be written `-vq`, `-p work` as `-pwork`.
+    /// Reads one or several letters: `-vq` is `-v -q`, and `-pwork` is `-p work`.
     private mutating func readShort(
         _ word: String, _ rest: inout ArraySlice<String>, _ table: [OptionDescription]
     ) {
@@ -103,10 +105,10 @@ struct Scan {
         settings.append(Setting(index: index, argument: value))
     }
 
-    /// The next word, unless it is an option: a value that looks like one is written as `--issuer=-x`.
+    /// Takes the next word, unless it is an option. A value that looks like one is written as `--issuer=-x`.
     private static func nextValue(_ rest: inout ArraySlice<String>, _ table: [OptionDescription]) -> String? {
         guard let next = rest.first else { return nil }
-        let letter = next.hasPrefix("-") ? next.dropFirst().first : nil
+        let letter = Self.isOption(next) ? next.unicodeScalars.dropFirst().first.map { Character($0) } : nil
         guard letter == "-" || table.contains(where: { letter != nil && $0.short == letter }) else {
             rest = rest.dropFirst()
             return next

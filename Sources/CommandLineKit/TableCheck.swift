@@ -1,5 +1,5 @@
 extension Program {
-    /// What is wrong with the tables themselves, one line each; a program's tests expect none.
+    /// Mistakes in the tables, one line each. A program's tests expect none.
     public var tableFaults: [String] {
         let commands = descriptions
         var faults = overviewFaults
@@ -16,7 +16,7 @@ extension Program {
         return faults
     }
 
-    /// The list of commands fits a terminal of 40 lines and 80 columns.
+    /// Checks that the list of commands fits a terminal of 40 lines and 80 columns.
     private var overviewFaults: [String] {
         let lines = help().split(separator: "\n", omittingEmptySubsequences: false).dropLast()
         let wide = lines.filter { TextLayout.length($0) > TextLayout.width }.map {
@@ -32,27 +32,27 @@ extension Program {
     private static func faults(of command: CommandDescription) -> [String] {
         var faults: [String] = []
         let name = command.path.last ?? ""
-        if !isWord(name) { faults.append("is no lower-case word") }
+        if !isWord(name) { faults.append("is not a lower-case word") }
         if command.summary.isEmpty || TextLayout.length(command.summary) > 60
             || command.summary.hasSuffix(".")
         {
-            faults.append("the summary is one phrase of at most 60 characters, without a full stop")
+            faults.append("the summary is not one phrase of at most 60 characters without a period")
         }
-        if command.subcommands.isEmpty, !isHelp(command), command.examples.count != 2 {
-            faults.append("has \(command.examples.count) examples, not two")
+        if command.subcommands.isEmpty, !isHelp(command), command.examples.count < 2 {
+            faults.append("has fewer than two examples")
         }
         faults += repeated(command.subcommands.map { $0.name }).map { "two subcommands: \($0)" }
         faults += repeated(command.options.flatMap(\.spellings)).map { "two options: \($0)" }
         for option in command.options {
             if !option.name.hasPrefix("--") || !isWord(String(option.name.dropFirst(2))) {
-                faults.append("\(option.name) is no option's name")
+                faults.append("\(option.name) is not an option's name")
             }
-            if option.help.isEmpty { faults.append("\(option.name) says nothing") }
+            if option.help.isEmpty { faults.append("\(option.name) has no help") }
         }
         let repeats = command.operands.dropLast().contains {
             if case .rest = $0.arity { true } else { false }
         }
-        if repeats { faults.append("operands after the one that takes all") }
+        if repeats { faults.append("has operands after one that takes all the rest") }
         return faults
     }
 

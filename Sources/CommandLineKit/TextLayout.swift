@@ -1,8 +1,8 @@
-/// Plain text in lines of a given width, counted in Unicode scalars.
+/// Lays out plain text in lines of a given width, counted in Unicode scalars.
 enum TextLayout {
     static let width = 80
 
-    /// Words filled into lines; a word longer than a line stands alone, whole.
+    /// Fills lines with words. A word longer than a line is not broken.
     static func wrap(_ text: String, width: Int = width, indent: Int = 0) -> [String] {
         let margin = spaces(indent)
         var lines: [String] = []
@@ -21,7 +21,7 @@ enum TextLayout {
         return lines
     }
 
-    /// Paragraphs parted by blank lines; a line that begins with a space stays as it is.
+    /// Fills each paragraph; a line that starts with a space is kept as it is.
     static func prose(_ text: String, width: Int = width) -> [String] {
         var lines: [String] = []
         for block in blocks(text) {
@@ -40,7 +40,7 @@ enum TextLayout {
         var lines: [String]
     }
 
-    /// The paragraphs and indented examples of a text.
+    /// Splits a text into paragraphs and indented examples.
     static func blocks(_ text: String) -> [Block] {
         var blocks: [Block] = []
         var isOpen = false
@@ -60,7 +60,7 @@ enum TextLayout {
         return blocks
     }
 
-    /// A term and what it means beside it, or below it when the term is too long for its column.
+    /// Places a meaning beside its term, or below it if the term is too long for its column.
     static func entry(_ term: String, _ meaning: String, column: Int, width: Int = width) -> [String] {
         var lines = wrap(meaning, width: width, indent: column)
         guard let first = lines.first else { return [term] }
@@ -69,7 +69,7 @@ enum TextLayout {
         return lines
     }
 
-    /// `a`, `a or b`, `a, b or c`.
+    /// Joins words as `a`, `a or b`, or `a, b or c`.
     static func list(_ words: [String]) -> String {
         guard let last = words.last, words.count > 1 else { return words.first ?? "" }
         return words.dropLast().joined(separator: ", ") + " or " + last

@@ -1,7 +1,7 @@
-/// A command line that can't be followed: what is wrong, and what to type instead.
+/// A mistake on the command line: what is wrong, and what to type instead.
 public struct UsageError: Error, Equatable {
     public let message: String
-    /// A command to type, or a short remedy; shown after `try: `.
+    /// A command to type, or one plain sentence; shown after `try: `.
     public var hint: String?
 
     public init(_ message: String, hint: String? = nil) {
@@ -9,12 +9,11 @@ public struct UsageError: Error, Equatable {
         self.hint = hint
     }
 
-    /// An argument as it may be shown: without control characters, and only as much as a person would type.
-    ///
-    /// What is longer may be a token that was pasted in the wrong place.
+    /// Quotes an argument for a message, without control characters. A long one is not shown, as it may be a token
+    /// that was pasted in the wrong place.
     public static func quoted(_ argument: String) -> String {
         let scalars = argument.unicodeScalars
-        guard scalars.count <= 40 else { return "a text of \(scalars.count) characters" }
+        guard scalars.count <= 40 else { return "a string of \(scalars.count) characters" }
         var shown = String.UnicodeScalarView()
         for scalar in scalars { shown.append(scalar.isPrintable ? scalar : "?") }
         return "'\(String(shown))'"
@@ -32,5 +31,45 @@ extension Unicode.Scalar {
             false
         default: true
         }
+    }
+}
+
+/// Finds the known word that was probably meant.
+public enum Nearest {
+    /// Returns the closest of `words`, or nil if none is close: a third of the letters may differ, or the end may
+    /// be missing.
+    public static func match(_ word: String, among words: [String]) -> String? {
+        let typed = Array(word.unicodeScalars)
+        guard !typed.isEmpty, typed.count <= 64 else { return nil }
+        var best: (word: String, distance: Int)?
+        for candidate in words {
+            let known = Array(candidate.unicodeScalars)
+            let isStart = typed.count >= 2 && known.starts(with: typed)
+            let distance = isStart ? 0 : editDistance(typed, known)
+            guard distance <= max(1, typed.count / 3) else { continue }
+            if distance < best?.distance ?? .max { best = (candidate, distance) }
+        }
+        return best?.word
+    }
+
+    /// Counts the insertions, deletions, substitutions and swaps of neighbors that turn one word into the other.
+    static func editDistance(_ left: [Unicode.Scalar], _ right: [Unicode.Scalar]) -> Int {
+        if left.isEmpty || right.isEmpty { return left.count + right.count }
+        var before: [Int] = []
+        var previous = Array(0...right.count)
+        for row in 1...left.count {
+            var current = [row]
+            for column in 1...right.count {
+                let cost = left[row - 1] == right[column - 1] ? 0 : 1
+                var least = min(previous[column] + 1, current[column - 1] + 1, previous[column - 1] + cost)
+                if row > 1, column > 1, left[row - 1] == right[column - 2], left[row - 2] == right[column - 1]
+                {
+                    least = min(least, before[column - 2] + 1)
+                }
+                current.append(least)
+            }
+            (before, previous) = (previous, current)
+        }
+        return previous[right.count]
     }
 }

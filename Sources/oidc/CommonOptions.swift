@@ -17,10 +17,10 @@ struct CommonOptions: OptionGroup {
         .value(
             \.config, "--config", "FILE", "the configuration file", environment: "OIDC_CONFIG",
             completion: .file),
-        .value(\.output, "--output", "FORMAT", "how to print", short: "o"),
+        .value(\.output, "--output", "FORMAT", "output format", short: "o"),
         .flag(\.output, to: .json, "--json", "short for --output json"),
-        .flag(\.isVerbose, "--verbose", "tell each step on stderr, without secrets", short: "v"),
-        .flag(\.isQuiet, "--quiet", "say nothing but errors", short: "q"),
+        .flag(\.isVerbose, "--verbose", "log each step on stderr, without secrets", short: "v"),
+        .flag(\.isQuiet, "--quiet", "print errors only", short: "q"),
         .help(),
         .version(),
     ]
@@ -37,12 +37,12 @@ struct ProviderOptions: OptionGroup {
     static let title = "Provider options"
 
     static let options: [Option<ProviderOptions>] = [
-        .value(\.issuer, "--issuer", "URL", "the provider", environment: "OIDC_ISSUER"),
-        .value(\.clientID, "--client-id", "ID", "the client's name there", environment: "OIDC_CLIENT_ID"),
+        .value(\.issuer, "--issuer", "URL", "the provider's issuer URL", environment: "OIDC_ISSUER"),
+        .value(\.clientID, "--client-id", "ID", "the client ID", environment: "OIDC_CLIENT_ID"),
         .repeated(
-            \.scope, "--scope", "S", "what to ask for, one or a quoted list",
+            \.scope, "--scope", "S", "scope to request, or a quoted list",
             environment: "OIDC_SCOPE"),
-        .value(\.audience, "--audience", "A", "the API the token is for", environment: "OIDC_AUDIENCE"),
+        .value(\.audience, "--audience", "A", "the API that the token is for", environment: "OIDC_AUDIENCE"),
         .repeated(\.resource, "--resource", "URI", "a resource indicator (RFC 8707)"),
         .value(
             \.grant, "--grant", "G", oneOf: Setting.grant.kind.choices, "the grant type",

@@ -3,8 +3,15 @@ import OIDCCore
 
 /// The help as JSON, for `oidc help -o json`.
 enum HelpDocument {
-    /// Describes the command at a path, or the program if the path is empty.
+    /// Describes the command or topic at a path, or the program if the path is empty.
     static func json(_ program: Program, _ path: [String]) -> JSONValue {
+        if path.count == 1, let topic = program.topic(path[0]) {
+            return [
+                "name": .string(path[0]), "description": .string(topic.text),
+                "entries": .array(
+                    topic.entries.map { ["term": .string($0.term), "meaning": .string($0.meaning)] }),
+            ]
+        }
         guard let command = program.command(path) else {
             let commands = program.sections.flatMap { section in
                 section.commands.map { command($0.name, $0.summary, section: section.title) }

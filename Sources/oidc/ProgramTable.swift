@@ -26,7 +26,10 @@ extension Program {
             CommandSection(
                 "Settings", [ConfigCommand.self, CompletionsCommand.self, ManCommand.self, HelpCommand.self]),
         ],
-        footnote: "Without an account: oidc demo. More on a command: oidc help COMMAND",
+        footnote: """
+            Without an account: oidc demo. More on a command: oidc help COMMAND, or on a \
+            topic (settings, environment, exit-codes): oidc help TOPIC
+            """,
         otherNames: [
             "auth": "oidc login", "auth login": "oidc login", "auth logout": "oidc logout",
             "auth refresh": "oidc token --refresh", "auth status": "oidc status", "auth token": "oidc token",
@@ -40,5 +43,6 @@ extension Program {
             "--device": "oidc login --flow device", "--device-code": "oidc login --flow device",
             "--web": "oidc login --flow browser", "--paste": "oidc login --flow paste",
             "--client-secret": "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET",
-        ])
+        ],
+        manual: { Manual.sections })
 }

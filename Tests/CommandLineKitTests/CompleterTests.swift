@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(
-        "each word is completed by what the table expects there",
+        "each word is completed with what the table expects there",
         arguments: [
             ([], ["send", "track", "run", "config", "help"]), (["s"], ["send"]), (["nonsense", ""], []),
             (["-v", "tr"], ["track"]), (["-p", "x", "tr"], ["track"]), (["-px", "tr"], ["track"]),
@@ -28,7 +28,8 @@ import Testing
             (["send", "--stamp", ""], []), (["config", "show", "a"], ["alpha"]),
             (["track", "--note", "co"], ["color="]), (["track", "--note=co"], ["--note=color="]),
             (["track", "11", "1"], ["11", "12"]), (["track", "-p", "m"], ["my place"]),
-            (["help", "c"], ["config"]), (["help", "config", ""], ["show", "path"]),
+            (["help", "c"], ["config"]),
+            (["help", "config", ""], ["show", "path"]),
             (["help", "send", ""], []),
             (["help", "nonsense", ""], []), (["help", "-v", "config", "p"], ["path"]),
             (["-v", "help", "config", "p"], ["path"]),
@@ -55,7 +56,7 @@ import Testing
         #expect(complete(line) == expected)
     }
 
-    @Test("commands, options and listed values come with what they mean")
+    @Test("commands, options and values have meanings")
     func meanings() {
         #expect(complete(["send", "--spe"]) == .words([Candidate("--speed", "how fast it goes")]))
         #expect(complete(["tr"]) == .words([Candidate("track", "Say where a parcel is")]))
@@ -75,7 +76,7 @@ import Testing
     }
 
     @Test(
-        "bash gets what follows the part of the word that it keeps, quoted as the word is",
+        "bash gets the part of the word that it replaces, quoted like the word",
         arguments: [
             ("toy send --speed=", "", "words|slow|fast|instant"), ("toy send --speed=f", "f", "words|fast"),
             ("toy send --speed=f", "--speed=f", "words|--speed=fast"),
@@ -95,7 +96,7 @@ import Testing
         #expect(answer == expected.replacing("|", with: "\n") + "\n")
     }
 
-    @Test("zsh and fish get each word with its meaning")
+    @Test("zsh and fish get words with meanings")
     func meaningsInShells() {
         func answer(_ shell: Shell, _ words: [String]) -> String {
             Toy.program.answer(shell, ["toy"] + words, dynamic: Toy.values)
@@ -108,7 +109,7 @@ import Testing
         #expect(answer(.fish, ["run", "ls", ""]) == "command\n3\n")
     }
 
-    @Test("a value that would break a line, or a meaning that would, is left out", arguments: Shell.allCases)
+    @Test("values and meanings with control characters are left out", arguments: Shell.allCases)
     func control(shell: Shell) {
         let answer = Toy.program.answer(shell, shell == .bash ? ["toy track ", ""] : ["toy", "track", ""]) {
             _ in

@@ -1,7 +1,7 @@
 import CommandLineKit
 import Testing
 
-/// Lines typed into real shells that have loaded the script.
+/// Lines typed into real shells that have loaded the completion script.
 @Suite struct CompletionTests {
     private static let commands = ["config", "help", "run", "send", "track"]
     private static let profiles = ["a:b", "home", "my place", "work", "x$(touch pwned)`touch pwned`"]
@@ -67,7 +67,7 @@ import Testing
         #expect(session.read("work/pwned").isEmpty)
     }
 
-    @Test("bash is there, so that at least one shell was asked")
+    @Test("bash is installed, so at least one shell was tested")
     func bash() {
         #expect(ShellSession.isInstalled(.bash))
     }

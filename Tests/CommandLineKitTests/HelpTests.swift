@@ -23,7 +23,7 @@ import Testing
                 """)
     }
 
-    @Test("a command's help says all that its table says")
+    @Test("a command's help shows everything in its table")
     func command() {
         #expect(
             Toy.program.help(["send"]) == """
@@ -73,7 +73,7 @@ import Testing
                 """)
     }
 
-    @Test("a command of subcommands lists them")
+    @Test("a command with subcommands lists them")
     func subcommands() {
         #expect(
             Toy.program.help(["config"]) == """
@@ -88,7 +88,7 @@ import Testing
                 """)
     }
 
-    @Test("a usage line can be given in words")
+    @Test("a command can replace its usage line")
     func usage() {
         #expect(
             Toy.program.help(["run"])?.hasPrefix("Usage: toy run [options] -- PROGRAM [ARG...]\n") == true)
@@ -108,20 +108,20 @@ import Testing
         #expect(Toy.help(arguments) == Toy.program.help(["send"]))
     }
 
-    @Test("a program, or a command of commands, alone prints its help")
+    @Test("a program or a command with subcommands alone prints its help")
     func alone() {
         #expect(Toy.help([]) == Toy.program.help())
         #expect(Toy.help(["config"]) == Toy.program.help(["config"]))
     }
 
-    @Test("common options around help change nothing in its text")
+    @Test("help accepts the common options")
     func options() {
         #expect(
             Toy.help(["help", "-o", "json", "config", "-v", "show"]) == Toy.program.help(["config", "show"]))
     }
 
     @Test(
-        "help without a command is the program's",
+        "help without a command explains the program",
         arguments: [
             ["--help"], ["-h"], ["help"], ["-v", "--help"], ["--bogus", "-h"], ["nonsense", "-h"],
             ["-h", "nonsense"],
@@ -142,7 +142,33 @@ import Testing
         #expect(Toy.help(arguments)?.hasPrefix("Usage: toy config show [options] [KEY]\n") == true)
     }
 
-    @Test("a command that is not there has no help")
+    @Test("a section of the manual with a topic is printed by its name")
+    func topic() throws {
+        let program = Program(
+            name: "toy", summary: "", common: CommonOptions.self,
+            sections: [CommandSection("", [HelpCommand.self])],
+            manual: {
+                [
+                    ManSection("PRICES", topic: "prices", "By weight.", entries: [("1 kg", "5 coins")]),
+                    ManSection("FILES", entries: [("box", "a parcel")]),
+                ]
+            })
+        for words in [["help", "prices"], ["-v", "help", "-o", "json", "prices"]] {
+            guard case .help("By weight.\n\n  1 kg  5 coins\n", ["prices"]) = try program.parse(words) else {
+                Issue.record("\(words) is not the topic")
+                continue
+            }
+        }
+        for words in [["help", "prices", "x"], ["help", "files"], ["prices"]] {
+            #expect(throws: UsageError.self) { try program.parse(words) }
+        }
+        #expect(
+            program.complete(["help", ""]) { _ in [] }
+                == .words([Candidate("help", "Explain a command"), Candidate("prices")]))
+        #expect(program.complete(["help", "prices", ""]) { _ in [] } == .words([]))
+    }
+
+    @Test("an unknown command has no help")
     func none() {
         #expect(Toy.program.help(["nonsense"]) == nil)
         #expect(Toy.program.help(["config", "nonsense"]) == nil)

@@ -23,7 +23,7 @@ import Testing
             ])
     }
 
-    @Test("no text is read as a request or an escape")
+    @Test("text is escaped, so roff reads none of it as a request")
     func escapes() {
         let lines = Self.page.split(separator: "\n")
         #expect(lines.contains("\\&.dots and \\(aqquotes\\(aq begin lines"))
@@ -38,7 +38,7 @@ import Testing
         #expect(Set(requests) == ["TH", "SH", "SS", "PP", "TP", "br", "nf", "fi"])
     }
 
-    @Test("a command's options stand with it, shared ones once below")
+    @Test("a command's own options are listed with it, shared options once below")
     func options() throws {
         let parts = Self.page.components(separatedBy: ".SH \"OPTIONS\"")
         try #require(parts.count == 2)
@@ -46,7 +46,7 @@ import Testing
         #expect(parts[0].contains(weight))
         #expect(!parts[0].contains("\\-\\-profile\\fR"))
         #expect(parts[1].components(separatedBy: "\\fB\\-p, \\-\\-profile\\fR").count == 2)
-        #expect(parts[1].contains(".SS \"Places\"\nOf send:\n.TP\n\\fB\\-\\-sender\\fR \\fIPLACE\\fR\n"))
+        #expect(parts[1].contains(".SS \"Places\"\nFor send:\n.TP\n\\fB\\-\\-sender\\fR \\fIPLACE\\fR\n"))
         #expect(!Self.page.contains("secret"))
     }
 

@@ -1,7 +1,7 @@
 import CommandLineKit
 import Testing
 
-/// Each rule of reading a command line, by what the toy's `send` becomes.
+/// The rules for reading a command line.
 @Suite struct ParserTests {
     private func send(_ change: (inout SendCommand) -> Void) -> SendCommand {
         var command = SendCommand()
@@ -11,7 +11,7 @@ import Testing
     }
 
     @Test(
-        "a value follows its option, or an equals sign",
+        "a value follows its option or an equals sign",
         arguments: [
             ["--speed", "fast"], ["--speed=fast"],
         ])
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(
-        "a value follows its letter, or is attached to it",
+        "a value follows its letter or is attached to it",
         arguments: [
             ["-w", "7"], ["-w7"], ["-fw7"], ["-fw", "7"], ["-f", "-w", "7"],
         ])
@@ -32,7 +32,7 @@ import Testing
         #expect(try Toy.parse(["send"] + option + ["Rome"]) == expected)
     }
 
-    @Test("bundled letters are flags of their own")
+    @Test("bundled letters are separate flags")
     func bundle() throws {
         #expect(
             try Toy.parse(["send", "-vqf", "Rome"])
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(
-        "an attached value may be empty, begin with dashes or hold an equals sign",
+        "an attached value may be empty, start with dashes or contain an equals sign",
         arguments: [
             ("", "--sender="), ("--x", "--sender=--x"), ("a=b", "--sender=a=b"),
             ("\u{301}", "--sender=\u{301}"),
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(
-        "a word that starts with a dash is a value if it is no option's name, or attached",
+        "a word that starts with a dash is a value if it is attached or not an option's name",
         arguments: [
             ["--stamp", "-x"], ["--stamp=-x"], ["-s", "-x"], ["-s-x"],
         ])
@@ -78,7 +78,7 @@ import Testing
         #expect(try ShipCommand.parse(["--speed=fast", "--express"])?.speed == .instant)
     }
 
-    @Test("a value of a list of words is one of them")
+    @Test("a value is checked against its list of words")
     func oneOf() throws {
         #expect(try ShipCommand.parse(["--via", "sea"])?.way == "sea")
         #expect(
@@ -87,7 +87,7 @@ import Testing
         ) { try ShipCommand.parse(["--via", "see"]) }
     }
 
-    @Test("a request for help is answered behind an option without its value")
+    @Test("a request for help is answered after an option without its value")
     func helpAfterFault() {
         #expect(Toy.help(["send", "--stamp", "--fragile", "--help"])?.hasPrefix("Usage: toy send") == true)
     }
@@ -101,7 +101,7 @@ import Testing
                 })
     }
 
-    @Test("a flag given twice says the same thing twice")
+    @Test("a flag may be given twice")
     func repeatedFlag() throws {
         #expect(try Toy.parse(["-v", "send", "-v", "Rome"]) == send { $0.places.common.verbose = true })
     }
@@ -126,12 +126,12 @@ import Testing
         #expect(try Toy.parse(arguments, as: SendCommand.self)?.place == place)
     }
 
-    @Test("a dash alone is an operand or a value", arguments: [["send", "-"], ["send", "-s", "-", "-"]])
+    @Test("a single dash is an operand or a value", arguments: [["send", "-"], ["send", "-s", "-", "-"]])
     func dash(arguments: [String]) throws {
         #expect(try Toy.parse(arguments, as: SendCommand.self)?.place == "-")
     }
 
-    @Test("an optional operand before a required one is filled from what is left over")
+    @Test("an optional operand before a required one gets what is left over")
     func optionalFirst() throws {
         #expect(try Toy.parse(["send", "Rome"]) == send { _ in })
         #expect(try Toy.parse(["send", "crate", "Rome"]) == send { $0.kind = "crate" })
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test(
-        "a command before another command keeps that one's options for it",
+        "a command that runs another command leaves that command's options alone",
         arguments: [
             (["run", "ls", "-v"], ["ls", "-v"]),
             (["run", "--", "ls", "-v"], ["ls", "-v"]),
@@ -162,7 +162,7 @@ import Testing
     }
 
     @Test(
-        "common options stand before the command, the subcommand, or after",
+        "common options may stand before the command, before the subcommand, or after it",
         arguments: [
             ["-p", "work", "config", "path", "-v"], ["-vpwork", "config", "path"],
             ["config", "--profile=work", "-v", "path"], ["config", "path", "-v", "-p", "work"],
@@ -184,7 +184,7 @@ import Testing
     }
 
     @Test(
-        "version is answered anywhere",
+        "a request for the version is answered anywhere",
         arguments: [
             ["--version"], ["send", "--version"], ["--version", "send"], ["send", "--bogus", "--version"],
         ])
@@ -196,7 +196,7 @@ import Testing
     }
 
     @Test(
-        "one group can be read out of a command line that is wrong otherwise",
+        "one group of options can be read from a command line that cannot be parsed",
         arguments: [
             ["send", "--bogus", "-o", "json"], ["-ojson", "nonsense"],
             ["send", "--output=json", "--output=text"],

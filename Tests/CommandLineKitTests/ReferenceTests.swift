@@ -31,14 +31,14 @@ import Testing
                 """))
     }
 
-    @Test("shared options come once, at the end")
+    @Test("shared options are listed once, at the end")
     func shared() {
         #expect(
             Self.text.hasSuffix(
                 """
                 ### Common options
 
-                Of every command.
+                For every command.
 
                 | option | meaning |
                 | --- | --- |
@@ -51,7 +51,7 @@ import Testing
 
                 ### Places
 
-                Of `send`.
+                For `send`.
 
                 | option | meaning |
                 | --- | --- |

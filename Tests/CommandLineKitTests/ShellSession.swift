@@ -1,7 +1,7 @@
 import CommandLineKit
 import Foundation
 
-/// A real shell that has loaded the toy's completion script; lines are typed into it, candidates read.
+/// A real shell that has loaded the toy's completion script.
 struct ShellSession {
     let shell: Shell
     let directory: URL
@@ -15,7 +15,7 @@ struct ShellSession {
         path(shell.rawValue) != nil && (shell == .fish || path("script") != nil)
     }
 
-    /// A directory with the script, a stand-in for the program that lists values, and some files.
+    /// Makes a directory with the script, a `toy` that passes its arguments to this process, and some files.
     init(_ shell: Shell) throws {
         self.shell = shell
         let manager = FileManager.default
@@ -65,7 +65,7 @@ struct ShellSession {
         (try? String(contentsOf: directory.appendingPathComponent(name), encoding: .utf8)) ?? ""
     }
 
-    /// The candidates for each line, sorted, without the shell's quoting.
+    /// Returns the candidates for each line, sorted, without the shell's quoting.
     func candidates(_ lines: [String]) throws -> [[String]] {
         switch shell {
         case .bash: try bash(lines)
@@ -74,7 +74,7 @@ struct ShellSession {
         }
     }
 
-    /// All candidates are inserted in the line, which is then written to a file.
+    /// Lets bash insert all candidates, and writes the line to a file.
     private func bash(_ lines: [String]) throws -> [[String]] {
         try type(
             lines, key: "\u{1B}*\u{07}",
@@ -93,7 +93,7 @@ struct ShellSession {
         }
     }
 
-    /// What reaches `compadd` is written to a file.
+    /// Writes what reaches `compadd` to a file.
     private func zsh(_ lines: [String]) throws -> [[String]] {
         try type(
             lines, key: "\u{07}",
@@ -148,7 +148,7 @@ struct ShellSession {
         return String(decoding: data, as: UTF8.self)
     }
 
-    /// Words parted by spaces, with backslashes taken away.
+    /// Splits words at spaces and removes backslashes.
     private static func words(_ text: String) -> [String] {
         var words = [""]
         var isEscaped = false
@@ -167,7 +167,8 @@ struct ShellSession {
         return plain(words)
     }
 
-    /// One form for all shells: without `--option=`, the slash after a directory, and repeats.
+    /// Brings candidates into one form for all shells: without `--option=`, the slash after a directory, and
+    /// repetitions.
     private static func plain(_ words: [String]) -> [String] {
         let bare = words.map { word in
             var word = word

@@ -18,7 +18,7 @@ import Testing
         var flag = false
     }
 
-    @Test("a table with faults is told all of them")
+    @Test("every mistake in a table is reported")
     func faults() {
         let program = Program(
             name: "toy", summary: "carry", common: CommonOptions.self,
@@ -26,19 +26,19 @@ import Testing
         #expect(
             Set(program.tableFaults) == [
                 "two commands: Broken",
-                "toy Broken: is no lower-case word",
-                "toy Broken: the summary is one phrase of at most 60 characters, without a full stop",
-                "toy Broken: has 1 examples, not two",
+                "toy Broken: is not a lower-case word",
+                "toy Broken: the summary is not one phrase of at most 60 characters without a period",
+                "toy Broken: has fewer than two examples",
                 "toy Broken: two options: --flag",
                 "toy Broken: two options: -x",
-                "toy Broken: -long is no option's name",
-                "toy Broken: --other says nothing",
-                "toy Broken: operands after the one that takes all",
+                "toy Broken: -long is not an option's name",
+                "toy Broken: --other has no help",
+                "toy Broken: has operands after one that takes all the rest",
                 "toy Broken: lacks the common options",
             ])
     }
 
-    @Test("a list of commands that fits no terminal is a fault")
+    @Test("a list of commands that does not fit a terminal is a mistake")
     func overview() {
         let long = String(repeating: "x", count: 90)
         let program = Program(
@@ -48,12 +48,12 @@ import Testing
         #expect(program.tableFaults.contains { $0.hasPrefix("--help is too wide: ") })
     }
 
-    @Test("a sound table has none but the examples that the toy leaves out")
+    @Test("the toy's table has no mistakes except examples that it leaves out")
     func sound() {
         #expect(
             Toy.program.tableFaults
                 == ["track", "run", "config show", "config path"].map {
-                    "toy \($0): has 0 examples, not two"
+                    "toy \($0): has fewer than two examples"
                 })
     }
 }

@@ -14,19 +14,19 @@ import Testing
         #expect(TextLayout.wrap(text, width: width) == lines)
     }
 
-    @Test("an indent counts towards the width")
+    @Test("an indent is part of the width")
     func indent() {
         #expect(TextLayout.wrap("a b c", width: 5, indent: 2) == ["  a b", "  c"])
     }
 
-    @Test("a term too long for its column has its meaning below")
+    @Test("a term that is too long for its column has its meaning below")
     func entry() {
         #expect(TextLayout.entry("  ab", "c d", column: 6, width: 7) == ["  ab  c", "      d"])
         #expect(TextLayout.entry("  abc", "c d", column: 6, width: 9) == ["  abc", "      c d"])
         #expect(TextLayout.entry("  abc", "", column: 6) == ["  abc"])
     }
 
-    @Test("paragraphs are filled, indented lines kept")
+    @Test("paragraphs are filled, indented lines are kept")
     func prose() {
         #expect(
             TextLayout.prose("a\nb\n  c\n  d\n\n\n e\n\nf", width: 9) == [
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(
-        "words are listed as one says them",
+        "words are joined with commas and or",
         arguments: [([], ""), (["a"], "a"), (["a", "b", "c"], "a, b or c")])
     func list(words: [String], text: String) {
         #expect(TextLayout.list(words) == text)

@@ -1,6 +1,6 @@
 import CommandLineKit
 
-/// A small program with one command for each shape that a table can have.
+/// A small program with one command for each kind of table.
 enum Toy {
     static let program = Program(
         name: "toy", summary: "carry parcels about", common: CommonOptions.self,
@@ -13,7 +13,7 @@ enum Toy {
             "where": "toy track", "parcel send": "toy send", "--express": "toy send --speed instant",
         ])
 
-    /// The values that the toy lists while a line is completed.
+    /// Answers completion queries.
     static func values(_ query: CompletionQuery) -> [Candidate] {
         switch query.kind {
         case "profiles":
@@ -24,7 +24,7 @@ enum Toy {
         }
     }
 
-    /// The command that the arguments ask for, when it is of the expected type.
+    /// Returns the command that the arguments ask for, if it is of the expected type.
     static func parse<C: Command>(_ arguments: [String], as type: C.Type = C.self) throws -> C? {
         guard case .run(let command, _) = try program.parse(arguments) else { return nil }
         return command as? C

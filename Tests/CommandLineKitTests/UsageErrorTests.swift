@@ -1,11 +1,12 @@
-import CommandLineKit
 import Testing
+
+@testable import CommandLineKit
 
 @Suite struct UsageErrorTests {
     private static let send = "toy help send"
 
     @Test(
-        "each fault has one sentence and one remedy",
+        "each mistake has one message and one hint",
         arguments: [
             (["send", "Rome", "--sped", "fast"], "unknown option '--sped', did you mean --speed?", send),
             (["send", "Rome", "--stmap=x"], "unknown option '--stmap', did you mean --stamp?", send),
@@ -94,13 +95,39 @@ import Testing
     }
 
     @Test(
-        "an argument is shown without control characters, and not at all when it is long",
+        "an argument is shown without control characters, and not at all if it is long",
         arguments: [
             ("a\u{1B}[31mb", "'a?[31mb'"), ("a\nb", "'a?b'"), ("a\r\nb", "'a??b'"), ("\u{202E}x", "'?x'"),
-            ("ä€😀", "'ä€😀'"), (String(repeating: "x", count: 41), "a text of 41 characters"),
+            ("ä€😀", "'ä€😀'"), (String(repeating: "x", count: 41), "a string of 41 characters"),
         ])
     func quoted(argument: String, shown: String) {
         #expect(UsageError.quoted(argument) == shown)
         #expect(Toy.fault([argument])?.message == "unknown command \(shown)")
+    }
+}
+
+@Suite struct NearestTests {
+    @Test(
+        "the distance counts insertions, deletions, substitutions and swaps",
+        arguments: [
+            ("", "", 0), ("a", "", 1), ("", "abc", 3), ("abc", "abc", 0), ("abc", "abd", 1),
+            ("abc", "acb", 1),
+            ("abc", "ab", 1), ("kitten", "sitting", 3), ("ca", "abc", 3), ("tokne", "token", 1),
+            ("ä", "a", 1),
+        ])
+    func distance(left: String, right: String, distance: Int) {
+        #expect(Nearest.editDistance(Array(left.unicodeScalars), Array(right.unicodeScalars)) == distance)
+        #expect(Nearest.editDistance(Array(right.unicodeScalars), Array(left.unicodeScalars)) == distance)
+    }
+
+    @Test(
+        "the closest word is found if it is close enough",
+        arguments: [
+            ("tokn", "token"), ("tokne", "token"), ("to", "token"), ("userifno", "userinfo"),
+            ("user", "userinfo"),
+            ("x", nil), ("", nil), ("zebra", nil), (String(repeating: "t", count: 65), nil),
+        ])
+    func nearest(word: String, expected: String?) {
+        #expect(Nearest.match(word, among: ["token", "userinfo", "exec"]) == expected)
     }
 }

@@ -91,6 +91,8 @@ struct CommandLineTests {
         let type = token["options"]?.array?.first { $0["name"]?.string == "--type" }
         #expect(type?["default"]?.string == "access")
         #expect(type?["choices"]?.array?.compactMap(\.string) == ["access", "id"])
+        let codes = try JSONValue(parsing: try run(["help", "exit-codes", "--json"]).output)
+        #expect(codes["entries"]?.array?.first == ["term": "0", "meaning": "done"])
         let config = try JSONValue(parsing: try run(["config", "--json", "--help"]).output)
         #expect(config["commands"]?.array?.first?["name"]?.string == "show")
     }

@@ -4,20 +4,20 @@ import OIDCSystem
 
 struct AuthorizeURLCommand: RunnableCommand {
     static let name = "authorize-url"
-    static let summary = "Print an authorize URL and what belongs to it"
+    static let summary = "Print an authorization URL and its state"
     static let declaration = Declaration<AuthorizeURLCommand>(
         discussion: """
-            Prints, as JSON, the address to open and what its answer will be checked against: state, nonce, \
-            code verifier, redirect address, issuer. Keep it in a file that only you can read, and give it to \
+            Prints, as JSON, the URL to open and what the answer is checked against: state, nonce, code verifier, \
+            redirect URL and issuer. Keep it in a file that only you can read, and pass that file to \
             `oidc exchange --pending`.
             """,
         examples: [
-            Example("(umask 077; oidc authorize-url > pending.json)", "begin a sign-in by hand"),
-            Example("oidc authorize-url | jq -r .url", "the address alone"),
+            Example("(umask 077; oidc authorize-url > pending.json)", "start a manual sign-in"),
+            Example("oidc authorize-url | jq -r .url", "only the URL"),
         ],
         options: [
             .value(\.prompt, "--prompt", "P", "none, login, consent, select_account or create"),
-            .value(\.loginHint, "--login-hint", "H", "who is to sign in"),
+            .value(\.loginHint, "--login-hint", "H", "account to suggest"),
             .group(\.provider), .group(\.common),
         ])
 

@@ -8,7 +8,7 @@ struct CompletionsCommand: RunnableCommand {
     static let declaration = Declaration<CompletionsCommand>(
         usage: ["[options] [bash|zsh|fish]"],
         examples: [
-            Example("source <(oidc completions bash)", "in ~/.bashrc; zsh alike, after compinit"),
+            Example("source <(oidc completions bash)", "in ~/.bashrc; for zsh in ~/.zshrc, after compinit"),
             Example("oidc completions fish | source", "in ~/.config/fish/config.fish"),
         ],
         operands: [

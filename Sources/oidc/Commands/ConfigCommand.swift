@@ -15,13 +15,13 @@ struct ConfigShowCommand: RunnableCommand {
     static let summary = "Show the effective settings and their origin"
     static let declaration = Declaration<ConfigShowCommand>(
         discussion: """
-            An option wins over a variable, a variable over the profile. Secrets, keys and endpoints of one \
-            provider or client are left out if an option or variable names another. Secrets are not shown. \
-            Relative paths in the file are seen from its directory, others from the working directory.
+            Options override variables, and variables override the profile. Secrets, keys and endpoints of one \
+            provider or client are left out if an option or a variable names another. Secrets are not shown. \
+            Relative paths in the file are relative to its directory, other paths to the working directory.
             """,
         examples: [
             Example("oidc config show", "the settings of the default profile"),
-            Example("oidc config show -p work -o json", "another profile's, for a program"),
+            Example("oidc config show -p work -o json", "another profile, as JSON"),
         ],
         options: [.group(\.provider), .group(\.common)])
 
@@ -79,7 +79,7 @@ struct ConfigPathCommand: RunnableCommand {
     static let summary = "Print where the configuration file is"
     static let declaration = Declaration<ConfigPathCommand>(
         examples: [
-            Example("oidc config path", "the file, whether it exists or not"),
+            Example("oidc config path", "the file, whether or not it exists"),
             Example("$EDITOR \"$(oidc config path)\"", "edit it"),
         ],
         options: [.group(\.common)])
@@ -102,7 +102,7 @@ struct ConfigCheckCommand: RunnableCommand {
     static let summary = "Check every profile of the configuration file"
     static let declaration = Declaration<ConfigCheckCommand>(
         examples: [
-            Example("oidc config check", "exit 0 when every profile can be read"),
+            Example("oidc config check", "exit 0 if every profile is valid"),
             Example("oidc config check --config draft.json", "another file"),
         ],
         options: [.group(\.common)])

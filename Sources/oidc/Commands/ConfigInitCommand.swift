@@ -7,13 +7,13 @@ struct ConfigInitCommand: RunnableCommand {
     static let summary = "Write a profile, after checking the provider"
     static let declaration = Declaration<ConfigInitCommand>(
         discussion: """
-            Writes what the options say into a profile of the configuration file, named by -p, else `default`, \
-            after asking the provider for its metadata. Other profiles stay as they are.
+            Writes the options into a profile of the configuration file, after fetching the provider's metadata. \
+            The profile is named by -p, or `default`. Other profiles are not changed.
             """,
         examples: [
             Example(
                 "oidc config init --issuer https://login.example.com --client-id cli", "the first profile"),
-            Example("oidc config init -p work --issuer URL --client-id ID", "one more"),
+            Example("oidc config init -p work --issuer URL --client-id ID", "another profile"),
         ],
         options: [
             .flag(\.isForced, "--force", "replace a profile of that name"),

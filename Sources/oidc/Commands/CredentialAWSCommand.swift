@@ -4,19 +4,19 @@ import OIDCSystem
 
 struct CredentialAWSCommand: RunnableCommand {
     static let name = "aws"
-    static let summary = "Give aws the keys of a role (credential_process)"
+    static let summary = "Get AWS keys for a role (credential_process)"
     static let declaration = Declaration<CredentialAWSCommand>(
         discussion: """
-            Exchanges the ID token for the keys of `aws_role_arn` at AWS's Security Token Service \
-            (AssumeRoleWithWebIdentity), and prints version 1 of credential_process.
+            Exchanges the ID token for keys of the role `aws_role_arn` at the AWS Security Token Service \
+            (AssumeRoleWithWebIdentity), and prints them in version 1 of the credential_process format.
             """,
         examples: [
-            Example("oidc credential aws --setup -p work", "what goes into ~/.aws/config"),
+            Example("oidc credential aws --setup -p work", "lines for ~/.aws/config"),
             Example("oidc credential aws --set aws_role_arn=arn:aws:iam::1:role/dev", "without a profile"),
         ],
         options: [
-            .value(\.type, "--type", "TYPE", "the ID token, or an access token that AWS knows"),
-            .flag(\.isSetup, "--setup", "print what goes into AWS's configuration"),
+            .value(\.type, "--type", "TYPE", "the token to send: ID token, or access token"),
+            .flag(\.isSetup, "--setup", "print the lines for AWS's configuration"),
             .group(\.provider), .group(\.common),
         ])
 

@@ -7,20 +7,20 @@ struct CredentialDockerCommand: RunnableCommand {
     static let summary = "Give docker a token as its password"
     static let declaration = Declaration<CredentialDockerCommand>(
         discussion: """
-            The protocol of docker's credential helpers, also when this program is called as \
-            docker-credential-oidc. Answers for the setting `docker_registries`.
+            Implements the protocol of docker's credential helpers, also under the name docker-credential-oidc. \
+            Answers for the registries in the setting `docker_registries`.
             """,
         examples: [
-            Example("oidc credential docker --setup", "what goes into ~/.docker/config.json"),
+            Example("oidc credential docker --setup", "lines for ~/.docker/config.json"),
             Example("echo registry.example.com | docker-credential-oidc get", "try it"),
         ],
         operands: [
             .optional(
-                \.action, "get|store|erase|list", "what docker wants",
+                \.action, "get|store|erase|list", "the operation",
                 completion: .values(["get", "store", "erase", "list"]))
         ],
         options: [
-            .flag(\.isSetup, "--setup", "print what goes into docker's configuration"),
+            .flag(\.isSetup, "--setup", "print the lines for docker's configuration"),
             .group(\.provider), .group(\.common),
         ])
 

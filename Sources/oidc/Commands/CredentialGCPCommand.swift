@@ -7,15 +7,15 @@ struct CredentialGCPCommand: RunnableCommand {
     static let summary = "Give Google's libraries a token (external account)"
     static let declaration = Declaration<CredentialGCPCommand>(
         discussion: """
-            The executable of an external account's credential source. As that protocol wants, a failure is \
-            JSON on stdout too, with exit 0.
+            Serves as the executable of an external account's credential source. As that protocol requires, a \
+            failure is also JSON on stdout, with exit 0.
             """,
         examples: [
             Example("oidc credential gcp --setup -p work > account.json", "the configuration for Google"),
-            Example("oidc credential gcp", "what Google's library is given"),
+            Example("oidc credential gcp", "the answer that Google's library gets"),
         ],
         options: [
-            .value(\.type, "--type", "TYPE", "the ID token, or an access token that is a JWT"),
+            .value(\.type, "--type", "TYPE", "the token to send: ID token, or JWT access token"),
             .flag(\.isSetup, "--setup", "print the external account's configuration"),
             .group(\.provider), .group(\.common),
         ])

@@ -7,8 +7,8 @@ struct CredentialGitCommand: RunnableCommand {
     static let summary = "Give git a token as its password"
     static let declaration = Declaration<CredentialGitCommand>(
         discussion: """
-            Answers for the setting `git_hosts`, over https (on this machine http too), and says nothing for \
-            other hosts. What git stores is left alone; what it erases is renewed before the next use.
+            Answers for the hosts in the setting `git_hosts`, over https (on loopback also http), and prints \
+            nothing for other hosts. What git stores is ignored; what git erases is refreshed before the next use.
             """,
         examples: [
             Example("oidc credential git --setup", "the commands that configure git"),
@@ -16,7 +16,7 @@ struct CredentialGitCommand: RunnableCommand {
         ],
         operands: [
             .optional(
-                \.action, "get|store|erase", "what git wants",
+                \.action, "get|store|erase", "the operation",
                 completion: .values(["get", "store", "erase"]))
         ],
         options: [

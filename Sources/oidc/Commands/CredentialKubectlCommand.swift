@@ -7,16 +7,16 @@ struct CredentialKubectlCommand: RunnableCommand {
     static let summary = "Give kubectl a token (ExecCredential)"
     static let declaration = Declaration<CredentialKubectlCommand>(
         discussion: """
-            Answers in the version that KUBERNETES_EXEC_INFO asks for, v1 or v1beta1. Never asks anybody: \
-            without a session it fails, and kubectl shows why.
+            Answers in the version that KUBERNETES_EXEC_INFO asks for, v1 or v1beta1. Never prompts: without a \
+            session it fails, and kubectl shows the error.
             """,
         examples: [
-            Example("oidc credential kubectl --setup -p work", "what goes into kubectl's configuration"),
-            Example("oidc credential kubectl --type access", "for a cluster that takes access tokens"),
+            Example("oidc credential kubectl --setup -p work", "lines for kubectl's configuration"),
+            Example("oidc credential kubectl --type access", "for a cluster that accepts access tokens"),
         ],
         options: [
-            .value(\.type, "--type", "TYPE", "the ID token, or the access token"),
-            .flag(\.isSetup, "--setup", "print what goes into kubectl's configuration"),
+            .value(\.type, "--type", "TYPE", "the token to return"),
+            .flag(\.isSetup, "--setup", "print the lines for kubectl's configuration"),
             .group(\.provider), .group(\.common),
         ])
 

@@ -5,11 +5,11 @@ import OIDCSystem
 
 struct DemoCommand: RunnableCommand {
     static let name = "demo"
-    static let summary = "See a whole sign-in, without an account"
+    static let summary = "Try a complete sign-in, without an account"
     static let declaration = Declaration<DemoCommand>(
         discussion: """
-            Starts a provider on this machine and runs a sign-in, userinfo, refresh and sign-out against it, \
-            telling each step. The browser opens if there is one; else it is played. Nothing is left behind.
+            Starts a provider on this machine, then signs in, fetches the claims, refreshes and signs out, and \
+            explains each step. Opens the browser if there is one, or else simulates it. Leaves no files behind.
             """,
         examples: [
             Example("oidc demo", "a guided tour"),
@@ -20,7 +20,7 @@ struct DemoCommand: RunnableCommand {
             .number(
                 \.port, "--port", "N", in: 1...65_535, "the provider's port with --serve", defaultText: "9480"
             ),
-            .flag(\.isWithoutBrowser, "--no-browser", "play the browser, even if there is one"),
+            .flag(\.isWithoutBrowser, "--no-browser", "simulate the browser, even if there is one"),
             .group(\.common),
         ])
 

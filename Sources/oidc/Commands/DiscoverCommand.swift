@@ -7,12 +7,12 @@ struct DiscoverCommand: RunnableCommand {
     static let summary = "Print the provider's metadata"
     static let declaration = Declaration<DiscoverCommand>(
         discussion: """
-            Asks the well-known places of OpenID Connect Discovery and RFC 8414, checks the issuer, and prints \
-            the document as JSON. What is missing or unsafe is told on stderr.
+            Fetches the metadata from the well-known URLs of OpenID Connect Discovery and RFC 8414, checks the \
+            issuer, and prints it as JSON. Reports what is missing or unsafe on stderr.
             """,
         examples: [
-            Example("oidc discover --issuer https://login.example.com", "a provider you consider"),
-            Example("oidc discover | jq -r .token_endpoint", "one member, of the profile's provider"),
+            Example("oidc discover --issuer https://login.example.com", "any provider"),
+            Example("oidc discover | jq -r .token_endpoint", "one member of the default profile's metadata"),
         ],
         options: [.group(\.provider), .group(\.common)])
 

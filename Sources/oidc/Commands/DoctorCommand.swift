@@ -4,15 +4,15 @@ import OIDCSystem
 
 struct DoctorCommand: RunnableCommand {
     static let name = "doctor"
-    static let summary = "Look for what could go wrong"
+    static let summary = "Diagnose configuration and connection problems"
     static let declaration = Declaration<DoctorCommand>(
         discussion: """
-            Checks the configuration, the provider, the network, this machine and the store, a line each: ok, \
-            warning or problem, and the remedy. Shows no secret: safe to paste in public.
+            Checks the configuration, the provider, the network, this machine and the store. Prints one line for \
+            each check (ok, warning or problem) with a hint. Prints no secrets, so it is safe to share.
             """,
         examples: [
             Example("oidc doctor", "the default profile"),
-            Example("oidc doctor -p work -o json", "for a program"),
+            Example("oidc doctor -p work -o json", "another profile, as JSON"),
         ],
         exitCodes: [ExitCode("0", "no problem"), ExitCode("1", "a problem")],
         options: [.group(\.provider), .group(\.common)])

@@ -4,14 +4,14 @@ import OIDCSystem
 
 struct ExchangeCommand: RunnableCommand {
     static let name = "exchange"
-    static let summary = "Exchange a redirected address for tokens"
+    static let summary = "Exchange a redirected URL for tokens"
     static let declaration = Declaration<ExchangeCommand>(
         discussion: """
-            Reads the address that the browser ended on (whole, or its query) on stdin, checks it against what \
-            `oidc authorize-url` printed, as login does, and prints the tokens as JSON. Nothing is stored.
+            Reads from stdin the URL that your browser was redirected to (or only its query), checks it against \
+            the output of `oidc authorize-url`, and prints the tokens as JSON. Nothing is stored.
             """,
         examples: [
-            Example("(umask 077; oidc authorize-url > pending.json)", "begin a sign-in by hand"),
+            Example("(umask 077; oidc authorize-url > pending.json)", "start a manual sign-in"),
             Example("oidc exchange --pending pending.json < address.txt", "finish it"),
             Example("pbpaste | oidc exchange --pending pending.json", "from the clipboard"),
         ],

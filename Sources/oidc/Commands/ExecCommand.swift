@@ -7,17 +7,17 @@ struct ExecCommand: RunnableCommand {
     static let summary = "Run a command with a token in its environment"
     static let declaration = Declaration<ExecCommand>(
         discussion: """
-            The command takes the place of this program: signals reach it, and its exit status is the one that \
-            is seen. The token stands in a variable, never among the arguments. The client's secret \
-            and the identity tokens of CI jobs are removed from the environment.
+            The command replaces this process, so it receives signals, and its exit status is the result. The \
+            token is passed in an environment variable, never as an argument. The client secret and the identity \
+            tokens of CI jobs are removed from the environment.
             """,
         usage: ["[options] [--] CMD [ARGUMENT...]"],
         examples: [
-            Example("oidc exec -- ./deploy.sh", "finds the token in OIDC_ACCESS_TOKEN"),
+            Example("oidc exec -- ./deploy.sh", "the script reads OIDC_ACCESS_TOKEN"),
             Example("oidc exec --env VAULT_TOKEN --min-valid 3600 -- make", "another variable, a long job"),
         ],
         exitCodes: [
-            ExitCode("126", "the command can't be run"), ExitCode("127", "there is no such command"),
+            ExitCode("126", "the command cannot be run"), ExitCode("127", "there is no such command"),
         ],
         operands: [
             .rest(\.command, "CMD", atLeast: 1, "the command and its arguments", completion: .command)
@@ -25,10 +25,10 @@ struct ExecCommand: RunnableCommand {
         stopsAtFirstOperand: true,
         options: [
             .value(\.variable, "--env", "NAME", "the variable that holds the token"),
-            .flag(\.isIDToken, "--id-token", "the ID token in place of the access token"),
+            .flag(\.isIDToken, "--id-token", "pass the ID token instead of the access token"),
             .number(
                 \.minimumValidity, "--min-valid", "SECONDS", in: 0...604_800,
-                "how long the job takes; told when the token may expire before"),
+                "how long the job takes; warns if the token may expire earlier"),
             .group(\.provider), .group(\.common),
         ])
 

@@ -7,13 +7,13 @@ struct InspectCommand: RunnableCommand {
     static let summary = "Show and verify a token"
     static let declaration = Declaration<InspectCommand>(
         discussion: """
-            Shows header and claims of the session's token, or of any signed token on stdin, and verifies its \
-            signature with --jwks or with the provider's keys. A token of another issuer than the configured \
-            one is invalid; an expired token is a warning.
+            Shows the header and claims of the session's token, or of any signed token on stdin, and verifies its \
+            signature with --jwks or the provider's keys. A token of another issuer than the configured one is \
+            invalid; an expired token is a warning.
             """,
         examples: [
             Example("oidc inspect", "the session's ID token"),
-            Example("oidc inspect --jwks keys.json - < token.txt", "any token, with keys of yours"),
+            Example("oidc inspect --jwks keys.json - < token.txt", "any token, with your own keys"),
         ],
         exitCodes: [
             ExitCode("0", "the signature is valid, or neither keys nor a provider is named"),
@@ -23,8 +23,8 @@ struct InspectCommand: RunnableCommand {
         ],
         operands: [.optional(\.source, "-", "read the token from stdin", completion: .values(["-"]))],
         options: [
-            .value(\.type, "--type", "TYPE", "which of the session's tokens"),
-            .value(\.jwks, "--jwks", "FILE|URL", "the keys to verify with", completion: .file),
+            .value(\.type, "--type", "TYPE", "the session's token to show"),
+            .value(\.jwks, "--jwks", "FILE|URL", "the keys to verify the signature with", completion: .file),
             .group(\.provider), .group(\.common),
         ])
 

@@ -4,7 +4,7 @@ import OIDCSystem
 
 struct IntrospectCommand: RunnableCommand {
     static let name = "introspect"
-    static let summary = "Ask the provider what a token is"
+    static let summary = "Ask the provider about a token"
     static let declaration = Declaration<IntrospectCommand>(
         discussion: "Asks the provider (RFC 7662) and prints its answer as JSON.",
         examples: [
@@ -13,7 +13,7 @@ struct IntrospectCommand: RunnableCommand {
         ],
         operands: [.optional(\.source, "-", "read the token from stdin", completion: .values(["-"]))],
         options: [
-            .flag(\.isRefreshToken, "--refresh-token", "the session's refresh token instead"),
+            .flag(\.isRefreshToken, "--refresh-token", "introspect the session's refresh token"),
             .group(\.provider), .group(\.common),
         ])
 

@@ -4,30 +4,31 @@ import OIDCSystem
 
 struct LoginCommand: RunnableCommand {
     static let name = "login"
-    static let summary = "Sign in through the browser, or by a code"
+    static let summary = "Sign in with the browser or a device code"
     static let declaration = Declaration<LoginCommand>(
         discussion: """
-            Always signs in anew. `auto` opens a browser if this machine can show one; else it uses a device \
-            code if the provider has them; else it prints the address and takes the one that the browser ends \
-            on. The address is printed in any case.
+            Always starts a new sign-in. `auto` opens a browser if this machine has a display; or else uses a \
+            device code if the provider supports it; or else prints the URL and reads the URL that your browser \
+            was redirected to. The URL is always printed.
             """,
         examples: [
-            Example("oidc login --issuer https://login.example.com --client-id cli", "sign in, no profile"),
-            Example("oidc login --flow device", "with a code, on another device"),
+            Example(
+                "oidc login --issuer https://login.example.com --client-id cli", "sign in without a profile"),
+            Example("oidc login --flow device", "with a code on another device"),
         ],
         options: [
             .value(
                 \.flow, "--flow", "FLOW", oneOf: Setting.flow.kind.choices, "how to sign in",
                 environment: "OIDC_FLOW"),
-            .flag(\.isWithoutBrowser, "--no-browser", "print the address, open nothing"),
-            .number(\.port, "--port", "N", in: 1...65_535, "the port that the browser comes back to"),
+            .flag(\.isWithoutBrowser, "--no-browser", "print the URL and do not open a browser"),
+            .number(\.port, "--port", "N", in: 1...65_535, "port of the redirect URL"),
             .number(
-                \.timeout, "--timeout", "SECONDS", in: 1...86_400, "for the whole sign-in",
+                \.timeout, "--timeout", "SECONDS", in: 1...86_400, "time limit for the whole sign-in",
                 defaultText: "300"),
             .value(
                 \.prompt, "--prompt", "P", "none, login, consent, select_account or create",
                 completion: .values(["none", "login", "consent", "select_account", "create"])),
-            .value(\.loginHint, "--login-hint", "H", "who is to sign in"),
+            .value(\.loginHint, "--login-hint", "H", "account to suggest"),
             .group(\.provider), .group(\.common),
         ])
 

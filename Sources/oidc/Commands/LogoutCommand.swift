@@ -7,20 +7,20 @@ struct LogoutCommand: RunnableCommand {
     static let summary = "Revoke the tokens and forget the session"
     static let declaration = Declaration<LogoutCommand>(
         discussion: """
-            Revokes the refresh token and the access token at the provider, and forgets the session here in \
-            every case, also when the provider is out of reach.
+            Revokes the refresh token and the access token at the provider, and always removes the local session, \
+            even if the provider is unreachable.
             """,
         examples: [
-            Example("oidc logout", "sign out of the default profile"),
-            Example("oidc logout --all --local", "forget every session, tell no provider"),
+            Example("oidc logout", "log out of the default profile"),
+            Example("oidc logout --all --local", "forget every session without contacting a provider"),
         ],
         exitCodes: [
-            ExitCode("0", "the provider accepted, offers nothing, or there was no session"),
-            ExitCode("4, 5", "it refused, or was out of reach; the session is forgotten here"),
+            ExitCode("0", "the provider accepted, does not offer revocation, or there was no session"),
+            ExitCode("4, 5", "the provider refused or was unreachable; the local session is removed"),
         ],
         options: [
             .flag(\.isAll, "--all", "every session, also those of other profiles"),
-            .flag(\.isLocal, "--local", "forget it here, and tell the provider nothing"),
+            .flag(\.isLocal, "--local", "remove the local session without contacting the provider"),
             .flag(\.endsProviderSession, "--browser", "end the provider's own session too, in the browser"),
             .number(
                 \.timeout, "--timeout", "SECONDS", in: 1...86_400, "how long to wait for the browser",

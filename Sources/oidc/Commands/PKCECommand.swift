@@ -5,15 +5,15 @@ import OIDCSystem
 
 struct PKCECommand: RunnableCommand {
     static let name = "pkce"
-    static let summary = "Make a PKCE verifier and its challenge"
+    static let summary = "Generate a PKCE verifier and its challenge"
     static let declaration = Declaration<PKCECommand>(
         discussion: """
             Prints a code verifier of 32 random bytes and its S256 challenge (RFC 7636) as JSON. The plain \
             method is not offered.
             """,
         examples: [
-            Example("oidc pkce", "a fresh pair"),
-            Example("oidc pkce --verifier-file verifier.txt", "the challenge of a verifier you have"),
+            Example("oidc pkce", "a new pair"),
+            Example("oidc pkce --verifier-file verifier.txt", "the challenge of an existing verifier"),
         ],
         options: [
             .value(

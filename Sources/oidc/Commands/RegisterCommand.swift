@@ -4,18 +4,20 @@ import OIDCSystem
 
 struct RegisterCommand: RunnableCommand {
     static let name = "register"
-    static let summary = "Register a client, and write its profile"
+    static let summary = "Register a client and write its profile"
     static let declaration = Declaration<RegisterCommand>(
         discussion: """
-            Registers a native, public client with a redirect on loopback (RFC 7591) at a provider that allows \
-            it, and writes a profile with its client_id: named by -p, else `default`.
+            Registers a native, public client with a loopback redirect URL (RFC 7591), if the provider allows it, \
+            and writes a profile with its client_id. The profile is named by -p, or `default`.
             """,
         examples: [
             Example("oidc register --issuer https://login.example.com", "the first profile"),
-            Example("oidc register -p work --initial-access-token token.txt", "where a token is demanded"),
+            Example(
+                "oidc register -p work --initial-access-token token.txt",
+                "at a provider that requires a token"),
         ],
         options: [
-            .value(\.clientName, "--name", "NAME", "what people see at the provider"),
+            .value(\.clientName, "--name", "NAME", "the name that users see at the provider"),
             .value(
                 \.initialAccessToken, "--initial-access-token", "FILE",
                 "the provider's token, or - for stdin",

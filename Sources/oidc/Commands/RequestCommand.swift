@@ -7,25 +7,26 @@ struct RequestCommand: RunnableCommand {
     static let summary = "Call an API with the token"
     static let declaration = Declaration<RequestCommand>(
         discussion: """
-            The body of the answer goes to stdout. The token goes to the provider and the profile's resources; \
-            another API is named with --allow-origin. With -o json an answer in JSON is indented on a terminal.
+            Prints the response body. The token is sent to the provider and to the profile's resources; name any \
+            other API with --allow-origin. With -o json, a JSON response is indented on a terminal.
             """,
         examples: [
-            Example("oidc request https://api.example.com/me", "an API among the profile's resources"),
-            Example("oidc request POST URL -d @order.json --allow-origin ORIGIN", "send a file elsewhere"),
+            Example("oidc request https://api.example.com/me", "an API of the profile's resources"),
+            Example(
+                "oidc request POST URL -d @order.json --allow-origin ORIGIN", "send a file to another API"),
         ],
         exitCodes: [
-            ExitCode("0", "a status of 2xx"), ExitCode("4", "3xx or 4xx"), ExitCode("5", "5xx"),
+            ExitCode("0", "status 2xx"), ExitCode("4", "3xx or 4xx"), ExitCode("5", "5xx"),
         ],
         operands: [
             .optional(
-                \.method, "METHOD", "GET, or POST where there is a body",
+                \.method, "METHOD", "default: GET, or POST with a body",
                 completion: .values(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])),
-            .required(\.url, "URL", "an https address, or one of this machine"),
+            .required(\.url, "URL", "an https URL, or a loopback URL"),
         ],
         options: [
             .repeated(
-                \.allowedOrigins, "--allow-origin", "ORIGIN", "send the token there too"),
+                \.allowedOrigins, "--allow-origin", "ORIGIN", "also send the token to this origin"),
             .group(\.request), .group(\.provider), .group(\.common),
         ])
 

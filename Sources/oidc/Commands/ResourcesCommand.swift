@@ -7,15 +7,15 @@ struct ResourcesCommand: RunnableCommand {
     static let summary = "List the profile's APIs, or call one"
     static let declaration = Declaration<ResourcesCommand>(
         discussion: """
-            Lists the setting `resources`, and which of them the granted scopes open. With a title, that one is \
-            called, as with `oidc request`.
+            Lists the setting `resources`, and which of them the granted scopes open. With a title, calls that \
+            resource as `oidc request` does.
             """,
         examples: [
-            Example("oidc resources", "what there is, and what is open"),
+            Example("oidc resources", "all of them, and which are open"),
             Example("oidc resources 'My orders'", "call one by its title"),
         ],
         operands: [
-            .optional(\.title, "TITLE", "the one to call", completion: .dynamic("resources"))
+            .optional(\.title, "TITLE", "the resource to call", completion: .dynamic("resources"))
         ],
         options: [.group(\.request), .group(\.provider), .group(\.common)])
 

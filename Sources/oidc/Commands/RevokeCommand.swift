@@ -7,8 +7,8 @@ struct RevokeCommand: RunnableCommand {
     static let summary = "Revoke a token at the provider"
     static let declaration = Declaration<RevokeCommand>(
         discussion: """
-            Tells the provider (RFC 7009) that a token is no longer needed. To end a session, and forget it \
-            here too, use `oidc logout`.
+            Tells the provider (RFC 7009) that a token is no longer needed, and drops it from the session. To end \
+            a session and forget it on this machine, use `oidc logout`.
             """,
         examples: [
             Example("oidc revoke - < token.txt", "any token"),
@@ -16,7 +16,9 @@ struct RevokeCommand: RunnableCommand {
         ],
         operands: [.optional(\.source, "-", "read the token from stdin", completion: .values(["-"]))],
         options: [
-            .flag(\.isRefreshToken, "--refresh-token", "it is a refresh token, or the session's"),
+            .flag(
+                \.isRefreshToken, "--refresh-token",
+                "revoke a refresh token: the session's, or the one on stdin"),
             .group(\.provider), .group(\.common),
         ])
 

@@ -6,13 +6,13 @@ struct StatusCommand: RunnableCommand {
     static let name = "status"
     static let summary = "Show who is signed in, and for how long"
     static let declaration = Declaration<StatusCommand>(
-        discussion: "Never touches the network.",
+        discussion: "Never uses the network.",
         examples: [
             Example("oidc status", "the session of the default profile"),
-            Example("oidc status --all -o json", "every session, for a program"),
+            Example("oidc status --all -o json", "every session, as JSON"),
         ],
         exitCodes: [
-            ExitCode("0", "a token can be had without a person"), ExitCode("3", "it can't: sign in"),
+            ExitCode("0", "a token is available without signing in again"), ExitCode("3", "sign in first"),
         ],
         options: [
             .flag(\.isAll, "--all", "every session, also those of other profiles"), .group(\.provider),

@@ -7,22 +7,22 @@ struct TokenCommand: RunnableCommand {
     static let summary = "Print a valid access token"
     static let declaration = Declaration<TokenCommand>(
         discussion: """
-            Prints the access token and a newline. A fresh one comes from the store, without the network; a \
-            stale one is refreshed first, once for any number of processes. With --grant, tokens are got \
-            without a person, and kept here too.
+            Prints the access token and a newline. A fresh token is read from the store, without the network; a \
+            stale token is refreshed first, once for any number of processes. With --grant, the token is obtained \
+            without a user, and stored too.
             """,
         examples: [
             Example("curl -H \"$(oidc token --header)\" https://api.example.com/", "call an API"),
-            Example("oidc token --grant client_credentials -o json", "a machine's own token, in CI"),
+            Example("oidc token --grant client_credentials -o json", "a machine token, in CI"),
         ],
         options: [
             .number(
                 \.minimumValidity, "--min-valid", "SECONDS", in: 0...86_400,
-                "how long it must still be valid; half its lifetime is enough"),
-            .value(\.type, "--type", "TYPE", "the access token, or the ID token"),
+                "required remaining validity; half the lifetime is enough"),
+            .value(\.type, "--type", "TYPE", "the token to print"),
             .flag(\.isHeader, "--header", "print it as an Authorization header"),
             .flag(\.isForced, "--refresh", "get a new one even if the stored one is fresh"),
-            .flag(\.mayLogIn, "--login", "sign in when there is no session"),
+            .flag(\.mayLogIn, "--login", "sign in if there is no session"),
             .group(\.provider), .group(\.common),
         ])
 

@@ -4,19 +4,19 @@ import OIDCSystem
 
 struct UserinfoCommand: RunnableCommand {
     static let name = "userinfo"
-    static let summary = "Print the claims of who is signed in"
+    static let summary = "Print the claims of the signed-in user"
     static let declaration = Declaration<UserinfoCommand>(
         discussion: """
-            Asks the provider's UserInfo endpoint. The answer must be about the person of the ID token; a \
-            signed answer is verified.
+            Requests the provider's UserInfo endpoint. The response must be about the same user as the ID token; \
+            a signed response is verified.
             """,
         examples: [
-            Example("oidc userinfo | jq -r .email", "one claim, by jq"),
-            Example("oidc userinfo --claim email", "one claim, bare"),
+            Example("oidc userinfo | jq -r .email", "one claim, with jq"),
+            Example("oidc userinfo --claim email", "one claim, without jq"),
         ],
         options: [
-            .value(\.claim, "--claim", "NAME", "print this claim alone, without quotes"),
-            .flag(\.mayLogIn, "--login", "sign in when there is no session"),
+            .value(\.claim, "--claim", "NAME", "print only this claim, without quotes"),
+            .flag(\.mayLogIn, "--login", "sign in if there is no session"),
             .group(\.provider), .group(\.common),
         ])
 
