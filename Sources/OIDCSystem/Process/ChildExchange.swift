@@ -101,7 +101,8 @@ struct ChildExchange {
         family.signal(SIGTERM)
         reap(family, within: 500)
         guard status == nil || family.isRunning else { return }
-        family.addDescendants(of: child.processID)
+        // A number that was reaped may be another process's by now.
+        family.addDescendants(of: status == nil ? child.processID : nil)
         if status == nil { child.kill() }
         family.signal(SIGKILL)
         reap(family, within: 2000)

@@ -19,11 +19,12 @@ struct ProcessFamily {
     private(set) var members: Set<Member> = []
 
     /// Adds the descendants that the program and the known members have now.
-    mutating func addDescendants(of processID: Int32) {
+    mutating func addDescendants(of processID: Int32?) {
         let entries = ProcessFamily.entries()
         let running = Dictionary(entries.map { ($0.member.processID, $0.member) }) { first, _ in first }
         let children = Dictionary(grouping: entries, by: \.parent)
-        var parents = [processID] + members.filter { running[$0.processID] == $0 }.map(\.processID)
+        var parents = members.filter { running[$0.processID] == $0 }.map(\.processID)
+        if let processID { parents.append(processID) }
         while let parent = parents.popLast() {
             for child in children[parent, default: []] where members.insert(child.member).inserted {
                 parents.append(child.member.processID)
