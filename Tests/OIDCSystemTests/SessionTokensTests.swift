@@ -12,6 +12,7 @@ private final class Tokens: Sendable {
     let key: SessionKey
     private let time = Mutex(Instant(secondsSinceEpoch: 1_800_000_000))
     private let count = Mutex(0)
+    private let waiting = Mutex(0)
 
     init(_ store: any SessionStoring, key: SessionKey = .example) {
         self.store = store
@@ -20,6 +21,8 @@ private final class Tokens: Sendable {
 
     var now: Instant { time.withLock { $0 } }
     var requests: Int { count.withLock { $0 } }
+    /// How many have found the lock held.
+    var waiters: Int { waiting.withLock { $0 } }
 
     func pass(_ seconds: Int64) { time.withLock { $0 = $0.adding(seconds) } }
 
@@ -27,7 +30,9 @@ private final class Tokens: Sendable {
         _ request: @escaping (Session?) throws(OIDCError) -> SessionTokens.Answer
     ) throws(OIDCError) -> SessionTokens.Delivery {
         let tokens = SessionTokens(
-            store: store, key: key, now: { self.now }, wait: LockWait(limit: .seconds(20))
+            store: store, key: key, now: { self.now },
+            wait: LockWait(
+                limit: .seconds(20), noticeAfter: .zero, onWaiting: { self.waiting.withLock { $0 += 1 } })
         ) { (current, _) throws(OIDCError) in
             self.count.withLock { $0 += 1 }
             return try request(current)
@@ -102,7 +107,7 @@ struct SharedFailureTests {
             }
             return await group.reduce(into: [OIDCError?]()) { $0.append($1) }
         }
-        try await Task.sleep(for: .milliseconds(300))
+        while tokens.waiters < 8 { try await Task.sleep(for: .milliseconds(5)) }
         // What the holder leaves when its request has failed.
         tokens.store.leave(
             SharedFailure(
