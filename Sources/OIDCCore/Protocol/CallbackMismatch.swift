@@ -26,7 +26,8 @@ package enum CallbackMismatch: Hashable, Sendable {
         case .repeated("state"): state(found: "several")
         case .repeated(let name):
             .protocolViolation(.authorization, name, expected: "at most one", found: "several")
-        case .otherIssuer(let expected, let found): issuer(DisplayText.sides(expected: expected, found: found))
+        case .otherIssuer(let expected, let found):
+            issuer(DisplayText.sides(expected: expected, found: found))
         case .unreadable:
             .protocolViolation(
                 .authorization, "callback", expected: "percent-encoded UTF-8", found: "something else")
