@@ -62,14 +62,14 @@ enum AtomicFile {
         return true
     }
 
-    /// Fails where `write` would for want of space or permission, and leaves nothing behind.
+    /// Fails where `write` of so many bytes would for want of space or permission, and leaves nothing behind.
     static func probe(
-        temporary: String, in directory: PrivateDirectory, survivesPowerFailure: Bool = true
+        temporary: String, in directory: PrivateDirectory, byteCount: Int, survivesPowerFailure: Bool = true
     ) throws(OIDCError) {
         try withTemporary(temporary, in: directory) { file throws(OIDCError) in
             do throws(Errno) {
                 try file.makeEmpty()
-                try file.write(Array(repeating: 0x20, count: 16_384))
+                try file.write(Array(repeating: 0x20, count: byteCount))
                 if survivesPowerFailure { try file.synchronize() }
                 try directory.file.remove(temporary)
             } catch {

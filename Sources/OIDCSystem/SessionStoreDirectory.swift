@@ -47,9 +47,12 @@ struct SessionDirectory: Sendable {
         checking check: ([UInt8]) throws(OIDCError) -> Void
     ) throws(OIDCError) {
         let directory = try PrivateDirectory.create(path)
-        if let bytes = try existing(name, in: directory) { try check(bytes) }
+        let existing = try existing(name, in: directory)
+        if let existing { try check(existing) }
+        // A successor may be somewhat larger than what is there.
         try AtomicFile.probe(
-            temporary: name + ".tmp", in: directory, survivesPowerFailure: survivesPowerFailure)
+            temporary: name + ".tmp", in: directory, byteCount: (existing?.count ?? 0) + 16_384,
+            survivesPowerFailure: survivesPowerFailure)
     }
 
     /// Removes the file, unless it can be read and `check` objects to what it holds. False when there is none.
