@@ -14,10 +14,10 @@ func blocking<Value: Sendable>(
     let result: Result<Value, OIDCError> = await withTaskCancellationHandler {
         await withCheckedContinuation { continuation in
             do throws(Errno) {
-                _ = try BackgroundThread {
+                try BackgroundThread {
                     continuation.resume(
                         returning: Result { () throws(OIDCError) in try work { flag.isRaised } })
-                }
+                }.detach()
             } catch {
                 continuation.resume(returning: .failure(OIDCError(.failed, "no thread: \(error)")))
             }

@@ -120,8 +120,8 @@ public final class CredentialHelperStore: SessionStoring {
 
     public func failure(of key: SessionKey) -> SharedFailure? { directory.failure(key.fileStem) }
 
-    public func leave(_ failure: SharedFailure?, for key: SessionKey) {
-        directory.leave(failure, key.fileStem)
+    public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {
+        directory.leave(failure, key.fileStem, replacing: id)
     }
 
     /// Also checks that the helper keeps and returns a secret.

@@ -22,6 +22,38 @@ public struct LockWait {
     }
 }
 
+/// When a wait is over, and when it is to be announced.
+struct WaitClock {
+    let limit: MonotonicTime
+    var notice: MonotonicTime?
+
+    init(_ wait: LockWait, start: MonotonicTime) {
+        limit = start.adding(milliseconds: WaitClock.milliseconds(wait.limit))
+        notice = start.adding(milliseconds: WaitClock.milliseconds(wait.noticeAfter))
+    }
+
+    /// Throws if the wait was cancelled or has lasted for its limit; announces it when its time has come.
+    mutating func check(_ wait: LockWait, timeout: () -> OIDCError) throws(OIDCError) {
+        if !Interruption.isPostponed, wait.isCancelled() {
+            throw Interruption.pending.map(Interruption.error)
+                ?? OIDCError(.interrupted, "interrupted", stage: .store)
+        }
+        let now = MonotonicTime.now()
+        if let notice, now >= notice {
+            self.notice = nil
+            wait.onWaiting()
+        }
+        guard now < limit else { throw timeout() }
+    }
+
+    private static func milliseconds(_ duration: Duration) -> Int64 {
+        let (seconds, attoseconds) = duration.components
+        let (whole, isTooMuch) = seconds.multipliedReportingOverflow(by: 1_000)
+        return isTooMuch
+            ? .max : whole.addingReportingOverflow(attoseconds / 1_000_000_000_000_000).partialValue
+    }
+}
+
 /// An exclusive lock between processes on a file of its own, held until it is released or its holder dies.
 final class FileLock: Sendable {
     /// The locked file, which the atomic writer fills.
@@ -49,30 +81,6 @@ final class FileLock: Sendable {
         }
     }
 
-    /// When a wait is over, and when it is to be announced.
-    private struct WaitClock {
-        let limit: MonotonicTime
-        var notice: MonotonicTime?
-
-        init(_ wait: LockWait, start: MonotonicTime) {
-            limit = start.adding(milliseconds: FileLock.milliseconds(wait.limit))
-            notice = start.adding(milliseconds: FileLock.milliseconds(wait.noticeAfter))
-        }
-
-        mutating func check(_ wait: LockWait, timeout: () -> OIDCError) throws(OIDCError) {
-            if !Interruption.isPostponed, wait.isCancelled() {
-                throw Interruption.pending.map(Interruption.error)
-                    ?? OIDCError(.interrupted, "interrupted", stage: .store)
-            }
-            let now = MonotonicTime.now()
-            if let notice, now >= notice {
-                self.notice = nil
-                wait.onWaiting()
-            }
-            guard now < limit else { throw timeout() }
-        }
-    }
-
     private static func timeout(
         _ name: String, in directory: PrivateDirectory, _ wait: LockWait
     ) -> OIDCError {
@@ -80,13 +88,6 @@ final class FileLock: Sendable {
             "the lock \(DisplayText.clean(directory.path(of: name))) was not free within"
                 + " \(wait.limit.components.seconds) seconds: another oidc process holds it",
             hint: "try again, or end the oidc process that hangs")
-    }
-
-    private static func milliseconds(_ duration: Duration) -> Int64 {
-        let (seconds, attoseconds) = duration.components
-        let (whole, isTooMuch) = seconds.multipliedReportingOverflow(by: 1_000)
-        return isTooMuch
-            ? .max : whole.addingReportingOverflow(attoseconds / 1_000_000_000_000_000).partialValue
     }
 
     private static func attempt(
@@ -187,7 +188,11 @@ extension FileLock {
                 throw error
             }
         } catch {
-            throw .store("cannot wait for the lock \(DisplayText.clean(directory.path(of: name)))", error)
+            // Without a thread or a pipe the wait polls, slowly, as many others may be waiting too.
+            var nothing: [Poll.Interest] = []
+            Poll.wait(&nothing, until: min(clock.limit, .now().adding(milliseconds: 250)))
+            try clock.check(wait) { timeout(name, in: directory, wait) }
+            return try attempt(name, in: directory, noun)
         }
         defer { done.close() }
         while !isReady(done, until: min(clock.limit, clock.notice ?? clock.limit)) {

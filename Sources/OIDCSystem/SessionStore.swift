@@ -36,8 +36,9 @@ public protocol SessionStoring: Sendable {
     /// The failure that was last left for that key; nil if there is none.
     func failure(of key: SessionKey) -> SharedFailure?
 
-    /// Leaves a failure for other processes, or removes the one that is there; best effort.
-    func leave(_ failure: SharedFailure?, for key: SessionKey)
+    /// Leaves a failure for other processes, or removes the one that is there; best effort. With `id`, only if
+    /// the failure that is there has it.
+    func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?)
 
     /// Fails when a session of that key could not be saved after a sign-in; asked before a person is.
     func probe(_ key: SessionKey) throws(OIDCError)
@@ -52,7 +53,7 @@ extension SessionStoring {
 
     /// A store that no other process uses shares nothing.
     public func failure(of key: SessionKey) -> SharedFailure? { nil }
-    public func leave(_ failure: SharedFailure?, for key: SessionKey) {}
+    public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {}
 }
 
 /// One entry of a store.

@@ -49,9 +49,9 @@ struct SessionDirectory: Sendable {
         let directory = try PrivateDirectory.create(path)
         let existing = try existing(name, in: directory)
         if let existing { try check(existing) }
-        // A successor may be somewhat larger than what is there.
+        // The successor of a refresh token may be longer than the token, up to the limit of a token.
         try AtomicFile.probe(
-            temporary: name + ".tmp", in: directory, byteCount: (existing?.count ?? 0) + 16_384,
+            temporary: name + ".tmp", in: directory, byteCount: (existing?.count ?? 0) + 98_304,
             survivesPowerFailure: survivesPowerFailure)
     }
 
@@ -62,7 +62,7 @@ struct SessionDirectory: Sendable {
     ) throws(OIDCError) -> Bool {
         guard let directory = try PrivateDirectory.open(path) else { return false }
         if let bytes = try? AtomicFile.read(name + ending, in: directory) { try check(bytes) }
-        leave(nil, name)
+        leave(nil, name, replacing: nil)
         return try AtomicFile.remove(name + ending, temporary: name + ".tmp", in: directory)
     }
 
@@ -122,13 +122,15 @@ extension SessionDirectory {
 
     /// Leaves the failure, or removes the one that is there. It only saves requests, so it need not survive
     /// a power failure, and nothing is said if it cannot be written.
-    func leave(_ failure: SharedFailure?, _ name: String) {
+    func leave(_ failure: SharedFailure?, _ name: String, replacing id: String?) {
         guard let directory = try? PrivateDirectory.open(path) else { return }
         let file = name + SessionDirectory.failureEnding
         if let failure {
             _ = try? AtomicFile.write(
                 to: file, temporary: file + ".tmp", in: directory, survivesPowerFailure: false
-            ) { () throws(OIDCError) in failure.json.bytes }
+            ) { () throws(OIDCError) in
+                id == nil || self.failure(name)?.id == id ? failure.json.bytes : nil
+            }
         } else {
             try? directory.file.remove(file)
         }

@@ -59,8 +59,8 @@ public struct FileSessionStore: SessionStoring {
 
     public func failure(of key: SessionKey) -> SharedFailure? { directory.failure(key.fileStem) }
 
-    public func leave(_ failure: SharedFailure?, for key: SessionKey) {
-        directory.leave(failure, key.fileStem)
+    public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {
+        directory.leave(failure, key.fileStem, replacing: id)
     }
 
     public func probe(_ key: SessionKey) throws(OIDCError) {

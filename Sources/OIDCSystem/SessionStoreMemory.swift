@@ -1,9 +1,15 @@
 public import OIDCCore
 import Synchronization
 
-/// Sessions that end with the process (`store=none`, `demo`).
+/// Sessions that end with the process (`store=none`, `demo`, or a program that keeps none).
 public final class MemorySessionStore: SessionStoring {
-    private let sessions = Mutex<[SessionKey: Session]>([:])
+    private struct Content {
+        var sessions: [SessionKey: Session] = [:]
+        var failures: [SessionKey: SharedFailure] = [:]
+        var locked: Set<SessionKey> = []
+    }
+
+    private let content = Mutex(Content())
 
     public init() {}
 
@@ -11,24 +17,31 @@ public final class MemorySessionStore: SessionStoring {
 
     public func location(of key: SessionKey) -> String { description }
 
-    public func load(_ key: SessionKey) throws(OIDCError) -> Session? { sessions.withLock { $0[key] } }
+    public func load(_ key: SessionKey) throws(OIDCError) -> Session? {
+        content.withLock { $0.sessions[key] }
+    }
 
     public func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
-        sessions.withLock { $0[session.key] = session }
+        content.withLock { $0.sessions[session.key] = session }
     }
 
     public func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
-        sessions.withLock { sessions in
-            guard sessions[session.key] == current else { return false }
-            sessions[session.key] = session
+        content.withLock { content in
+            guard content.sessions[session.key] == current else { return false }
+            content.sessions[session.key] = session
             return true
         }
     }
 
-    public func remove(_ key: SessionKey) throws(OIDCError) { sessions.withLock { $0[key] = nil } }
+    public func remove(_ key: SessionKey) throws(OIDCError) {
+        content.withLock { content in
+            content.sessions[key] = nil
+            content.failures[key] = nil
+        }
+    }
 
     public func all() throws(OIDCError) -> [StoredSession] {
-        sessions.withLock { Array($0.values) }
+        content.withLock { Array($0.sessions.values) }
             .map { StoredSession(name: $0.key.fileStem, location: description, content: .success($0)) }
             .sorted { $0.name < $1.name }
     }
@@ -37,11 +50,29 @@ public final class MemorySessionStore: SessionStoring {
         if let key = stored.session?.key { try remove(key) }
     }
 
-    /// No lock: nobody else sees these sessions.
+    /// Keeps the other threads of this process out; no other process sees these sessions.
     public func withLock<Value>(
         _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
-        try body()
+        var clock = WaitClock(wait, start: .now())
+        while !content.withLock({ $0.locked.insert(key).inserted }) {
+            try clock.check(wait) {
+                .store("the session's lock was not free within \(wait.limit.components.seconds) seconds")
+            }
+            var nothing: [Poll.Interest] = []
+            Poll.wait(&nothing, until: min(clock.limit, .now().adding(milliseconds: 5)))
+        }
+        defer { content.withLock { _ = $0.locked.remove(key) } }
+        return try body()
+    }
+
+    public func failure(of key: SessionKey) -> SharedFailure? { content.withLock { $0.failures[key] } }
+
+    public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {
+        content.withLock { content in
+            guard id == nil || content.failures[key]?.id == id else { return }
+            content.failures[key] = failure
+        }
     }
 
     public func probe(_ key: SessionKey) throws(OIDCError) {}

@@ -28,7 +28,7 @@ struct Console: Sendable {
     /// Says on a terminal why Ctrl-C has no effect yet.
     func noteFinishing() {
         guard Terminal.isTerminal(.standardError) else { return }
-        note("finishing the request in progress; press Ctrl-C again to stop now")
+        note("finishing the request in progress; press Ctrl-C again to stop now (the session may be lost)")
     }
 
     func trace(_ text: String) {

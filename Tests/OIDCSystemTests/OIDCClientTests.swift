@@ -96,6 +96,24 @@ struct OIDCClientTests {
         #expect(stored.tokens.refreshToken != session.tokens.refreshToken)
     }
 
+    @Test("eight tasks that share one client and its memory refresh once")
+    func tasks() async throws {
+        let provider = try provider()
+        let store = MemorySessionStore()
+        let client = client(provider, store)
+        try expire(try await client.signIn(scope: Self.scope), in: store)
+        provider.intercept { request in
+            if request.url.path == "/token" { Poll.sleep(until: .now().adding(milliseconds: 100)) }
+            return nil
+        }
+        let tokens = try await withThrowingTaskGroup(of: AccessToken.self) { group in
+            for _ in 0..<8 { group.addTask { try await client.accessToken() } }
+            return try await group.reduce(into: Set<AccessToken>()) { $0.insert($1) }
+        }
+        #expect(tokens.count == 1)
+        #expect(provider.with { $0.requestCount(grant: "refresh_token") } == 1)
+    }
+
     @Test("a token that a resource no longer accepts is replaced once, and the request sent again")
     func refusedToken() async throws {
         let provider = try provider()
@@ -204,6 +222,7 @@ struct RevokedTokenTests {
         #expect(!rest.tokens.access.isFresh(at: now, minimum: 0))
         #expect(rest.tokens.refreshToken == session.tokens.refreshToken)
         #expect(session.revoking(Redacted("derived"))?.derived == [])
+        #expect(rest.derived == session.derived)
         session.tokens.refreshToken = nil
         #expect(session.revoking(session.tokens.access.token) == nil)
     }

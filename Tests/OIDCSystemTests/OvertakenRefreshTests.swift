@@ -7,7 +7,7 @@ import Testing
 @Suite("a refresh that was overtaken")
 struct OvertakenRefreshTests {
     private let scratch = ScratchDirectory()
-    private let later = Instant(secondsSinceEpoch: 1_800_000_000)
+    private let later = Instant(secondsSinceEpoch: 1_700_000_100)
 
     private var store: FileSessionStore { FileSessionStore(directory: scratch.path) }
 

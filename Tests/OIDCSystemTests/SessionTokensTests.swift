@@ -27,6 +27,7 @@ private final class Tokens: Sendable {
     func pass(_ seconds: Int64) { time.withLock { $0 = $0.adding(seconds) } }
 
     func refreshed(
+        _ demand: TokenDemand = TokenDemand(),
         _ request: @escaping (Session?) throws(OIDCError) -> SessionTokens.Answer
     ) throws(OIDCError) -> SessionTokens.Delivery {
         let tokens = SessionTokens(
@@ -37,13 +38,13 @@ private final class Tokens: Sendable {
             self.count.withLock { $0 += 1 }
             return try request(current)
         }
-        return try tokens.refreshed(TokenDemand(), seen: try store.load(key), refusing: .none)
+        return try tokens.refreshed(demand, seen: try store.load(key), refusing: .none)
     }
 
-    /// The exit that a process would have, by the error's kind.
-    func failure(_ error: OIDCError) -> OIDCError? {
+    /// What a process ends with whose request fails so.
+    func failure(_ error: OIDCError, _ demand: TokenDemand = TokenDemand()) -> OIDCError? {
         do {
-            _ = try refreshed { (_) throws(OIDCError) in throw error }
+            _ = try refreshed(demand) { (_) throws(OIDCError) in throw error }
             return nil
         } catch {
             return error
@@ -112,7 +113,7 @@ struct SharedFailureTests {
         tokens.store.leave(
             SharedFailure(
                 error: error, time: tokens.now, id: "1", refreshTokenHash: SessionTokens.hash(seen)),
-            for: .example)
+            for: .example, replacing: nil)
         holder = nil
         #expect(await waiters.allSatisfy { $0 == error })
         #expect(tokens.requests == 0)
@@ -142,6 +143,37 @@ struct SharedFailureTests {
         tokens.pass(-600)
         #expect(tokens.failure(busy) == busy)
         #expect(tokens.requests == 2)
+    }
+
+    @Test("a refused resource is nobody else's failure; a provider out of reach is everybody's")
+    func otherDemand() throws {
+        let tokens = try tokens()
+        let api = TokenDemand(resources: ["https://api.example"])
+        let refused = OIDCError(.refused, "invalid_target", stage: .token, retryAfter: 60)
+        #expect(tokens.failure(refused, api) == refused)
+        #expect(tokens.failure(OIDCError(.failed, "asked"), api)?.message == "invalid_target")
+        #expect(tokens.failure(OIDCError(.failed, "asked"))?.message == "asked")
+        let down = OIDCError(.unreachable, "down", stage: .token, retryAfter: 60)
+        #expect(tokens.failure(down) == down)
+        #expect(tokens.failure(OIDCError(.failed, "asked"), api)?.message == "down")
+    }
+
+    @Test("a failure that was taken does not replace a newer one")
+    func replaced() throws {
+        let store = FileSessionStore(directory: scratch.path)
+        let failure = { (id: String) in
+            SharedFailure(
+                error: OIDCError(.refused, id), time: Instant(secondsSinceEpoch: 1), id: id,
+                refreshTokenHash: nil)
+        }
+        for store in [store, MemorySessionStore()] as [any SessionStoring] {
+            store.leave(failure("new"), for: .example, replacing: nil)
+            store.leave(failure("old"), for: .example, replacing: "old")
+            #expect(store.failure(of: .example)?.id == "new")
+            store.leave(nil, for: .example, replacing: nil)
+            store.leave(failure("old"), for: .example, replacing: "old")
+            #expect(store.failure(of: .example) == nil)
+        }
     }
 
     @Test("after a new sign-in the failure of the old one does not count, and success removes it")
@@ -238,6 +270,56 @@ struct RefreshOrderTests {
         #expect(left.tokens.access == Session.example().tokens.access)
         #expect(tokens.failure(over)?.kind == .loginRequired)
         #expect(tokens.requests == 1)
+    }
+
+    @Test("invalid_grant for a resource does not end a session whose own token is still given")
+    func refusedResource() throws {
+        let tokens = try tokens()
+        let over = OIDCError(.loginRequired, "over", stage: .token, oauthError: "invalid_grant")
+        let requests = Mutex(0)
+        let error = #expect(throws: OIDCError.self) {
+            try tokens.refreshed(TokenDemand(resources: ["https://api.example"])) {
+                (current) throws(OIDCError) in
+                guard
+                    requests.withLock({
+                        $0 += 1; return $0
+                    }) > 1
+                else { throw over }
+                var session = current ?? .example()
+                session.tokens.access.token = Redacted("own")
+                session.tokens.refreshToken = Redacted("rt-2")
+                return SessionTokens.Answer(successor: session) { () throws(OIDCError) in
+                    TokenRefresh.Outcome(session: session, access: .success(session.tokens.access))
+                }
+            }
+        }
+        #expect(error?.kind == .refused && error?.oauthError == "invalid_grant")
+        let left = try #require(try tokens.store.load(.example))
+        #expect(left.tokens.refreshToken?.revealed == "rt-2" && left.tokens.access.token.revealed == "own")
+        // When it has ended, the second request says so too, and the token is dropped.
+        let ended = #expect(throws: OIDCError.self) {
+            try tokens.refreshed(TokenDemand(resources: ["https://api.example"])) { (_) throws(OIDCError) in
+                throw over
+            }
+        }
+        #expect(ended?.endsSession == true)
+        #expect(try tokens.store.load(.example)?.tokens.refreshToken == nil)
+    }
+
+    @Test("a token that was revoked while a process waited is not handed out to it")
+    func revokedMeanwhile() throws {
+        let tokens = try tokens()
+        let seen = try #require(try tokens.store.load(.example))
+        var revoked = seen
+        revoked.expire(seen.tokens.access.token)
+        try tokens.store.save(revoked, replacingDamaged: false)
+        let late = SessionTokens(
+            store: tokens.store, key: .example, now: { tokens.now }, wait: LockWait(limit: .seconds(20))
+        ) { (_, _) throws(OIDCError) in throw OIDCError(.unreachable, "asked") }
+        let error = #expect(throws: OIDCError.self) {
+            try late.refreshed(TokenDemand(), seen: seen, refusing: .none)
+        }
+        #expect(error?.message == "asked")
     }
 
     @Test("without a session nothing is locked, created or asked")

@@ -18,18 +18,14 @@ extension Login {
     }
 
     /// Asks once; `DevicePolling` says what to make of the answer.
-    public func poll(_ authorization: DeviceAuthorization) throws(OIDCError) -> TokenSet {
-        try tokenEndpoint.send(
+    package func poll(_ authorization: DeviceAuthorization) throws(OIDCError) -> TokenEndpoint.Issued {
+        try tokenEndpoint.issue(
             .deviceCode(authorization), over: environment.transport, now: environment.now(),
             random: environment.random)
     }
 
     /// Checks the tokens. There was no authorization request, so there is no nonce.
-    public func outcome(of tokens: TokenSet, for authorization: DeviceAuthorization) throws(OIDCError)
-        -> Outcome
-    {
-        try outcome(
-            TokenEndpoint.Issued(refreshToken: tokens.refreshToken, tokens: .success(tokens)), nonce: nil,
-            maxAge: request.maxAge)
+    package func outcome(of issued: TokenEndpoint.Issued) throws(OIDCError) -> Outcome {
+        try outcome(issued, nonce: nil, maxAge: request.maxAge)
     }
 }

@@ -23,6 +23,15 @@ public enum TokenSource: Hashable, Sendable {
     case wider(Scope)
 }
 
+extension TokenSource {
+    /// Names a derived token's scope and resources; nil for the session's own token.
+    var text: String? {
+        guard case .derived(let scope, let resources) = self else { return nil }
+        return (["scope=\(scope?.text ?? "")"] + resources.sorted().map { "resource=\($0)" })
+            .joined(separator: "\n")
+    }
+}
+
 extension Session {
     public func source(for demand: TokenDemand) -> TokenSource {
         let wantsOwnResources =

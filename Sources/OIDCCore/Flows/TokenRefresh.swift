@@ -35,6 +35,8 @@ public struct TokenRefresh: Sendable {
         public var session: Session
         public var access: Result<AccessToken, OIDCError>
         public var warnings: [String]
+        /// Why a new ID token was left out; nil if there was none, or it is in the session.
+        public var idTokenFailure: OIDCError?
 
         public init(session: Session, access: Result<AccessToken, OIDCError>, warnings: [String] = []) {
             self.session = session
@@ -65,7 +67,10 @@ public struct TokenRefresh: Sendable {
         let tokens = try answer.tokens.get()
         var refreshed = answer.successor
         var warnings: [String] = []
-        try adoptIDToken(of: tokens, into: &refreshed, warnings: &warnings)
+        let idTokenFailure = try adoptIDToken(of: tokens, into: &refreshed)
+        if let idTokenFailure {
+            warnings.append("the new ID token could not be checked and is not used: \(idTokenFailure.message)")
+        }
         var access: Result<AccessToken, OIDCError> = .success(tokens.access)
         switch answer.source {
         case .own, .wider:
@@ -76,7 +81,9 @@ public struct TokenRefresh: Sendable {
                 try keepDerived(tokens.access, answer.source, in: &refreshed, warnings: &warnings)
             }
         }
-        return Outcome(session: refreshed, access: access, warnings: warnings)
+        var outcome = Outcome(session: refreshed, access: access, warnings: warnings)
+        outcome.idTokenFailure = idTokenFailure
+        return outcome
     }
 
     /// Both steps, for a caller that has nowhere to store the successor.
@@ -85,13 +92,13 @@ public struct TokenRefresh: Sendable {
     }
 
     /// Checks that a new ID token has the same issuer, subject and audience (OpenID Connect Core §12.2). If its
-    /// keys are out of reach, the session keeps the ID token that it has.
+    /// keys are out of reach, the session keeps the ID token that it has, and the reason is returned.
     private func adoptIDToken(
-        of tokens: TokenSet, into session: inout Session, warnings: inout [String]
-    ) throws(OIDCError) {
+        of tokens: TokenSet, into session: inout Session
+    ) throws(OIDCError) -> OIDCError? {
         guard let compact = tokens.idToken?.revealed, let issuer = session.endpoints.issuer,
             let keys = session.endpoints.keys, let subject = session.subject
-        else { return }
+        else { return nil }
         let previous =
             session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }.map(IDTokenRules.Previous.init)
             ?? IDTokenRules.Previous(issuer: issuer, subject: subject)
@@ -104,9 +111,10 @@ public struct TokenRefresh: Sendable {
             let idToken = try IDToken.validate(compact, rules, keys: published, now: environment.now())
             session.tokens.idToken = Redacted(compact)
             session.displayName = idToken.displayName ?? session.displayName
+            return nil
         } catch {
             guard error.kind == .unreachable else { throw error }
-            warnings.append("the new ID token could not be checked and is not used: \(error.message)")
+            return error
         }
     }
 

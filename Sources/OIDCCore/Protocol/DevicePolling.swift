@@ -3,7 +3,6 @@ public struct DevicePolling: Hashable, Sendable {
     public enum Step: Sendable {
         /// Ask again after so many seconds.
         case wait(Int64)
-        case done(TokenSet)
         case failed(OIDCError)
     }
 
@@ -23,27 +22,23 @@ public struct DevicePolling: Hashable, Sendable {
 
     /// What to do after an answer: `slow_down` adds five seconds for good, what is temporary makes the next
     /// wait longer, and any other error ends it.
-    public mutating func next(after answer: Result<TokenSet, OIDCError>, now: Instant) -> Step {
-        switch answer {
-        case .success(let tokens): return .done(tokens)
-        case .failure(let error):
-            switch error.oauthError {
-            case "authorization_pending": failures = 0
-            case "slow_down":
-                failures = 0
-                interval = min(interval + 5, 3_600)
-            case "expired_token": return .failed(DevicePolling.expired)
-            case "access_denied":
-                return .failed(
-                    OIDCError(
-                        .refused, error.message, hint: "oidc login, and allow the access", stage: .token,
-                        oauthError: error.oauthError))
-            default:
-                guard error.kind == .unreachable else { return .failed(error) }
-                failures = min(failures + 1, 6)
-            }
-            return wait(now: now, atLeast: error.retryAfter)
+    public mutating func next(after error: OIDCError, now: Instant) -> Step {
+        switch error.oauthError {
+        case "authorization_pending": failures = 0
+        case "slow_down":
+            failures = 0
+            interval = min(interval + 5, 3_600)
+        case "expired_token": return .failed(DevicePolling.expired)
+        case "access_denied":
+            return .failed(
+                OIDCError(
+                    .refused, error.message, hint: "oidc login, and allow the access", stage: .token,
+                    oauthError: error.oauthError))
+        default:
+            guard error.kind == .unreachable else { return .failed(error) }
+            failures = min(failures + 1, 6)
         }
+        return wait(now: now, atLeast: error.retryAfter)
     }
 
     /// The last wait ends with the code's lifetime, not after it.

@@ -81,15 +81,19 @@ public struct Session: Hashable, Sendable {
     /// The scope that the session's own token carries, as far as is known.
     public var grantedScope: Scope? { tokens.access.scope ?? requestedScope }
 
-    /// Returns the session without a token that was revoked; nil if nothing is left by which a token could be had.
-    /// With the refresh token ends what was obtained by it (RFC 7009 §2.1).
+    /// Returns the session without a token that was revoked, or nil if no token can be obtained any more. Revoking
+    /// the refresh token ends every token that was obtained with it (RFC 7009 §2.1).
     public func revoking(_ token: Redacted<String>) -> Session? {
         if token == tokens.refreshToken { return nil }
+        if token == tokens.access.token, tokens.refreshToken == nil { return nil }
         var rest = self
-        rest.derived.removeAll { $0.access.token == token }
-        guard token == tokens.access.token else { return rest }
-        guard tokens.refreshToken != nil else { return nil }
-        rest.tokens.access.expiresAt = Instant(secondsSinceEpoch: 0)
+        rest.expire(token)
         return rest
+    }
+
+    /// Drops an access token that is no longer accepted: it expires when it was obtained, or goes if it was derived.
+    public mutating func expire(_ token: Redacted<String>) {
+        derived.removeAll { $0.access.token == token }
+        if tokens.access.token == token { tokens.access.expiresAt = tokens.access.obtainedAt }
     }
 }

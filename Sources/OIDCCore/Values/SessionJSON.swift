@@ -31,7 +31,9 @@ extension Session {
         object["display_name"] = displayName.map { .string($0) }
         object["dpop_key"] = dpopKey.map { .string($0.revealed) }
         if !derived.isEmpty { object["derived"] = .array(derived.map(\.json)) }
-        for member in unknownMembers.members { object[member.name] = member.value }
+        for member in unknownMembers.members where object[member.name] == nil {
+            object[member.name] = member.value
+        }
         return .object(object)
     }
 

@@ -7,17 +7,19 @@ public struct SharedFailure: Hashable, Sendable {
     public var id: String
     /// A hash of the refresh token that the session holds since; nil for a grant without one.
     public var refreshTokenHash: String?
+    /// What was asked for besides the session's own token, as `TokenSource.text`; nil for the own token.
+    public var request: String?
     /// When a process last took the failure as its own without having waited for it to happen.
     public var sharedAt: Instant?
 
     public init(
-        error: OIDCError, time: Instant, id: String, refreshTokenHash: String?, sharedAt: Instant? = nil
+        error: OIDCError, time: Instant, id: String, refreshTokenHash: String?, of source: TokenSource = .own
     ) {
         self.error = error
         self.time = time
         self.id = id
         self.refreshTokenHash = refreshTokenHash
-        self.sharedAt = sharedAt
+        request = source.text
     }
 
     /// The longest that a provider's Retry-After is honored.
@@ -25,11 +27,21 @@ public struct SharedFailure: Hashable, Sendable {
     /// How long a crowd's failure counts after the last of the crowd came, and at most after it happened.
     private static let crowd: (pause: Int64, limit: Int64) = (2, 30)
 
+    /// Whether the failure was noted lately. A time in the future, or far back, was noted by a wrong clock.
+    public func isRecent(at now: Instant) -> Bool {
+        (0...SharedFailure.longestRetryAfter).contains(now.seconds(since: time))
+    }
+
+    /// Whether the failure is also what a request for `source` would end with: always if the provider is out of
+    /// reach or the session is over, otherwise if the same was asked for.
+    public func concerns(_ source: TokenSource) -> Bool {
+        error.kind == .unreachable || error.endsSession || request == source.text
+    }
+
     /// Whether the failure answers a process that comes now: while the provider asked for patience, or while
-    /// a crowd of processes that were started together is still coming in. A time in the future was noted by a
-    /// wrong clock and is not believed.
+    /// a crowd of processes that were started together is still coming in.
     public func answersNewcomer(at now: Instant) -> Bool {
-        guard now >= time else { return false }
+        guard isRecent(at: now) else { return false }
         let age = now.seconds(since: time)
         if let pause = error.retryAfter, age < min(Int64(pause), SharedFailure.longestRetryAfter) {
             return true
@@ -62,6 +74,7 @@ extension SharedFailure {
         object["time"] = JSONValue(time.secondsSinceEpoch)
         object["id"] = .string(id)
         object["refresh_token_hash"] = refreshTokenHash.map { .string($0) }
+        object["request"] = request.map { .string($0) }
         object["shared_at"] = sharedAt.map { JSONValue($0.secondsSinceEpoch) }
         return .object(object)
     }
@@ -80,7 +93,8 @@ extension SharedFailure {
                 oauthError: json["oauth_error"]?.string,
                 retryAfter: json["retry_after"]?.integer.flatMap { Int(exactly: $0) }),
             time: Instant(secondsSinceEpoch: time), id: id,
-            refreshTokenHash: json["refresh_token_hash"]?.string,
-            sharedAt: json["shared_at"]?.integer.map { Instant(secondsSinceEpoch: $0) })
+            refreshTokenHash: json["refresh_token_hash"]?.string)
+        request = json["request"]?.string
+        sharedAt = json["shared_at"]?.integer.map { Instant(secondsSinceEpoch: $0) }
     }
 }

@@ -106,7 +106,14 @@ extension OIDCClient {
         let login = try login(scope, onDevice: onDevice, environment)
         let deadline = MonotonicTime.now().adding(seconds: configuration.timeout.components.seconds)
         let keep = { (outcome: Login.Outcome) throws(OIDCError) in
-            try store.save(outcome.session, replacingDamaged: true)
+            let wait = LockWait(limit: .seconds(90), isCancelled: { false })
+            do throws(OIDCError) {
+                try store.withLock(configuration.key, wait) { () throws(OIDCError) in
+                    try store.save(outcome.session, replacingDamaged: true)
+                }
+            } catch {
+                try store.save(outcome.session, replacingDamaged: true)
+            }
         }
         guard !onDevice else {
             var device = DeviceSignIn(login: login, deadline: deadline, notice: notice)
@@ -200,15 +207,24 @@ extension OIDCClient {
         _ isCancelled: @escaping @Sendable () -> Bool
     ) throws(OIDCError) -> SignOutResult {
         let (store, key) = (store, configuration.key)
-        let session = try store.withLock(key, LockWait(limit: .seconds(90), isCancelled: isCancelled)) {
-            () throws(OIDCError) -> Session? in
+        let forget = { () throws(OIDCError) -> Session? in
             let session = try? store.load(key)
             try store.remove(key)
             return session
         }
+        let session: Session?
+        do throws(OIDCError) {
+            session = try store.withLock(key, LockWait(limit: .seconds(90), isCancelled: isCancelled), forget)
+        } catch {
+            // Signing out forgets the session in every case, also if a refresh holds the lock.
+            session = try forget()
+        }
         guard let session, let endpoint = session.endpoints.revocation else { return .notOffered }
         let environment = configuration.environment(isCancelled: isCancelled)
-        let failures = SessionRevocation(session, as: configuration.client, environment).run(at: endpoint)
-        return failures.first.map { .failed($0) } ?? .revoked
+        var isRevoked = false
+        let failures = SessionRevocation(session, as: configuration.client, environment).run(at: endpoint) {
+            if case .revoked = $0 { isRevoked = true }
+        }
+        return failures.first.map { .failed($0) } ?? (isRevoked ? .revoked : .notOffered)
     }
 }

@@ -28,6 +28,8 @@ public struct SessionTokens {
         public var access: AccessToken
         /// What the user should know, such as a scope that is narrower than asked for.
         public var warnings: [String]
+        /// Why a new ID token was left out of the session.
+        public var idTokenFailure: OIDCError?
 
         public init(session: Session, access: AccessToken, warnings: [String] = []) {
             self.session = session
@@ -98,16 +100,22 @@ public struct SessionTokens {
             }
         if key.grant.needsPerson { try refuseUnrefreshable(seen) }
         let known = store.failure(of: key)
-        if let known, known.answersNewcomer(at: now()), isAbout(known, seen) { throw take(known) }
+        let source = try seen?.source(for: demand).granted() ?? .own
+        if let known, known.answersNewcomer(at: now()), isAbout(known, seen, source) { throw take(known) }
         var isHeld = false
         do throws(OIDCError) {
             return try store.withLock(key, wait) { () throws(OIDCError) -> Delivery in
                 isHeld = true
                 let current = try store.load(key)
                 if let current, let adopted = adoptable(current, demand, before: before) { return adopted }
-                let left = store.failure(of: key)
-                if let left, left.id != known?.id, isAbout(left, current) { throw take(left) }
-                return try requested(current, demand, after: left)
+                let source = try current?.source(for: demand).granted() ?? .own
+                let failure = store.failure(of: key)
+                if let failure, failure.id != known?.id, failure.isRecent(at: now()),
+                    isAbout(failure, current, source)
+                {
+                    throw take(failure)
+                }
+                return try requested(current, source, after: failure)
             }
         } catch {
             // Nothing can be lost by a grant without a user, so it needs neither lock nor store.
@@ -129,56 +137,83 @@ public struct SessionTokens {
         throw TokenRefresh.impossible
     }
 
-    /// The session's token if it answers the demand and is another than the one the caller had.
+    /// The session's token if it answers the demand and was obtained after the one the caller had. A provider may
+    /// give the same token again; one that was only marked as expired is not a new one.
     private func adoptable(_ session: Session, _ demand: TokenDemand, before: AccessToken?) -> Delivery? {
         guard case let source = session.source(for: demand), source.isGranted,
-            let access = session.accessToken(from: source), access != before
+            let access = session.accessToken(from: source),
+            access.token != before?.token || access.obtainedAt != before?.obtainedAt
         else { return nil }
         return Delivery(session: session, access: access)
     }
 
     private func requested(
-        _ current: Session?, _ demand: TokenDemand, after left: SharedFailure?
+        _ current: Session?, _ source: TokenSource, after failure: SharedFailure?
     ) throws(OIDCError) -> Delivery {
-        let source = try current?.source(for: demand).granted() ?? .own
-        let (answer, base): (Answer, Session?)
+        let answer: Answer
+        let stored: Session?
+        var warnings: [String] = []
         do throws(OIDCError) {
             // A signal that comes while the request is under way waits until the successor is stored.
-            (answer, base) = try Interruption.postponedOnceRedeeming { () throws(OIDCError) in
+            (answer, stored) = try Interruption.postponedOnceRedeeming { () throws(OIDCError) in
                 let answer = try guarded(current) { () throws(OIDCError) in try request(current, source) }
-                return (answer, storeSuccessor(answer, current))
+                return (answer, storeSuccessor(answer, current, &warnings))
             }
         } catch {
-            if error.endsSession, let other = try? store.load(key), other != current,
-                let access = other.accessToken(from: other.source(for: demand))
-            {
-                return Delivery(session: other, access: access)
-            }
-            if error.endsSession { dropRefreshToken(of: current) }
-            throw share(error)
+            if error.endsSession, let other = otherDelivery(source, than: current) { return other }
+            throw try refused(error, current, source)
         }
         let outcome: TokenRefresh.Outcome
-        do throws(OIDCError) { outcome = try answer.check() } catch { throw share(error) }
-        var warnings = outcome.warnings
+        do throws(OIDCError) { outcome = try answer.check() } catch {
+            var error = error
+            for warning in warnings { error.message += "; \(warning)" }
+            throw share(error, source)
+        }
+        warnings += outcome.warnings
         do {
-            if try !store.replace(base, with: outcome.session) {
+            if try !store.replace(stored, with: outcome.session) {
                 // The wait for the lock is bounded, so a sign-in or sign-out may have happened meanwhile.
-                if let other = try store.load(key),
-                    let access = other.accessToken(from: other.source(for: demand))
-                {
-                    return Delivery(session: other, access: access)
-                }
+                if let other = otherDelivery(source, than: stored) { return other }
                 warnings.append("somebody signed out meanwhile: the token is not kept")
             }
         } catch {
             warnings.append("the token could not be kept: \(error.told)")
         }
-        if left != nil { store.leave(nil, for: key) }
+        if failure != nil { store.leave(nil, for: key, replacing: nil) }
         if wait.isCancelled() {
             throw Interruption.pending.map(Interruption.error)
                 ?? OIDCError(.interrupted, "interrupted", stage: .token)
         }
-        return Delivery(session: outcome.session, access: try outcome.access.get(), warnings: warnings)
+        var delivery = Delivery(
+            session: outcome.session, access: try outcome.access.get(), warnings: warnings)
+        delivery.idTokenFailure = outcome.idTokenFailure
+        return delivery
+    }
+
+    /// The error of a request that was refused. The end of the session is believed of the session's own token
+    /// alone: some providers say `invalid_grant` when only a scope or a resource is refused (Entra, AADSTS65001).
+    private func refused(
+        _ error: OIDCError, _ current: Session?, _ source: TokenSource
+    ) throws(OIDCError) -> OIDCError {
+        guard error.endsSession else { return share(error, source) }
+        if case .derived = source {
+            _ = try requested(current, .own, after: nil)
+            var refusal = error
+            refusal.kind = .refused
+            refusal.message = "token: the provider refused the scope or resource with invalid_grant"
+            refusal.hint = nil
+            return share(refusal, source)
+        }
+        dropRefreshToken(of: current)
+        return share(error, source)
+    }
+
+    /// The token of a session that somebody else stored meanwhile, if it can be used.
+    private func otherDelivery(_ source: TokenSource, than ours: Session?) -> Delivery? {
+        guard let other = try? store.load(key), other != ours, let access = other.accessToken(from: source),
+            access.token != ours?.accessToken(from: source)?.token, access.isFresh(at: now(), minimum: 0)
+        else { return nil }
+        return Delivery(session: other, access: access)
     }
 
     /// Makes sure, before a refresh token may be spent, that its successor can be stored: that the file can be
@@ -195,11 +230,17 @@ public struct SessionTokens {
 
     /// Stores the successor of the refresh token, before the rest of the answer is looked at. Returns the session
     /// that is stored now.
-    private func storeSuccessor(_ answer: Answer, _ current: Session?) -> Session? {
-        guard let successor = answer.successor, successor != current,
-            (try? store.replace(current, with: successor)) == true
-        else { return current }
-        return successor
+    private func storeSuccessor(_ answer: Answer, _ current: Session?, _ warnings: inout [String]) -> Session?
+    {
+        guard let successor = answer.successor, successor != current else { return current }
+        do throws(OIDCError) {
+            return try store.replace(current, with: successor) ? successor : current
+        } catch {
+            // What failed may have been the last step, after the file had been replaced.
+            if (try? store.load(key)) == successor { return successor }
+            warnings.append("the new refresh token could not be stored: \(error.message)")
+            return current
+        }
     }
 
     /// What the provider refused is not presented again. A session that changed meanwhile stays as it is.
@@ -213,13 +254,13 @@ public struct SessionTokens {
 /// Sharing a failure.
 extension SessionTokens {
     /// Leaves the error for the processes that wait, if it would be theirs too.
-    private func share(_ error: OIDCError) -> OIDCError {
+    private func share(_ error: OIDCError, _ source: TokenSource) -> OIDCError {
         guard SharedFailure.isShared(error) else { return error }
         store.leave(
             SharedFailure(
                 error: error, time: now(), id: Base64URL.encode(Random.bytes(9)),
-                refreshTokenHash: (try? store.load(key)).flatMap(SessionTokens.hash)),
-            for: key)
+                refreshTokenHash: (try? store.load(key)).flatMap(SessionTokens.hash), of: source),
+            for: key, replacing: nil)
         return error
     }
 
@@ -229,19 +270,20 @@ extension SessionTokens {
         if failure.sharedAt.map({ $0 < now }) ?? true {
             var shared = failure
             shared.sharedAt = now
-            store.leave(shared, for: key)
+            store.leave(shared, for: key, replacing: failure.id)
         }
         var error = failure.error
         if let pause = error.retryAfter {
-            let left = max(1, pause - Int(clamping: now.seconds(since: failure.time)))
-            error.retryAfter = left
-            error.hint = "try again in \(left) seconds"
+            let secondsLeft = max(1, pause - Int(clamping: now.seconds(since: failure.time)))
+            error.retryAfter = secondsLeft
+            error.hint = "try again in \(secondsLeft) seconds"
         }
         return error
     }
 
-    private func isAbout(_ failure: SharedFailure, _ session: Session?) -> Bool {
-        failure.refreshTokenHash == session.flatMap(SessionTokens.hash)
+    /// Whether the failure would be that of a request with this session's refresh token for that token.
+    private func isAbout(_ failure: SharedFailure, _ session: Session?, _ source: TokenSource) -> Bool {
+        failure.concerns(source) && failure.refreshTokenHash == session.flatMap(SessionTokens.hash)
     }
 
     /// A hash of the session's refresh token.

@@ -104,7 +104,7 @@ struct CurlTLSFailure {
     }
 
     private var ownCertificateProblem: OIDCError {
-        failure.configuration.clientCertificate?.unusable(because: text)
+        failure.configuration.clientCertificate?.unusable(because: shownText)
             ?? failure.error(.usage, "the client certificate cannot be used: \(shownText)")
     }
 }

@@ -25,24 +25,24 @@ public struct DeviceSignIn {
         try sleep(polling.firstWait(now: now), codeEnd: codeEnd)
         while true {
             var outcome: Login.Outcome?
-            let answer = try Interruption.postponedOnceRedeeming { () throws(OIDCError) in
-                let answer = Result { () throws(OIDCError) in try login.poll(authorization) }
-                guard case .success(let tokens) = answer else { return answer }
+            let failure = try Interruption.postponedOnceRedeeming { () throws(OIDCError) -> OIDCError? in
+                let issued: TokenEndpoint.Issued
+                do throws(OIDCError) { issued = try login.poll(authorization) } catch { return error }
                 notice(.answered)
-                let signedIn = try login.outcome(of: tokens, for: authorization)
+                let signedIn = try login.outcome(of: issued)
                 try keep(signedIn)
                 outcome = signedIn
-                return answer
+                return nil
             }
             if let outcome { return outcome }
-            if case .failure(let error) = answer, error.kind == .interrupted || error.isDeadline(deadline) {
+            guard let error = failure else { continue }
+            if error.kind == .interrupted || error.isDeadline(deadline) {
                 throw error.kind == .interrupted ? error : DeviceSignIn.late
             }
-            switch polling.next(after: answer, now: login.environment.now()) {
-            case .done: continue
+            switch polling.next(after: error, now: login.environment.now()) {
             case .failed(let error): throw error
             case .wait(let seconds):
-                if case .failure(let error) = answer, error.kind == .unreachable {
+                if error.kind == .unreachable {
                     notice(.remark("still trying: \(error.message)"))
                 }
                 guard MonotonicTime.now() < codeEnd else { throw DevicePolling.expired }

@@ -99,7 +99,7 @@ public struct TurnedAwayRequest: Hashable, Sendable {
             )
         case .host(let expected, _):
             return (
-                "The browser asked for another address than this sign-in listens at, which is \(expected).",
+                "The browser asked for another host or port than this sign-in listens at, which is \(expected).",
                 "If you forward a port (ssh -L), use the same port number at both ends."
             )
         case .mismatch(.otherIssuer):
@@ -112,7 +112,8 @@ public struct TurnedAwayRequest: Hashable, Sendable {
                 "If the provider sends a form (POST), set response_mode to form_post."
             )
         case .bodyType: return ("This answer is not a form.", restart)
-        case .anotherUser, .goneSender:
+        case .goneSender: return ("The sender of this answer closed its connection too early.", restart)
+        case .anotherUser:
             return (
                 "This sign-in was started by another user of this machine.",
                 "Open the URL in a browser of the user who started it. If that is you, as on a container's host, "
@@ -134,7 +135,7 @@ final class TurnedAwayLog {
     private var callbacks = 0
     private var kinds: [(summary: String, count: Int)] = []
 
-    /// Every kind that is told apart; what comes after is counted and not named.
+    /// How many kinds are named; further ones are counted only.
     private static let kindLimit = 8
 
     init(report: @escaping (TurnedAwayRequest) -> Void) {

@@ -39,8 +39,8 @@ struct RevokeCommand: RunnableCommand {
                 token, hint: isRefreshToken ? .refreshToken : .accessToken, at: url, client: client,
                 now: environment.now(), random: environment.random)
         }
-        try forget(token, setup)
         context.console.note("The provider has revoked the token.")
+        try forget(token, setup)
         return 0
     }
 

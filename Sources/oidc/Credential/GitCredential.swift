@@ -82,11 +82,4 @@ extension Session {
     fileprivate func holds(_ token: Redacted<String>) -> Bool {
         ([tokens.access] + derived.map(\.access)).contains { $0.token == token }
     }
-
-    fileprivate mutating func expire(_ token: Redacted<String>) {
-        if tokens.access.token == token { tokens.access.expiresAt = tokens.access.obtainedAt }
-        for index in derived.indices where derived[index].access.token == token {
-            derived[index].access.expiresAt = derived[index].access.obtainedAt
-        }
-    }
 }

@@ -19,6 +19,7 @@ struct IDTokenSource {
         guard let idToken = renewed.session.tokens.idToken.flatMap({ IDToken.stored($0.revealed) }),
             isFresh(idToken), !forced || idToken.compact != stored?.compact
         else {
+            if let failure = renewed.idTokenFailure { throw failure }
             throw OIDCError(
                 .loginRequired,
                 stored == nil

@@ -169,7 +169,7 @@ struct DevicePollingTests {
     func pending() throws {
         var polling = try polling()
         let codes = ["authorization_pending", "slow_down", "authorization_pending", "slow_down"]
-        let waits = codes.map { seconds(polling.next(after: .failure(error($0)), now: Fixture.now)) }
+        let waits = codes.map { seconds(polling.next(after: error($0), now: Fixture.now)) }
         #expect(waits == [5, 10, 10, 15])
         #expect(polling.interval == 15)
     }
@@ -178,7 +178,7 @@ struct DevicePollingTests {
     func pendingWithStatus() throws {
         var polling = try polling()
         let slow = error("slow_down", kind: .unreachable, retryAfter: 20)
-        #expect(seconds(polling.next(after: .failure(slow), now: Fixture.now)) == 20)
+        #expect(seconds(polling.next(after: slow, now: Fixture.now)) == 20)
         #expect(polling.interval == 10)
     }
 
@@ -186,17 +186,17 @@ struct DevicePollingTests {
     func transient() throws {
         var polling = try polling()
         let failures = (0..<6).map { _ in
-            seconds(polling.next(after: .failure(error(nil, kind: .unreachable)), now: Fixture.now))
+            seconds(polling.next(after: error(nil, kind: .unreachable), now: Fixture.now))
         }
         #expect(failures == [10, 20, 40, 60, 60, 60])
-        let after = polling.next(after: .failure(error("authorization_pending")), now: Fixture.now)
+        let after = polling.next(after: error("authorization_pending"), now: Fixture.now)
         #expect(seconds(after) == 5)
     }
 
     @Test("slow_down for ever neither overflows nor sleeps for days")
     func slowDownForEver() throws {
         var polling = try polling(lifetime: 86_400)
-        for _ in 0..<10_000 { _ = polling.next(after: .failure(error("slow_down")), now: Fixture.now) }
+        for _ in 0..<10_000 { _ = polling.next(after: error("slow_down"), now: Fixture.now) }
         #expect(polling.interval == 3_600)
     }
 
@@ -204,13 +204,13 @@ struct DevicePollingTests {
     func retryAfter() throws {
         var polling = try polling()
         let later = error(nil, kind: .unreachable, retryAfter: 86_400)
-        #expect(seconds(polling.next(after: .failure(later), now: Fixture.now)) == 60)
+        #expect(seconds(polling.next(after: later, now: Fixture.now)) == 60)
     }
 
     @Test("expires_in ends it; the last wait is cut to it")
     func expiry() throws {
         var polling = try polling(lifetime: 8)
-        let pending = Result<TokenSet, OIDCError>.failure(error("authorization_pending"))
+        let pending = error("authorization_pending")
         #expect(seconds(polling.next(after: pending, now: Fixture.now.adding(5))) == 3)
         let expired = failure(polling.next(after: pending, now: Fixture.now.adding(8)))
         #expect(expired == DevicePolling.expired)
@@ -234,21 +234,8 @@ struct DevicePollingTests {
         ] as [(String?, OIDCError.Kind, OIDCError.Kind)])
     func ends(_ code: String?, _ kind: OIDCError.Kind, _ expected: OIDCError.Kind) throws {
         var polling = try polling()
-        let found = failure(polling.next(after: .failure(error(code, kind: kind)), now: Fixture.now))
+        let found = failure(polling.next(after: error(code, kind: kind), now: Fixture.now))
         #expect(found?.kind == expected)
         #expect(found?.oauthError == code)
-    }
-
-    @Test("tokens end it well")
-    func done() throws {
-        var polling = try polling()
-        let tokens = TokenSet(
-            access: AccessToken(
-                token: Redacted("at"), type: .bearer, obtainedAt: Fixture.now, expiresAt: nil, scope: nil))
-        guard case .done(let got) = polling.next(after: .success(tokens), now: Fixture.now) else {
-            Issue.record("not done")
-            return
-        }
-        #expect(got == tokens)
     }
 }

@@ -1,0 +1,39 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite("what was revoked is gone", .waiting)
+struct RevokedTests {
+    @Test("a revoked access token is not handed out again; the next one is new")
+    func accessToken() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let before = try world.program.run("token").token
+        #expect(try world.program.run("revoke").status == 0)
+        #expect(try world.program.run("status").status == 0)
+        let after = try world.program.run("token")
+        #expect(after.status == 0 && after.token != before)
+    }
+
+    @Test("a revoked refresh token ends the session, and status says so at once")
+    func refreshToken() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        #expect(try world.program.run("revoke", "--refresh-token").status == 0)
+        #expect(try world.program.run("status").status == 3)
+        let token = try world.program.run("token")
+        #expect(token.status == 3 && token.output == "")
+    }
+
+    @Test("a token on stdin that is the session's is dropped too")
+    func pasted() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let before = try world.program.run("token").token
+        let run = try world.program.start(["revoke", "-"], input: .text(before + "\n"))
+        #expect(run.finish().status == 0)
+        #expect(try world.program.run("token").token != before)
+    }
+}
