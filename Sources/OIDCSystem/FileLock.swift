@@ -64,13 +64,13 @@ final class FileLock: Sendable {
     }
 
     /// Waits for the lock. A short wait polls, for most holders only write a file; a longer one queues in the
-    /// kernel, where a thousand waiting processes cost nothing.
+    /// kernel, where a thousand waiting processes cost nothing and none that comes later gets ahead.
     static func acquire(
         _ name: String, in directory: PrivateDirectory, _ wait: LockWait, noun: String = "lock file"
     ) throws(OIDCError) -> FileLock {
         let start = MonotonicTime.now()
         var clock = WaitClock(wait, start: start)
-        for pause in [0, 1, 2, 4, 8, 16] as [Int64] {
+        for pause in [0, 1, 2] as [Int64] {
             var nothing: [Poll.Interest] = []
             Poll.wait(&nothing, until: min(clock.limit, .now().adding(milliseconds: pause)))
             if let lock = try attempt(name, in: directory, noun) { return lock }

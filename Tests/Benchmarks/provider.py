@@ -1,12 +1,14 @@
-"""A provider that signs everyone in at once and counts what it is asked; for the benchmark alone."""
-import http.server, json, threading, urllib.parse
+"""A provider that signs everyone in at once and counts what it is asked; for the benchmarks alone."""
+import http.server, json, threading, time, urllib.parse
 
 
 class Provider:
     def __init__(self):
-        self.requests = []
+        self.requests, self.times = [], []
         self.expires_in = 3600
         self.userinfo_size = 1024
+        self.refusal = None  # what a refresh is refused with: status, error, headers
+        self.delay = 0  # seconds until a refresh is answered
         provider = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -14,7 +16,7 @@ class Provider:
 
             def do_GET(self):
                 url = urllib.parse.urlsplit(self.path)
-                provider.requests.append(url.path)
+                provider.note(url.path)
                 if url.path == "/.well-known/openid-configuration":
                     return self.answer(provider.metadata())
                 if url.path == "/userinfo":
@@ -30,13 +32,21 @@ class Provider:
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-                provider.requests.append(dict(urllib.parse.parse_qsl(body)).get("grant_type", ""))
+                grant = dict(urllib.parse.parse_qsl(body)).get("grant_type", "")
+                provider.note(grant)
+                if grant == "refresh_token":
+                    time.sleep(provider.delay)
+                    if provider.refusal:
+                        status, error, headers = provider.refusal
+                        return self.answer({"error": error}, status, headers)
                 self.answer({"access_token": f"token-{len(provider.requests)}", "token_type": "Bearer", "refresh_token": "refresh",
                              "expires_in": provider.expires_in})
 
-            def answer(self, value, status=200):
+            def answer(self, value, status=200, headers={}):
                 body = json.dumps(value).encode()
                 self.send_response(status)
+                for name, text in headers.items():
+                    self.send_header(name, text)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -52,6 +62,10 @@ class Provider:
         server = Server(("127.0.0.1", 0), Handler)
         self.issuer = f"http://127.0.0.1:{server.server_port}"
         threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def note(self, request):
+        self.requests.append(request)
+        self.times.append(time.monotonic())
 
     def metadata(self):
         base = {name: f"{self.issuer}/{path}" for name, path in [

@@ -238,17 +238,21 @@ struct StoreFileTests {
 
 @Suite("sessions in memory")
 struct StoreMemoryTests {
-    @Test("they are there until removed, and nothing is locked")
+    @Test("they are there until removed, and their lock keeps other threads out")
     func roundTrip() throws {
         let store = MemorySessionStore()
         try store.save(.example(), replacingDamaged: false)
         #expect(try store.load(.example) == .example())
         #expect(try store.load(.other) == nil)
         #expect(try store.all().map(\.session) == [.example()])
-        let value = try store.withLock(.example, LockWait(limit: .zero)) { () throws(OIDCError) in
-            try store.withLock(.example, LockWait(limit: .zero)) { 7 }
+        try store.withLock(.example, LockWait(limit: .zero)) { () throws(OIDCError) in
+            let second = failure { () throws(OIDCError) in
+                try store.withLock(.example, LockWait(limit: .zero)) {}
+            }
+            #expect(second?.kind == .failed)
+            try store.withLock(.other, LockWait(limit: .zero)) {}
         }
-        #expect(value == 7)
+        try store.withLock(.example, LockWait(limit: .zero)) {}
         try store.remove(try store.all()[0])
         #expect(try store.load(.example) == nil)
     }

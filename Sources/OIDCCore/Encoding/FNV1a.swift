@@ -1,5 +1,5 @@
-/// FNV-1a, 64 bits: short names for files. No secrecy is wanted of it, and what has the same name is compared
-/// whole.
+/// FNV-1a, 64 bits: short names for files, and whether a string changed. It keeps nothing secret that has less
+/// than 64 bits to guess, and files that have the same name are compared whole.
 public enum FNV1a {
     /// Sixteen hexadecimal digits.
     public static func digits(_ text: String) -> String {

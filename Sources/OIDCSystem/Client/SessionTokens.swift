@@ -110,8 +110,9 @@ public struct SessionTokens {
                 if let current, let adopted = adoptable(current, demand, before: before) { return adopted }
                 let source = try current?.source(for: demand).granted() ?? .own
                 let failure = store.failure(of: key)
-                if let failure, failure.id != known?.id, failure.isRecent(at: now()),
-                    isAbout(failure, current, source)
+                if let failure, isAbout(failure, current, source),
+                    failure.id == known?.id
+                        ? failure.answersNewcomer(at: now()) : failure.isRecent(at: now())
                 {
                     throw take(failure)
                 }
@@ -286,12 +287,10 @@ extension SessionTokens {
         failure.concerns(source) && failure.refreshTokenHash == session.flatMap(SessionTokens.hash)
     }
 
-    /// A hash of the session's refresh token.
+    /// A hash of the session's refresh token: 64 bits, enough to see that it changed and far too few to tell what
+    /// it is. It needs no library, which a thousand waiting processes would all have to load.
     static func hash(_ session: Session) -> String? {
-        guard let token = session.tokens.refreshToken?.revealed,
-            let hash = try? Digest.hash(Array(token.utf8), .sha256)
-        else { return nil }
-        return Base64URL.encode(hash)
+        (session.tokens.refreshToken?.revealed).map(FNV1a.digits)
     }
 }
 
