@@ -5,7 +5,7 @@ import OIDCSystem
 import TestSupport
 import Testing
 
-@Suite("client conformance: after the sign-in", .waiting)
+@Suite("client conformance: after the sign-in", .serialized, .waiting)
 struct SessionModuleTests {
     private func signedIn(
         _ change: (inout DemoConfiguration) -> Void = { _ in }

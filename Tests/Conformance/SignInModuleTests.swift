@@ -5,7 +5,7 @@ import OIDCCrypto
 import TestSupport
 import Testing
 
-@Suite("client conformance: one sign-in", .waiting)
+@Suite("client conformance: one sign-in", .serialized, .waitingLong)
 struct SignInModuleTests {
     @Test("a sign-in, answered in the query and by form_post", arguments: Module.all, ["query", "form_post"])
     func signIn(module: Module, mode: String) throws {

@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("a sign-in by hand: authorize-url and exchange, by the built program", .waiting)
+@Suite("a sign-in by hand: authorize-url and exchange, by the built program", .serialized, .waiting)
 struct BuildingBlockTests {
     /// A sign-in that was begun, with what it printed in a file of that mode, and the address that it ended on.
     private func begin(

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What the built program says to command lines that users of other programs type.
-@Suite("the command line of the built program", .waiting)
+@Suite("the command line of the built program", .serialized, .waiting)
 struct CommandLineTests {
     private func run(_ words: [String]) throws -> Program.Outcome {
         let program = try Program()

@@ -6,7 +6,7 @@ import OIDCSystem
 import TestSupport
 import Testing
 
-@Suite("tokens without a person, by the built program", .waiting)
+@Suite("tokens without a person, by the built program", .serialized, .waiting)
 struct GrantTests {
     private static let secret = "demo-secret"
 

@@ -5,7 +5,7 @@ import OIDCSystem
 import TestSupport
 import Testing
 
-@Suite("login, by the built program", .waiting)
+@Suite("login, by the built program", .serialized, .waiting)
 struct LoginTests {
     @Test("a sign-in makes three requests cold and one warm, and what it keeps is private")
     func requests() throws {

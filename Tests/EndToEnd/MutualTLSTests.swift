@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(
-    "a client with a certificate, by the built program (needs nginx and openssl)", .waiting,
+    "a client with a certificate, by the built program (needs nginx and openssl)", .serialized, .waiting,
     .enabled(if: Terminator.isAvailable, "nginx or openssl is not installed"))
 struct MutualTLSTests {
     @Test("certificate, pushed request and bound tokens together sign in over TLS with a private CA")

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("what an error says to do next, by the built program", .waiting)
+@Suite("what an error says to do next, by the built program", .serialized, .waiting)
 struct RemedyTests {
     private struct Slip: CustomTestStringConvertible, Sendable {
         let arguments: [String]

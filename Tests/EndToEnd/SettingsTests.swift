@@ -3,7 +3,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("settings, by the built program", .waiting)
+@Suite("settings, by the built program", .serialized, .waiting)
 struct SettingsTests {
     @Test(
         "a value that a setting cannot have is refused with 2 and its name",

@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Waiting for a sign-in by a code", .waiting)
+@Suite("Waiting for a sign-in by a code", .serialized, .waiting)
 struct DeviceSignInTests {
     /// A provider on which nobody ever enters the code.
     private final class Provider: HTTPTransport {

@@ -16,6 +16,14 @@ public final class ProviderServer: Sendable {
         /// Milliseconds that each token request takes.
         let delay = Mutex<Int64>(0)
         let interceptor = Mutex<(@Sendable (HTTPRequest) -> HTTPResponse?)?>(nil)
+
+        /// Waits in short steps, so a request under way notices when a test takes the delay away.
+        func waitForDelay() {
+            let start = MonotonicTime.now()
+            while start.adding(milliseconds: delay.withLock { $0 }) > MonotonicTime.now() {
+                Poll.sleep(until: MonotonicTime.now().adding(milliseconds: 10))
+            }
+        }
     }
 
     /// `issuer` where the provider is reached through another server.
@@ -28,8 +36,7 @@ public final class ProviderServer: Sendable {
         server = try BackgroundServer { request in
             if let answer = box.interceptor.withLock({ $0 })?(request) { return answer }
             if request.url.path == "/token" {
-                let delay = box.delay.withLock { $0 }
-                if delay > 0 { Poll.sleep(until: MonotonicTime.now().adding(milliseconds: delay)) }
+                box.waitForDelay()
             }
             return box.provider.withLock { $0?.handle(request, at: Clock.now()) } ?? HTTPResponse(status: 503)
         }
@@ -40,7 +47,10 @@ public final class ProviderServer: Sendable {
         box.provider.withLock { $0 = provider }
     }
 
-    deinit { server.end() }
+    deinit {
+        delayTokens(milliseconds: 0)
+        server.end()
+    }
 
     /// Reads or changes the provider between requests.
     @discardableResult
@@ -54,6 +64,7 @@ public final class ProviderServer: Sendable {
     public func requestCount(_ endpoint: Endpoint) -> Int { with { $0.requestCount(endpoint) } }
     public func requestCount(grant: String) -> Int { with { $0.requestCount(grant: grant) } }
 
+    /// Delays each answer of the token endpoint; zero also releases requests that wait already.
     public func delayTokens(milliseconds: Int64) { box.delay.withLock { $0 = milliseconds } }
 
     /// Answers in the provider's place where it returns something.

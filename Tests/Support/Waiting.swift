@@ -2,22 +2,68 @@ import Foundation
 import Synchronization
 public import Testing
 
-/// For suites whose tests wait for other processes: they run on threads of their own, and leave those of Swift
-/// concurrency to the tests that compute.
-public struct WaitingTrait: SuiteTrait, TestTrait, TestScoping {
-    public var isRecursive: Bool { true }
+/// For suites whose tests wait for other processes: a few suites run at once, each on a thread of its own.
+///
+/// Tests block while they wait, so they stay off the threads of Swift concurrency. Use it with `.serialized`: a test
+/// then starts when the one before it ends, and the time printed for it is its own.
+public struct WaitingTrait: SuiteTrait, TestScoping {
+    /// Suites that run at once. Most of the time a test waits, so two cores take more than two.
+    private static let limit = 6
+    private static let threads = WaitingThreads(count: limit)
+    private static let turns = Turns(limit)
 
-    private static let threads = WaitingThreads(count: 8)
+    /// Starts before suites that take less time, or the last one runs alone at the end.
+    let isLong: Bool
 
     public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
+        await WaitingTrait.turns.take(first: isLong)
+        defer { WaitingTrait.turns.give() }
         try await withTaskExecutorPreference(WaitingTrait.threads) { try await function() }
     }
 }
 
 extension Trait where Self == WaitingTrait {
-    public static var waiting: Self { WaitingTrait() }
+    public static var waiting: Self { WaitingTrait(isLong: false) }
+    public static var waitingLong: Self { WaitingTrait(isLong: true) }
+}
+
+/// A semaphore that suspends tasks instead of blocking threads.
+private final class Turns: Sendable {
+    private struct State {
+        var free: Int
+        var first: [CheckedContinuation<Void, Never>] = []
+        var others: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state: Mutex<State>
+
+    init(_ count: Int) { state = Mutex(State(free: count)) }
+
+    func take(first: Bool) async {
+        await withCheckedContinuation { continuation in
+            let isFree = state.withLock { state in
+                if state.free > 0 {
+                    state.free -= 1
+                    return true
+                }
+                if first { state.first.append(continuation) } else { state.others.append(continuation) }
+                return false
+            }
+            if isFree { continuation.resume() }
+        }
+    }
+
+    func give() {
+        let next: CheckedContinuation<Void, Never>? = state.withLock { state in
+            if !state.first.isEmpty { return state.first.removeFirst() }
+            if !state.others.isEmpty { return state.others.removeFirst() }
+            state.free += 1
+            return nil
+        }
+        next?.resume()
+    }
 }
 
 /// A few threads that take jobs in turn, and may block in them.

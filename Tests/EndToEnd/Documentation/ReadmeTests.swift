@@ -107,7 +107,7 @@ private final class Newcomer {
     }
 }
 
-@Suite("the README, word by word", .waiting)
+@Suite("the README, word by word", .serialized, .waitingLong)
 struct ReadmeTests {
     /// What the gate itself runs, in a checkout.
     private static let ofTheGate = [["swift run oidc demo"], ["swift build", "swift test"]]

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// `OIDC_KILL_ROUNDS` makes it longer; each round kills one process at a random moment.
-@Suite("kill -9 at random moments", .serialized, .waiting)
+@Suite("kill -9 at random moments", .serialized, .waitingLong)
 struct CrashTests {
     private static let rounds =
         ProcessInfo.processInfo.environment["OIDC_KILL_ROUNDS"].flatMap { Int($0) } ?? 60

@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("what stands in a session file's place", .waiting)
+@Suite("what stands in a session file's place", .serialized, .waiting)
 struct DamageTests {
     /// Text to find in the error, and in its remedy.
     struct Case: Sendable, CustomStringConvertible {

@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("several tokens of one session", .waiting)
+@Suite("several tokens of one session", .serialized, .waiting)
 struct DerivedTokenTests {
     private static let scope = "openid offline_access api:read api:write"
 

@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("when a token is fresh", .waiting)
+@Suite("when a token is fresh", .serialized, .waitingLong)
 struct FreshnessTests {
     @Test("a fresh token costs no request and no lock")
     func fresh() throws {

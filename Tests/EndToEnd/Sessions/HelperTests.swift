@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("a credential helper as the store", .waiting)
+@Suite("a credential helper as the store", .serialized, .waiting)
 struct HelperTests {
     /// Its keychain is a directory; each call is noted, with its arguments.
     private static let keeping = """

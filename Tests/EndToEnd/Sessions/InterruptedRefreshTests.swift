@@ -3,7 +3,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("a signal during a refresh", .waiting)
+@Suite("a signal during a refresh", .serialized, .waitingLong)
 struct InterruptedRefreshTests {
     private static let signals = [(SIGHUP, 129), (SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)]
 

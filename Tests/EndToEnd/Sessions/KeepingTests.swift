@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("where a session cannot be kept", .waiting)
+@Suite("where a session cannot be kept", .serialized, .waiting)
 struct KeepingTests {
     private static let machine = [
         "OIDC_CLIENT_ID": "demo-confidential", "OIDC_CLIENT_SECRET": "demo-secret",

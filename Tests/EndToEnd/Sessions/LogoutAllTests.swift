@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Signing out everywhere", .waiting)
+@Suite("Signing out everywhere", .serialized, .waiting)
 struct LogoutAllTests {
     private let first: ProviderServer
     private let second: ProviderServer

@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("outages are no reason to sign in again", .waiting)
+@Suite("outages are no reason to sign in again", .serialized, .waiting)
 struct OutageTests {
     /// The session stays byte for byte, and once the provider is back the next call succeeds.
     private func outage(

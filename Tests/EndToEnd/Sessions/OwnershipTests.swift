@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("a session goes where it came from, or nowhere", .waiting)
+@Suite("a session goes where it came from, or nowhere", .serialized, .waiting)
 struct OwnershipTests {
     @Test("two issuers with one client id never see each other's tokens")
     func twoIssuers() throws {

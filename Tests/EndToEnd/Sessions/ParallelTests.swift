@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("one session and many processes", .serialized, .waiting)
+@Suite("one session and many processes", .serialized, .waitingLong)
 struct ParallelTests {
     @Test("two hundred at once on an expired token: one refresh, two hundred equal tokens")
     func twoHundred() throws {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What the built program offers for its own lines; the completer's rules are tested in `CommandLineKitTests`.
-@Suite("completion of profiles, settings and resources", .waiting)
+@Suite("completion of profiles, settings and resources", .serialized, .waiting)
 struct CompletionValuesTests {
     private static let configuration = """
         {"profiles": {

@@ -4,7 +4,7 @@ import OIDCSystem
 import TestSupport
 import Testing
 
-@Suite("credential aws", .waiting)
+@Suite("credential aws", .serialized, .waiting)
 struct AWSTests {
     private func world(
         _ answer: @escaping @Sendable (HTTPRequest) -> HTTPResponse
@@ -111,7 +111,7 @@ struct AWSTests {
     }
 }
 
-@Suite("credential gcp", .waiting)
+@Suite("credential gcp", .serialized, .waiting)
 struct GoogleTests {
     @Test("success has the token, its type and its expiry", arguments: ["id_token", "jwt", nil])
     func success(type: String?) throws {

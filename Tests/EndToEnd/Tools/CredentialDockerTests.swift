@@ -4,7 +4,7 @@ import OIDCSystem
 import TestSupport
 import Testing
 
-@Suite("credential docker", .waiting)
+@Suite("credential docker", .serialized, .waiting)
 struct DockerTests {
     private func world() throws -> ToolWorld {
         let world = try ToolWorld()

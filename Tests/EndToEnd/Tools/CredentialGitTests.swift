@@ -4,7 +4,7 @@ import OIDCSystem
 import TestSupport
 import Testing
 
-@Suite("credential git", .waiting)
+@Suite("credential git", .serialized, .waiting)
 struct GitTests {
     private func world(_ hosts: JSONValue = [["host": "git.example.com"]]) throws -> ToolWorld {
         let world = try ToolWorld()

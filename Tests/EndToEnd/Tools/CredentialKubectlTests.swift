@@ -5,7 +5,7 @@ import OIDCCore
 import OIDCSystem
 import Testing
 
-@Suite("credential kubectl", .waiting)
+@Suite("credential kubectl", .serialized, .waiting)
 struct KubectlTests {
     private static func info(_ version: String) -> String {
         #"{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/\#(version)","#

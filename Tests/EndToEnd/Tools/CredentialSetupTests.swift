@@ -4,7 +4,7 @@ import OIDCSystem
 import TestSupport
 import Testing
 
-@Suite("credential --setup", .waiting)
+@Suite("credential --setup", .serialized, .waiting)
 struct CredentialSetupTests {
     @Test("what is printed holds the options that were given now")
     func setups() throws {

@@ -4,7 +4,7 @@ import OIDCSystem
 import TestSupport
 import Testing
 
-@Suite("demo --serve", .waiting)
+@Suite("demo --serve", .serialized, .waiting)
 struct DemoServeTests {
     @Test("answers its own Host only, and prints each client with its secret")
     func host() throws {

@@ -5,7 +5,7 @@ import OIDCSystem
 import TestSupport
 import Testing
 
-@Suite("doctor", .waiting)
+@Suite("doctor", .serialized, .waiting)
 struct DoctorTests {
     private func findings(
         _ world: ToolWorld, _ arguments: [String] = [], _ variables: [String: String] = [:]

@@ -4,7 +4,7 @@ import OIDCSystem
 import TestSupport
 import Testing
 
-@Suite("exec", .waiting)
+@Suite("exec", .serialized, .waiting)
 struct ExecTests {
     @Test("the command finds a fresh token in its environment, and the client's secret nowhere")
     func token() throws {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import oidc
 
-@Suite("inspect fails closed", .waiting)
+@Suite("inspect fails closed", .serialized, .waiting)
 struct InspectTests {
     private static let key = Result { try PrivateKey.generate(.p256) }
     private static let closed = "http://127.0.0.1:9"

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("register", .waiting)
+@Suite("register", .serialized, .waiting)
 struct RegisterTests {
     private func profile(_ world: ToolWorld, _ name: String = "default") throws -> JSONValue {
         let path = world.home + "/.config/oidc/config.json"

@@ -6,7 +6,7 @@ import OIDCSystem
 import Synchronization
 import Testing
 
-@Suite("request", .waiting)
+@Suite("request", .serialized, .waiting)
 struct RequestTests {
     @Test("the token is sent, and the body comes to stdout")
     func success() throws {

@@ -2,7 +2,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("resources", .waiting)
+@Suite("resources", .serialized, .waiting)
 struct ResourcesTests {
     private func world() throws -> ToolWorld {
         let world = try ToolWorld()

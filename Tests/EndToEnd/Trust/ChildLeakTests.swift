@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("what children and other processes can see, in the built program", .waiting)
+@Suite("what children and other processes can see, in the built program", .serialized, .waiting)
 struct ChildLeakTests {
     /// Notes what `/proc` tells of the process itself, its arguments and environment, in a file of its own.
     private static let witness = """

@@ -43,7 +43,7 @@ struct EndpointCommand: CustomTestStringConvertible, Sendable {
     }
 }
 
-@Suite("hostile answers at the other endpoints, and the built program", .waiting)
+@Suite("hostile answers at the other endpoints, and the built program", .serialized, .waitingLong)
 struct HostileEndpointTests {
     private static let client = DemoClient(id: "planted", secret: "planted-client-secret-8d1f")
 
@@ -107,7 +107,7 @@ struct HostileEndpointTests {
     }
 }
 
-@Suite("hostile device authorizations, and the built program", .waiting)
+@Suite("hostile device authorizations, and the built program", .serialized, .waiting)
 struct HostileDeviceTests {
     /// What the error names; other faults leave something to show.
     private static let refusals: [DeviceFault: String] = [

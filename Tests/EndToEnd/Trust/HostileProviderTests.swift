@@ -5,7 +5,7 @@ import OIDCCrypto
 import TestSupport
 import Testing
 
-@Suite("hostile providers, and the built program", .waiting)
+@Suite("hostile providers, and the built program", .serialized, .waitingLong)
 struct HostileProviderTests {
     private static let outOfReach: Set<AnswerFault> = [
         .htmlServerError, .serverError, .badGateway, .unavailable, .tooManyRequests,

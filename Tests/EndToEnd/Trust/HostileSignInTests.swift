@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("a sign-in under hostile conditions, in the built program", .waiting)
+@Suite("a sign-in under hostile conditions, in the built program", .serialized, .waitingLong)
 struct HostileSignInTests {
     @Test("an authorization response of each kind", arguments: AuthorizationFault.allCases)
     func responses(fault: AuthorizationFault) throws {

@@ -32,7 +32,7 @@ struct BadTLS: CustomTestStringConvertible, Sendable {
 }
 
 @Suite(
-    "hostile TLS, and the built program", .waiting,
+    "hostile TLS, and the built program", .serialized, .waiting,
     .enabled(if: TLSServers.areAvailable, "needs python3 and openssl to play the server"))
 struct HostileTLSTests {
     private let servers: TLSServers

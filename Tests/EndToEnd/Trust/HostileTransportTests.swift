@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("hostile transports, and the built program", .waiting)
+@Suite("hostile transports, and the built program", .serialized, .waiting)
 struct HostileTransportTests {
     @Test(
         "a code, a verifier and a refresh token never follow a redirect",

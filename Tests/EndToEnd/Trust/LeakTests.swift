@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("secrets stay where they belong, in the built program", .waiting)
+@Suite("secrets stay where they belong, in the built program", .serialized, .waiting)
 struct LeakTests {
     /// A browser that writes down how it was called, and what it sees.
     private func recorder(in program: Program) throws -> (variable: String, argv: URL, environ: URL) {

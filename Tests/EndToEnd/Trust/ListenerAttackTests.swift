@@ -134,7 +134,7 @@ struct Attack: CustomTestStringConvertible, Sendable {
     ]
 }
 
-@Suite("the listener under attack, in the built program", .waiting)
+@Suite("the listener under attack, in the built program", .serialized, .waiting)
 struct ListenerAttackTests {
     @Test(
         "what is not the answer gets a 4xx or an end, and the true callback still signs in",

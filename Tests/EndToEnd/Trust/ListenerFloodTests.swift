@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("the listener under floods, in the built program", .waiting)
+@Suite("the listener under floods, in the built program", .serialized, .waiting)
 struct ListenerFloodTests {
     enum Flood: String, CaseIterable {
         case idle, slowloris, slowBody, halfLine, resets

@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("callbacks that are turned away, in the built program", .waiting)
+@Suite("callbacks that are turned away, in the built program", .serialized, .waiting)
 struct TurnedAwayTests {
     @Test(
         "another local user can neither finish nor deny a sign-in, and the true callback signs in",
