@@ -14,13 +14,24 @@ struct CommandContext: Sendable {
         SettingsLoader(environment: environment, common: common)
     }
 
-    func settings(_ options: ProviderOptions, and more: [Settings.Entry] = []) throws(OIDCError) -> Settings {
+    func settings(_ layers: SettingLayers) -> Settings { Settings(layers, home: environment["HOME"]) }
+
+    func settings(
+        _ options: ProviderOptions, and more: [SettingLayers.Entry] = []
+    ) throws(OIDCError) -> Settings {
         let settings = try settingsLoader.load(more + (try options.entries()))
-        if console.isVerbose, !settings.withheld.isEmpty {
-            let names = settings.withheld.map { "\($0.setting.name) (\($0.origin.text))" }
+        if console.isVerbose, !settings.layers.withheld.isEmpty {
+            let names = settings.layers.withheld.map { "\($0.setting.name) (\($0.origin.text))" }
             console.trace("not used, as of another provider or client: \(names.joined(separator: ", "))")
         }
         return settings
+    }
+
+    /// The provider of the options, variables and profile.
+    func provider(
+        _ options: ProviderOptions, and more: [SettingLayers.Entry] = []
+    ) throws(OIDCError) -> ProviderContext {
+        ProviderContext(try settings(options, and: more), self)
     }
 }
 

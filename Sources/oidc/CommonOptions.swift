@@ -61,8 +61,8 @@ struct ProviderOptions: OptionGroup {
     var assignments: [String] = []
 
     /// The settings that these options give, the strongest layer there is.
-    func entries() throws(OIDCError) -> [Settings.Entry] {
-        var entries: [Settings.Entry] = []
+    func entries() throws(OIDCError) -> [SettingLayers.Entry] {
+        var entries: [SettingLayers.Entry] = []
         func add(_ setting: Setting, _ option: String, _ word: String?) throws(OIDCError) {
             guard let word else { return }
             entries.append(try SettingsLoader.entry(setting, word, .option(option), named: option))
@@ -74,7 +74,7 @@ struct ProviderOptions: OptionGroup {
         try add(.grant, "--grant", grant)
         if !resource.isEmpty {
             entries.append(
-                Settings.Entry(
+                SettingLayers.Entry(
                     setting: .resource, value: .array(resource.map { .string($0) }),
                     origin: .option("--resource")))
         }

@@ -5,15 +5,13 @@ import OIDCSystem
 final class SignInTeller {
     private let console: Console
     private let environment: [String: String]
-    private let settings: Settings
     private var statusLine: TerminalStatusLine
     private var isOpened = false
     private var hasWarnedOfCallback = false
 
-    init(context: CommandContext, settings: Settings) {
+    init(context: CommandContext) {
         console = context.console
         environment = context.environment
-        self.settings = settings
         statusLine = TerminalStatusLine(environment: context.environment)
     }
 

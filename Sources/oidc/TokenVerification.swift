@@ -26,7 +26,7 @@ enum SignatureVerdict: Equatable {
 
 /// Finds the keys for a token and verifies it: those that are named, else the provider's.
 struct TokenVerification {
-    let setup: ProviderSetup
+    let setup: ProviderContext
     let jwks: String?
 
     /// Returns what is known of the signature. A token of another issuer than the configured one is invalid,
@@ -43,15 +43,14 @@ struct TokenVerification {
     }
 
     private var namesProvider: Bool {
-        setup.settings[.issuer] != nil
-            || ProviderEndpoint.allCases.contains { endpoint in
-                Setting.named(endpoint.rawValue).map { setup.settings[$0] != nil } ?? false
-            }
+        setup.settings.provider.issuer != nil || !setup.settings.provider.endpoints.isEmpty
     }
 
     /// Why the token is not of the configured issuer. One without `iss` names none.
     private func foreignIssuer(_ token: JWS) -> String? {
-        guard let issuer = setup.settings.text(.issuer), let claim = token.claims?["iss"] else { return nil }
+        guard let issuer = setup.settings.provider.issuer, let claim = token.claims?["iss"] else {
+            return nil
+        }
         guard let found = claim.string else { return "iss: expected a string, found \(claim.typeName)" }
         guard !ExactText.isSame(found, issuer) else { return nil }
         let sides = DisplayText.sides(expected: issuer, found: found)
@@ -81,7 +80,7 @@ struct TokenVerification {
         let environment = try setup.environment()
         let metadata = try setup.metadata(environment, for: [.keys])
         if token.algorithm?.isSymmetric == true, metadata.signsWithSharedSecret,
-            let secret = try setup.secrets.clientSecret()
+            let secret = try setup.secrets.value(setup.settings.client.secret)
         {
             let key = JSONWebKey(secret: Redacted(Array(secret.revealed.utf8)))
             return try verdict(token, JWKSet(keys: [key]), isLocal: true)

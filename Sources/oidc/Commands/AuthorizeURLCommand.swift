@@ -27,14 +27,14 @@ struct AuthorizeURLCommand: RunnableCommand {
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        var entries: [Settings.Entry] = []
+        var entries: [SettingLayers.Entry] = []
         for (setting, option, word) in [
             (Setting.prompt, "--prompt", prompt), (.loginHint, "--login-hint", loginHint),
         ] {
             guard let word else { continue }
             entries.append(try SettingsLoader.entry(setting, word, .option(option), named: option))
         }
-        let setup = ProviderSetup(try context.settings(provider, and: entries), context)
+        let setup = try context.provider(provider, and: entries)
         let signIn = SignIn(setup: setup, access: try SessionAccess(setup))
         let (pending, url) = try signIn.begin()
         try context.console.output(pending.json(opening: url))

@@ -65,10 +65,7 @@ struct CompletionValues {
                 ?? []
         case "settings": settings
         case "resources":
-            (try? loader.load())?[.resources]?.array?
-                .compactMap { resource in
-                    resource["title"]?.string.map { Candidate($0, resource["url"]?.string ?? "") }
-                } ?? []
+            (try? loader.load())?.tools.resources.map { Candidate($0.title, $0.url.text) } ?? []
         default: []
         }
     }

@@ -32,7 +32,7 @@ struct ConfigShowCommand: RunnableCommand {
         let settings = try context.settings(provider)
         if context.console.isJSON {
             var object = JSONObject()
-            for entry in settings.entries {
+            for entry in settings.layers.entries {
                 object[entry.setting.name] = [
                     "value": Self.redacted(entry), "origin": .string(entry.origin.text),
                 ]
@@ -41,14 +41,14 @@ struct ConfigShowCommand: RunnableCommand {
                 ["profile": JSONValue(settings.profile), "settings": .object(object)])
             return 0
         }
-        guard !settings.entries.isEmpty else {
+        guard !settings.layers.entries.isEmpty else {
             context.console.note(
                 "nothing is set; the file would be "
                     + DisplayText.clean(context.settingsLoader.path ?? "nowhere"))
             return 0
         }
-        let width = settings.entries.map(\.setting.name.utf8.count).max() ?? 0
-        for entry in settings.entries {
+        let width = settings.layers.entries.map(\.setting.name.utf8.count).max() ?? 0
+        for entry in settings.layers.entries {
             let padding = String(repeating: " ", count: width - entry.setting.name.utf8.count)
             let value = Self.redacted(entry)
             let shown = DisplayText.clean(value.string ?? value.compact)
@@ -59,7 +59,7 @@ struct ConfigShowCommand: RunnableCommand {
 
     /// Secrets are not shown; nor are parameters that users add themselves and the arguments of
     /// the program that has the secret, which may hold some.
-    static func redacted(_ entry: Settings.Entry) -> JSONValue {
+    static func redacted(_ entry: SettingLayers.Entry) -> JSONValue {
         switch entry.setting.kind {
         case .secret: return "(secret)"
         case .command where entry.setting == .clientSecretCommand:
@@ -120,7 +120,7 @@ struct ConfigCheckCommand: RunnableCommand {
             var named = common
             named.profile = profile.name
             let settings = try SettingsLoader(environment: [:], common: named).load(from: file, in: file.path)
-            try ProviderSetup(settings, context).check()
+            try settings.check()
             context.console.note("profile \(DisplayText.clean(profile.name)): ok")
         }
         if file.profiles.isEmpty { context.console.note("\(DisplayText.clean(file.path)) holds no profile") }

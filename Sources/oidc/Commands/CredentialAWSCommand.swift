@@ -28,7 +28,7 @@ struct CredentialAWSCommand: RunnableCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         guard !isSetup else { return try setUp(context) }
         let access = try context.access(provider)
-        let role = try AWSCredential.Role(access.setup.settings)
+        let role = try AWSCredential.Role(access.setup.settings.tools)
         let token = try HandedToken(type, access)
         let credential = try access.setup.transport().perform(AWSCredential.call(role, token.text))
         try context.console.output(credential.json.compact)
@@ -38,7 +38,7 @@ struct CredentialAWSCommand: RunnableCommand {
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let more = type == .id ? [] : ["--type", type.rawValue]
         let setup = try CredentialSetup("aws", context, provider, more: more)
-        _ = try AWSCredential.Role(setup.settings)
+        _ = try AWSCredential.Role(setup.settings.tools)
         let profile = setup.settings.profile
         let name = profile == "default" ? "oidc" : profile ?? "oidc"
         try context.console.output("[profile \(ShellWord.quoted(name))]\ncredential_process = \(setup.line)")

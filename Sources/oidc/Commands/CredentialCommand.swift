@@ -14,6 +14,6 @@ struct CredentialCommand: Command {
 extension CommandContext {
     /// The session of the options; nobody is asked for anything.
     func access(_ options: ProviderOptions) throws(OIDCError) -> SessionAccess {
-        try SessionAccess(ProviderSetup(try settings(options), self))
+        try SessionAccess(try provider(options))
     }
 }

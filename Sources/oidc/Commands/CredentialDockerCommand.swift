@@ -41,7 +41,7 @@ struct CredentialDockerCommand: RunnableCommand {
         switch action {
         case "get": return try get(context)
         case "list":
-            let hosts = try ServedHost.all(.dockerRegistries, in: try context.settings(provider))
+            let hosts = try context.settings(provider).tools.dockerRegistries.checked()
             try context.console.output(DockerCredential.list(hosts).compact)
         default: _ = try UserFile.readStandardInput(limit: 1 << 20)
         }
@@ -53,12 +53,12 @@ struct CredentialDockerCommand: RunnableCommand {
         do {
             let input = try UserFile.readStandardInput(limit: DockerCredential.limit)
             let settings = try context.settings(provider)
-            let hosts = try ServedHost.all(.dockerRegistries, in: settings)
+            let hosts = try settings.tools.dockerRegistries.checked()
             if let (text, url) = DockerCredential.registry(input),
                 let host = hosts.first(where: { $0.serves(url) })
             {
                 let token = try HandedToken(
-                    .access, try SessionAccess(ProviderSetup(settings, context)))
+                    .access, try SessionAccess(ProviderContext(settings, context)))
                 try context.console.output(DockerCredential.answer(text, host, token).compact)
                 return 0
             }
@@ -72,10 +72,7 @@ struct CredentialDockerCommand: RunnableCommand {
 
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let setup = try CredentialSetup("docker", context, provider)
-        let hosts = try ServedHost.all(.dockerRegistries, in: setup.settings)
-        guard !hosts.isEmpty else {
-            throw ServedHost.missing(.dockerRegistries, example: "registry.example.com")
-        }
+        let hosts = try setup.settings.tools.dockerRegistries.required(example: "registry.example.com")
         var helpers = JSONObject()
         for host in hosts { helpers[host.host] = "oidc" }
         try context.console.output((["credHelpers": .object(helpers)] as JSONValue).indented)
@@ -83,9 +80,7 @@ struct CredentialDockerCommand: RunnableCommand {
             "Docker finds the helper by its name on PATH: "
                 + "ln -s \"$(command -v oidc)\" ~/.local/bin/docker-credential-oidc\n"
                 + "It has no options of its own: the default profile counts, or OIDC_PROFILE.")
-        let given = setup.settings.entries.filter {
-            if case .option = $0.origin { true } else { false }
-        }
+        let given = setup.settings.layers.entries.filter { $0.origin.layer == .options }
         if !given.isEmpty {
             context.console.warn(
                 "docker gives it no options, so the profile has to hold "

@@ -35,7 +35,7 @@ struct CredentialGCPCommand: RunnableCommand {
         do {
             let access = try context.access(provider)
             let tokenType = try GoogleCredential.tokenType(
-                context.environment, setting: access.setup.settings.text(.gcpTokenType),
+                context.environment, setting: access.setup.settings.tools.gcpTokenType,
                 default: standardType)
             answer = GoogleCredential.success(try HandedToken(type, access), type: tokenType)
         } catch {
@@ -56,7 +56,7 @@ struct CredentialGCPCommand: RunnableCommand {
                 hint: "put these settings into a profile, and name it with -p")
         }
         let tokenType = try GoogleCredential.tokenType(
-            [:], setting: setup.settings.text(.gcpTokenType), default: standardType)
+            [:], setting: setup.settings.tools.gcpTokenType, default: standardType)
         let audience =
             "//iam.googleapis.com/projects/PROJECT_NUMBER/locations/global/workloadIdentityPools/POOL/providers/"
             + "PROVIDER"

@@ -40,8 +40,8 @@ struct CredentialGitCommand: RunnableCommand {
         guard action == "get" || action == "erase" else { return 0 }
         let question = try GitCredential(parsing: input)
         let settings = try context.settings(provider)
-        guard let host = question.served(by: try ServedHost.all(.gitHosts, in: settings)) else { return 0 }
-        let access = try SessionAccess(ProviderSetup(settings, context))
+        guard let host = question.served(by: try settings.tools.gitHosts.checked()) else { return 0 }
+        let access = try SessionAccess(ProviderContext(settings, context))
         if action == "erase" {
             if let password = question.password { try access.expire(password) }
             return 0
@@ -53,8 +53,7 @@ struct CredentialGitCommand: RunnableCommand {
     /// The empty helper forgets those that are configured for all hosts.
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let setup = try CredentialSetup("git", context, provider)
-        let hosts = try ServedHost.all(.gitHosts, in: setup.settings)
-        guard !hosts.isEmpty else { throw ServedHost.missing(.gitHosts, example: "git.example.com") }
+        let hosts = try setup.settings.tools.gitHosts.required(example: "git.example.com")
         for host in hosts {
             let isLoopback = WebURL("http://\(host.host)")?.isLoopback == true
             let name = ShellWord.quoted("credential.\(isLoopback ? "http" : "https")://\(host.host).helper")

@@ -20,8 +20,10 @@ struct DiscoverCommand: RunnableCommand {
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = ProviderSetup(try context.settings(provider), context)
-        let issuer = try setup.settings.required(.issuer, option: "--issuer URL")
+        let setup = try context.provider(provider)
+        guard let issuer = setup.settings.provider.issuer else {
+            throw Setting.issuer.missing(option: "--issuer URL")
+        }
         var environment = try setup.environment()
         environment.cache = FreshCache(kept: environment.cache)
         let documents = ProviderDocuments(

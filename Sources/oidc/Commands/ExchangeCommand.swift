@@ -39,7 +39,7 @@ struct ExchangeCommand: RunnableCommand {
             throw OIDCError.usage(
                 "\(option) is not the one that the sign-in was begun with", hint: "leave \(option) out")
         }
-        let setup = ProviderSetup(try context.settings(provider, and: Self.entries(pending)), context)
+        let setup = try context.provider(provider, and: Self.entries(pending))
         let signIn = SignIn(setup: setup, access: try SessionAccess(setup))
         let outcome = try signIn.finish(pending) { () throws(OIDCError) in
             let bytes = try UserFile.readStandardInput(limit: 65_536)
@@ -67,12 +67,12 @@ struct ExchangeCommand: RunnableCommand {
     }
 
     /// A sign-in is finished where it was begun, whatever the profile says by now.
-    private static func entries(_ pending: PendingAuthorization) -> [Settings.Entry] {
-        var entries: [Settings.Entry] = []
+    private static func entries(_ pending: PendingAuthorization) -> [SettingLayers.Entry] {
+        var entries: [SettingLayers.Entry] = []
         func add(_ setting: Setting, _ text: String?) {
             guard let text else { return }
             entries.append(
-                Settings.Entry(setting: setting, value: .string(text), origin: .option("--pending")))
+                SettingLayers.Entry(setting: setting, value: .string(text), origin: .option("--pending")))
         }
         add(.issuer, pending.issuer)
         add(.clientID, pending.clientID)

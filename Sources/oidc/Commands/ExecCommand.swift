@@ -57,7 +57,7 @@ struct ExecCommand: RunnableCommand {
             return report(failure, context)
         }
         let settings = try context.settings(provider)
-        let access = try SessionAccess(ProviderSetup(settings, context))
+        let access = try SessionAccess(ProviderContext(settings, context))
         let token = try HandedToken(
             isIDToken ? .id : .access, access, minimumValidity: Int64(minimumValidity))
         warn(token, context)
@@ -67,7 +67,7 @@ struct ExecCommand: RunnableCommand {
             RawArgument.last(command.count),
             setting: context.environment.filter { $0.key == ProcessEnvironment.keyLog }
                 .merging([variable: token.text.revealed]) { $1 },
-            removing: ProcessEnvironment.secretVariables.union(settings.secretVariables).sorted())
+            removing: ProcessEnvironment.secretVariables.union(settings.subject.variables).sorted())
         return report(failure, context)
     }
 

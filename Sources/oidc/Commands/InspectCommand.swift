@@ -43,7 +43,7 @@ struct InspectCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = ProviderSetup(try context.settings(provider), context)
+        let setup = try context.provider(provider)
         let compact = try token(setup)
         let token: JWS
         do { token = try JWS(compact: compact) } catch {
@@ -67,8 +67,8 @@ struct InspectCommand: RunnableCommand {
         case .failure(let error): throw error
         }
         let inspection = TokenInspection(
-            token: token, verdict: verdict, clientID: setup.settings.text(.clientID), now: context.now,
-            leeway: setup.leeway)
+            token: token, verdict: verdict, clientID: setup.settings.client.id, now: context.now,
+            leeway: setup.settings.network.leeway)
         if context.console.isJSON {
             try context.console.output(inspection.json)
         } else {
@@ -86,7 +86,7 @@ struct InspectCommand: RunnableCommand {
         return 0
     }
 
-    private func token(_ setup: ProviderSetup) throws(OIDCError) -> String {
+    private func token(_ setup: ProviderContext) throws(OIDCError) -> String {
         if source != nil {
             return ASCII.trimmed(try InputText.read("-", limit: 2 << 20, named: "stdin"))
         }

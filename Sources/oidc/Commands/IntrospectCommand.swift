@@ -25,7 +25,7 @@ struct IntrospectCommand: RunnableCommand {
     func validate() throws(UsageError) { try TokenOperand.validate(source) }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = ProviderSetup(try context.settings(provider), context)
+        let setup = try context.provider(provider)
         let operand = TokenOperand(source: source, isRefreshToken: isRefreshToken)
         let (token, session) = try operand.token(setup)
         let call = try EndpointAccess(setup: setup, endpoint: .introspection, session: session)
@@ -52,7 +52,7 @@ struct TokenOperand {
     }
 
     /// With the session that it belongs to, where it is the session's.
-    func token(_ setup: ProviderSetup) throws(OIDCError) -> (Redacted<String>, Session?) {
+    func token(_ setup: ProviderContext) throws(OIDCError) -> (Redacted<String>, Session?) {
         if source != nil {
             let text = ASCII.trimmed(try InputText.read("-", named: "stdin"))
             guard !text.isEmpty else { throw OIDCError.usage("stdin holds no token") }
@@ -64,7 +64,8 @@ struct TokenOperand {
         }
         guard isRefreshToken else { return (session.tokens.access.token, session) }
         guard let token = session.tokens.refreshToken else {
-            throw OIDCError(.loginRequired, "the session has no refresh token", hint: setup.loginLine)
+            throw OIDCError(
+                .loginRequired, "the session has no refresh token", hint: setup.settings.loginLine)
         }
         return (token, session)
     }
@@ -76,7 +77,7 @@ struct EndpointAccess {
     let client: Client
     let environment: LoginEnvironment
 
-    init(setup: ProviderSetup, endpoint: ProviderEndpoint, session: Session?) throws(OIDCError) {
+    init(setup: ProviderContext, endpoint: ProviderEndpoint, session: Session?) throws(OIDCError) {
         environment = try setup.environment()
         let kept = endpoint == .revocation ? session?.endpoints.revocation : session?.endpoints.introspection
         if let session, let kept {

@@ -48,7 +48,7 @@ struct LoginCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = ProviderSetup(try context.settings(provider, and: try entries()), context).forLogin()
+        let setup = try context.provider(provider, and: try entries()).forSignIn()
         let access = try SessionAccess(setup)
         var signIn = SignIn(setup: setup, access: access)
         signIn.opensBrowser = !isWithoutBrowser
@@ -61,8 +61,8 @@ struct LoginCommand: RunnableCommand {
         return 0
     }
 
-    private func entries() throws(OIDCError) -> [Settings.Entry] {
-        var entries: [Settings.Entry] = []
+    private func entries() throws(OIDCError) -> [SettingLayers.Entry] {
+        var entries: [SettingLayers.Entry] = []
         func add(_ setting: Setting, _ option: String, _ word: String?) throws(OIDCError) {
             guard let word else { return }
             entries.append(try SettingsLoader.entry(setting, word, .option(option), named: option))

@@ -45,7 +45,7 @@ struct LogoutCommand: RunnableCommand {
         let bound = try timeout.map { seconds throws(OIDCError) in
             try SettingsLoader.entry(.timeout, "\(seconds)", .option("--timeout"), named: "--timeout")
         }
-        let setup = ProviderSetup(try context.settings(provider, and: bound.map { [$0] } ?? []), context)
+        let setup = try context.provider(provider, and: bound.map { [$0] } ?? [])
         guard isAll else {
             let taken = try take(try SessionAccess(setup).key, from: try setup.store(), setup)
             return try forget(taken, setup, context)
@@ -77,7 +77,7 @@ struct LogoutCommand: RunnableCommand {
     }
 
     private func take(
-        _ stored: StoredSession, from store: any SessionStoring, _ setup: ProviderSetup
+        _ stored: StoredSession, from store: any SessionStoring, _ setup: ProviderContext
     ) throws(OIDCError) -> Taken {
         if let key = stored.session?.key { return try take(key, from: store, setup) }
         try store.remove(stored)
@@ -87,7 +87,7 @@ struct LogoutCommand: RunnableCommand {
     /// Removed first: whatever the provider does or however long it takes, this much is done. Under the lock, as
     /// a refresh that is under way would bring the session back; without it where it cannot be had.
     private func take(
-        _ key: SessionKey, from store: any SessionStoring, _ setup: ProviderSetup
+        _ key: SessionKey, from store: any SessionStoring, _ setup: ProviderContext
     ) throws(OIDCError) -> Taken {
         var taken: Taken?
         do {
@@ -110,7 +110,7 @@ struct LogoutCommand: RunnableCommand {
 
     /// A session that could not be read is forgotten too.
     private func forget(
-        _ taken: Taken, _ setup: ProviderSetup, _ context: CommandContext
+        _ taken: Taken, _ setup: ProviderContext, _ context: CommandContext
     ) throws(OIDCError) -> Int32 {
         var failures: [OIDCError] = []
         switch taken.content {

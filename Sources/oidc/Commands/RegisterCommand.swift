@@ -44,7 +44,7 @@ struct RegisterCommand: RunnableCommand {
         try writer.checkName(name, replacing: isForced)
         let secretFile = Self.secretFile(of: name, beside: path)
         try check(secretFile, of: name, among: try writer.existing().profiles)
-        let setup = ProviderSetup(try settings(entries, context), context)
+        let setup = ProviderContext(try settings(entries, context), context)
         let client = try register(setup)
         do throws(OIDCError) {
             try writer.write(as: name, replacing: isForced) { profiles throws(OIDCError) in
@@ -74,8 +74,9 @@ struct RegisterCommand: RunnableCommand {
     /// The options, and what the provider made of them: how the client proves itself is what it says, where
     /// that is a method of ours.
     private func written(
-        _ options: [Settings.Entry], _ client: RegisteredClient, _ setup: ProviderSetup, secretFile: String
-    ) throws(OIDCError) -> [Settings.Entry] {
+        _ options: [SettingLayers.Entry], _ client: RegisteredClient, _ setup: ProviderContext,
+        secretFile: String
+    ) throws(OIDCError) -> [SettingLayers.Entry] {
         if let secret = client.clientSecret {
             try UserFile.rewrite(
                 secretFile, followingLinks: false, named: Setting.clientSecretFile.name
@@ -83,7 +84,7 @@ struct RegisterCommand: RunnableCommand {
         }
         let method = client.clientSecret == nil ? nil : client.tokenEndpointAuthMethod
         let made: [(Setting, String?)] = [
-            (.issuer, setup.settings.text(.issuer)), (.clientID, client.clientID),
+            (.issuer, setup.settings.provider.issuer), (.clientID, client.clientID),
             (.clientSecretFile, client.clientSecret.map { _ in secretFile }),
             (.clientAuth, method.flatMap { ClientAuthentication.methods.contains($0) ? $0 : nil }),
         ]
@@ -93,32 +94,32 @@ struct RegisterCommand: RunnableCommand {
         for (setting, value) in made {
             guard let value else { continue }
             entries.append(
-                Settings.Entry(setting: setting, value: .string(value), origin: .option("register")))
+                SettingLayers.Entry(setting: setting, value: .string(value), origin: .option("register")))
         }
         return entries
     }
 
     /// The profile that is to be written is not there yet: options and variables alone count.
     private func settings(
-        _ entries: [Settings.Entry], _ context: CommandContext
+        _ entries: [SettingLayers.Entry], _ context: CommandContext
     ) throws(OIDCError) -> Settings {
         var loader = context.settingsLoader
         loader.profileName = nil
         return try loader.load(entries, from: nil, in: "")
     }
 
-    private func register(_ setup: ProviderSetup) throws(OIDCError) -> RegisteredClient {
+    private func register(_ setup: ProviderContext) throws(OIDCError) -> RegisteredClient {
         let environment = try setup.environment()
         let metadata = try setup.metadata(environment, for: [.registration])
         let endpoint = try metadata.require(.registration)
         let settings = setup.settings
         var registration = Registration(
             clientName: clientName,
-            redirectURIs: [settings.text(.redirectURI) ?? RedirectAddress.standard],
-            scope: settings.scope(.scope) ?? Scope(""))
+            redirectURIs: [settings.signIn.redirectURI ?? RedirectAddress.standard],
+            scope: settings.token.scope ?? Scope(""))
         registration.postLogoutRedirectURIs =
-            settings.text(.postLogoutRedirectURI).map { [$0] } ?? []
-        if let method = settings.text(.clientAuth) { registration.tokenEndpointAuthMethod = method }
+            settings.signIn.postLogoutRedirectURI.map { [$0] } ?? []
+        if let method = settings.client.method { registration.tokenEndpointAuthMethod = method }
         let token: Redacted<String>? = try initialAccessToken.map { file throws(OIDCError) in
             Redacted(ASCII.trimmed(try InputText.read(file, named: "--initial-access-token")))
         }

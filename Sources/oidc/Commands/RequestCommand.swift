@@ -47,7 +47,7 @@ struct RequestCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         guard let url = WebURL(url) else { throw .usage("expected an http(s) address") }
-        let setup = ProviderSetup(try context.settings(provider), context)
+        let setup = try context.provider(provider)
         let access = try SessionAccess(setup)
         try AllowedOrigins(setup, try access.load(), naming: allowedOrigins).check(url)
         try request.call(url, method, setup, access)
@@ -58,7 +58,7 @@ struct RequestCommand: RunnableCommand {
 extension RequestOptions {
     /// `method` as it was typed, or what fits the body.
     func call(
-        _ url: WebURL, _ method: String?, _ setup: ProviderSetup, _ access: SessionAccess
+        _ url: WebURL, _ method: String?, _ setup: ProviderContext, _ access: SessionAccess
     ) throws(OIDCError) {
         guard url.isSecure || url.isLoopback || setup.allowsInsecureHTTP else {
             throw .usage(

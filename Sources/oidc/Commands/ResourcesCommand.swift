@@ -29,8 +29,8 @@ struct ResourcesCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = ProviderSetup(try context.settings(provider), context)
-        let resources = try Self.checked(setup.settings)
+        let setup = try context.provider(provider)
+        let resources = try Self.checked(setup.settings.tools)
         if let title {
             let resource = try Self.find(title, in: resources)
             try request.call(
@@ -47,9 +47,9 @@ struct ResourcesCommand: RunnableCommand {
     }
 
     /// A setting that cannot be read as addresses is told, not skipped.
-    private static func checked(_ settings: Settings) throws(OIDCError) -> [Resource] {
-        let resources = Resource.all(settings)
-        guard resources.count == settings[.resources]?.array?.count ?? 0 else {
+    private static func checked(_ settings: ToolSettings) throws(OIDCError) -> [Resource] {
+        let resources = settings.resources
+        guard resources.count == settings.resourceCount else {
             throw .usage("resources: url: expected an http(s) address in each")
         }
         guard !resources.isEmpty else {

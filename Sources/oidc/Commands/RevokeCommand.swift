@@ -30,7 +30,7 @@ struct RevokeCommand: RunnableCommand {
     func validate() throws(UsageError) { try TokenOperand.validate(source) }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = ProviderSetup(try context.settings(provider), context)
+        let setup = try context.provider(provider)
         let operand = TokenOperand(source: source, isRefreshToken: isRefreshToken)
         let (token, session) = try operand.token(setup)
         let call = try EndpointAccess(setup: setup, endpoint: .revocation, session: session)
@@ -45,7 +45,7 @@ struct RevokeCommand: RunnableCommand {
     }
 
     /// Drops the token from the session, under its lock: what is revoked is neither handed out nor presented.
-    private func forget(_ token: Redacted<String>, _ setup: ProviderSetup) throws(OIDCError) {
+    private func forget(_ token: Redacted<String>, _ setup: ProviderContext) throws(OIDCError) {
         guard let key = try? setup.sessionKey(), case let store = try setup.store(),
             let session = try? store.load(key), session.revoking(token) != session
         else { return }

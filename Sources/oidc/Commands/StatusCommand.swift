@@ -24,11 +24,11 @@ struct StatusCommand: RunnableCommand {
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = ProviderSetup(try context.settings(provider), context)
+        let setup = try context.provider(provider)
         return isAll ? try showAll(setup, context) : try showOne(setup, context)
     }
 
-    private func showOne(_ setup: ProviderSetup, _ context: CommandContext) throws(OIDCError) -> Int32 {
+    private func showOne(_ setup: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let access = try SessionAccess(setup)
         guard let session = try access.load() else {
             guard !access.key.grant.needsPerson else {
@@ -45,7 +45,7 @@ struct StatusCommand: RunnableCommand {
             try context.console.output(Table.text(report.lines))
         }
         guard !report.isUsable else { return 0 }
-        context.console.note("the token has expired and cannot be renewed; run: \(setup.loginLine)")
+        context.console.note("the token has expired and cannot be renewed; run: \(setup.settings.loginLine)")
         return Diagnostics.exitCode(SessionAccess.noSession(access.key, setup.settings))
     }
 
@@ -68,7 +68,7 @@ struct StatusCommand: RunnableCommand {
         return 0
     }
 
-    private func showAll(_ setup: ProviderSetup, _ context: CommandContext) throws(OIDCError) -> Int32 {
+    private func showAll(_ setup: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let known = try KnownSetups(setup)
         var reports: [SessionReport] = []
         var stored: [StoredSession] = []

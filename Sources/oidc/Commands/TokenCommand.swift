@@ -45,7 +45,7 @@ struct TokenCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = ProviderSetup(try context.settings(provider), context)
+        let setup = try context.provider(provider)
         let access = try SessionAccess(setup, mayKeepNothing: mayLogIn)
         guard type == .access || access.key.grant.needsPerson else {
             throw OIDCError.usage(

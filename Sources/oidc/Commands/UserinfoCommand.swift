@@ -30,7 +30,7 @@ struct UserinfoCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = ProviderSetup(try context.settings(provider), context)
+        let setup = try context.provider(provider)
         let access = try SessionAccess(setup, mayKeepNothing: mayLogIn)
         let seen = mayLogIn ? try? access.load() : nil
         let claims: JSONObject
@@ -57,8 +57,8 @@ struct UserinfoCommand: RunnableCommand {
     private func fetch(_ access: SessionAccess) throws(OIDCError) -> JSONObject {
         let setup = access.setup
         return try ProtectedRequest(access, environment: try setup.environment()).userInfo(
-            leeway: setup.leeway, allowsInsecureHTTP: setup.allowsInsecureHTTP,
-            stepUpHint: { setup.loginLine(for: $0) })
+            leeway: setup.settings.network.leeway, allowsInsecureHTTP: setup.allowsInsecureHTTP,
+            stepUpHint: { setup.settings.loginLine(for: $0) })
     }
 
     /// A bare claim goes to a terminal as it is: without what a terminal acts on.

@@ -19,32 +19,10 @@ struct CredentialSetup {
         let loader = context.settingsLoader
         add("--config", loader.configPath.map { CredentialSetup.absolute($0, context.environment) })
         add("-p", loader.profileName)
-        for (option, setting) in CredentialSetup.options {
-            guard let entry = settings.entries.first(where: { $0.setting == setting }) else { continue }
-            switch entry.origin {
-            case .option(option): add(option, entry.value.string)
-            case .variable: add(option, try CredentialSetup.checked(entry, settings))
-            default: break
-            }
-        }
+        words += try settings.repeatedOptions()
         for resource in provider.resource { add("--resource", resource) }
         for assignment in provider.assignments { add("--set", assignment) }
         self.words = words + more
-    }
-
-    private static let options: [(String, Setting)] = [
-        ("--issuer", .issuer), ("--client-id", .clientID), ("--scope", .scope), ("--audience", .audience),
-        ("--grant", .grant),
-    ]
-
-    /// An address with a password in it is refused before it is printed.
-    private static func checked(_ entry: Settings.Entry, _ settings: Settings) throws(OIDCError) -> String? {
-        let text = entry.value.string
-        if entry.setting == .issuer, let text {
-            _ = try ProviderMetadata.checkedIssuer(
-                text, allowsInsecureHTTP: settings.flag(.allowInsecureHTTP))
-        }
-        return text
     }
 
     /// For a shell, or a program that splits as one does.

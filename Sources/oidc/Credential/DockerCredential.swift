@@ -17,16 +17,16 @@ enum DockerCredential {
         return (text, url)
     }
 
-    static func answer(_ text: String, _ host: ServedHost, _ token: HandedToken) -> JSONValue {
+    static func answer(_ text: String, _ host: CredentialHost, _ token: HandedToken) -> JSONValue {
         [
-            "ServerURL": .string(text), "Username": .string(host.username ?? ServedHost.usualName),
+            "ServerURL": .string(text), "Username": .string(host.username ?? CredentialHost.usualName),
             "Secret": .string(token.text.revealed),
         ]
     }
 
-    static func list(_ hosts: [ServedHost]) -> JSONValue {
+    static func list(_ hosts: [CredentialHost]) -> JSONValue {
         var list = JSONObject()
-        for host in hosts { list[host.host] = .string(host.username ?? ServedHost.usualName) }
+        for host in hosts { list[host.host] = .string(host.username ?? CredentialHost.usualName) }
         return .object(list)
     }
 }

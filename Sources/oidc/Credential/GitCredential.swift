@@ -45,16 +45,16 @@ struct GitCredential {
     }
 
     /// The one that is meant by host and, where both name somebody, by name.
-    func served(by hosts: [ServedHost]) -> ServedHost? {
+    func served(by hosts: [CredentialHost]) -> CredentialHost? {
         guard let url else { return nil }
         return hosts.first { host in
             host.serves(url) && (username == nil || host.username == nil || username == host.username)
         }
     }
 
-    func answer(_ host: ServedHost, _ token: HandedToken) -> String {
+    func answer(_ host: CredentialHost, _ token: HandedToken) -> String {
         var lines = [
-            "username=\(host.username ?? username ?? ServedHost.usualName)",
+            "username=\(host.username ?? username ?? CredentialHost.usualName)",
             "password=\(token.text.revealed)",
         ]
         if let expiry = token.expiresAt { lines.append("password_expiry_utc=\(expiry.secondsSinceEpoch)") }

@@ -1,7 +1,7 @@
 import OIDCCore
 
 /// A host that git or docker is answered for.
-struct ServedHost {
+struct CredentialHost: Sendable {
     /// As it is configured: a name or address, with a port where it is not the usual one.
     let host: String
     let username: String?
@@ -9,10 +9,26 @@ struct ServedHost {
     /// What many hosts take beside a token; they look at the token alone.
     static let usualName = "oauth2"
 
-    static func all(_ setting: Setting, in settings: Settings) throws(OIDCError) -> [ServedHost] {
-        var hosts: [ServedHost] = []
-        for record in settings[setting]?.array ?? [] {
-            let served = ServedHost(host: record["host"]?.string ?? "", username: record["username"]?.string)
+    /// The usual port may be written or left out; nothing else may differ.
+    func serves(_ url: WebURL) -> Bool {
+        WebURL("\(url.scheme)://\(host)")?.origin == url.origin
+    }
+}
+
+/// The hosts of a setting.
+struct CredentialHosts: Sendable {
+    private let setting: Setting
+    private let hosts: [CredentialHost]
+
+    init(_ setting: Setting, _ records: [JSONValue]) {
+        self.setting = setting
+        hosts = records.map {
+            CredentialHost(host: $0["host"]?.string ?? "", username: $0["username"]?.string)
+        }
+    }
+
+    func checked() throws(OIDCError) -> [CredentialHost] {
+        for served in hosts {
             let url = WebURL("https://\(served.host)")
             guard url != nil, url?.path == "", url?.query == nil, url?.fragment == nil else {
                 throw .usage(
@@ -22,18 +38,15 @@ struct ServedHost {
             guard served.username?.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) != false else {
                 throw .usage("\(setting.name): username: expected a name without control characters")
             }
-            hosts.append(served)
         }
         return hosts
     }
 
-    /// The usual port may be written or left out; nothing else may differ.
-    func serves(_ url: WebURL) -> Bool {
-        WebURL("\(url.scheme)://\(host)")?.origin == url.origin
-    }
-
-    static func missing(_ setting: Setting, example: String) -> OIDCError {
-        .usage(
+    /// Returns the hosts, of which there must be one.
+    func required(example: String) throws(OIDCError) -> [CredentialHost] {
+        let hosts = try checked()
+        guard hosts.isEmpty else { return hosts }
+        throw .usage(
             "\(setting.name) is not set",
             hint: "add to the profile: \"\(setting.name)\": [{\"host\": \"\(example)\"}]")
     }

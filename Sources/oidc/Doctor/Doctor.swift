@@ -15,10 +15,10 @@ struct Doctor {
             findings.append(settingsChecks.configuration(settings))
         } catch {
             findings.append(Finding("configuration", error))
-            settings = Settings(profile: nil, entries: [])
+            settings = context.settings(SettingLayers(profile: nil, entries: []))
         }
         let isConfigured = findings.allSatisfy { $0.result != .problem }
-        let setup = ProviderSetup(settings, context)
+        let setup = ProviderContext(settings, context)
         findings.append(settingsChecks.variables())
         if isConfigured {
             findings.append(settingsChecks.precedence(settings))

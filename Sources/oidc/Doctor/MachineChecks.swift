@@ -3,7 +3,7 @@ import OIDCSystem
 
 /// What a sign-in needs of this machine.
 struct MachineChecks {
-    let setup: ProviderSetup
+    let setup: ProviderContext
 
     private var settings: Settings { setup.settings }
     private var variables: [String: String] { setup.context.environment }
@@ -14,7 +14,7 @@ struct MachineChecks {
 
     private func callback() -> Finding {
         do throws(OIDCError) {
-            let redirect = try redirect()
+            let redirect = try settings.signIn.redirect()
             guard let address = redirect.loopback else {
                 return Finding("callback", .ok, "\(redirect.text) is pasted, nothing listens")
             }
@@ -26,17 +26,10 @@ struct MachineChecks {
         }
     }
 
-    private func redirect() throws(OIDCError) -> RedirectAddress {
-        try RedirectAddress(
-            settings.text(.redirectURI), port: settings.integer(.port).flatMap { UInt16(exactly: $0) },
-            ports: settings[.redirectPorts]?.array?.compactMap { $0.integer.flatMap { UInt16(exactly: $0) } }
-                ?? [])
-    }
-
     /// This program needs no resolver for the name; a browser may.
     private func localhost() -> Finding {
         let addresses = HostLookup.addresses(of: "localhost")
-        let isNeeded = (try? redirect())?.loopback?.host == .localhost
+        let isNeeded = (try? settings.signIn.redirect())?.loopback?.host == .localhost
         let strangers = addresses.filter { $0 != "::1" && !$0.hasPrefix("127.") }
         let remedy =
             isNeeded ? "mend /etc/hosts, or use http://127.0.0.1/… as redirect_uri" : "mend /etc/hosts"
@@ -74,7 +67,7 @@ struct MachineChecks {
         guard let identity = CIIdentity.detected(variables) else {
             return Finding("CI identity", .ok, "none")
         }
-        let source = settings.text(.subjectTokenSource) ?? settings.text(.clientAssertionSource)
+        let source = settings.subject.source ?? settings.client.assertionSource
         return Finding("CI identity", .ok, identity.name, remedy: source == nil ? identity.remedy : nil)
     }
 }

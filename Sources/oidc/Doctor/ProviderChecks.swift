@@ -4,13 +4,13 @@ import OIDCSystem
 
 /// The provider, and the way to it.
 struct ProviderChecks {
-    let setup: ProviderSetup
+    let setup: ProviderContext
 
     private var settings: Settings { setup.settings }
     private var variables: [String: String] { setup.context.environment }
 
     func findings() -> [Finding] {
-        guard let issuer = settings.text(.issuer) else { return [named(), proxy(isReached: true)] }
+        guard let issuer = settings.provider.issuer else { return [named(), proxy(isReached: true)] }
         let probe: DateProbe
         do throws(OIDCError) { probe = DateProbe(transport: try setup.transport()) } catch {
             return [Finding("TLS", error)]
@@ -20,12 +20,12 @@ struct ProviderChecks {
         var findings = discovery(environment, probe)
         findings.append(tls(WebURL(issuer), probe))
         findings.append(proxy(isReached: probe.failure?.kind != .unreachable))
-        findings.append(probe.clock(now: setup.context.now, leeway: setup.leeway))
+        findings.append(probe.clock(now: setup.context.now, leeway: settings.network.leeway))
         return findings
     }
 
     private func named() -> Finding {
-        settings.text(.tokenEndpoint) == nil
+        settings.provider.endpoints[.token] == nil
             ? Finding(
                 "provider", .problem, "issuer is not set",
                 remedy: "oidc config init --issuer URL --client-id ID; without an account: oidc demo")
@@ -71,14 +71,13 @@ struct ProviderChecks {
     private func client(_ metadata: ProviderMetadata?, _ environment: LoginEnvironment) -> Finding {
         do throws(OIDCError) {
             let client = try setup.client(metadata, environment)
-            for setting in [Setting.clientSecretFile, .privateKeyFile, .tlsClientKey] {
-                guard let path = setup.secrets.path(setting),
-                    let file = try UserFile.read(path, limit: 1 << 20, named: setting.name),
+            for secret in settings.client.secretFiles {
+                guard let file = try UserFile.read(secret.path, limit: 1 << 20, named: secret.name),
                     file.permissions & 0o077 != 0
                 else { continue }
                 return Finding(
-                    "client", .warning, "\(setting.name): \(path) may be read by others",
-                    remedy: "chmod 600 \(ShellWord.quoted(path))")
+                    "client", .warning, "\(secret.name): \(secret.path) may be read by others",
+                    remedy: "chmod 600 \(ShellWord.quoted(secret.path))")
             }
             return Finding("client", .ok, "\(client.id), by \(client.authentication.method)")
         } catch {
@@ -104,7 +103,7 @@ struct ProviderChecks {
     }
 
     private var authorities: String {
-        if let path = setup.secrets.path(.caFile) { return "ca_file \(path)" }
+        if let file = settings.network.authorities { return "ca_file \(file.path)" }
         if let path = variables["SSL_CERT_FILE"], !path.isEmpty { return "SSL_CERT_FILE \(path)" }
         return "this machine's authorities"
     }

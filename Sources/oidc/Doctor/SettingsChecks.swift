@@ -64,7 +64,7 @@ struct SettingsChecks {
     /// Settings that do not count: something stronger is set, or another provider or client is
     /// named, to which they do not belong.
     func precedence(_ settings: Settings) -> Finding {
-        var hidden = settings.withheld.compactMap { entry -> String? in
+        var hidden = settings.layers.withheld.compactMap { entry -> String? in
             guard case .variable(let name) = entry.origin else { return nil }
             return "\(name) (of another provider or client)"
         }
@@ -75,7 +75,7 @@ struct SettingsChecks {
             values = own
         }
         for name in values.names {
-            guard let entry = settings.entries.first(where: { $0.setting.name == name }) else {
+            guard let entry = settings.layers.entries.first(where: { $0.setting.name == name }) else {
                 hidden.append("\(name) (\(reason(name, settings)))")
                 continue
             }
@@ -91,8 +91,11 @@ struct SettingsChecks {
     /// Why a setting of the profile is not used although none of that name hides it.
     private func reason(_ name: String, _ settings: Settings) -> String {
         let secrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
-        let isWithheld = settings.withheld.contains { $0.setting.name == name && $0.origin.layer == .profile }
-        guard !isWithheld, let other = settings.entries.first(where: { secrets.contains($0.setting) }) else {
+        let isWithheld = settings.layers.withheld.contains {
+            $0.setting.name == name && $0.origin.layer == .profile
+        }
+        guard !isWithheld, let other = settings.layers.entries.first(where: { secrets.contains($0.setting) })
+        else {
             return "of another provider or client"
         }
         return "by \(other.origin.text)"

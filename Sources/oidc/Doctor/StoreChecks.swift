@@ -3,13 +3,13 @@ import OIDCSystem
 
 /// Where sessions are kept, and the one that the settings mean.
 struct StoreChecks {
-    let setup: ProviderSetup
+    let setup: ProviderContext
 
     func findings() -> [Finding] {
         let choice: SessionStoreChoice
         let store: any SessionStoring
         do throws(OIDCError) {
-            choice = try SessionStoreChoice(setting: setup.settings.text(.store) ?? "file")
+            choice = try SessionStoreChoice(setting: setup.settings.store)
             store = try setup.store()
         } catch {
             return [Finding("store", error)]
@@ -68,7 +68,7 @@ struct StoreChecks {
         do throws(OIDCError) {
             guard let session = try store.load(key) else {
                 return key.grant.needsPerson
-                    ? Finding("session", .warning, "not signed in", remedy: setup.loginLine)
+                    ? Finding("session", .warning, "not signed in", remedy: setup.settings.loginLine)
                     : Finding("session", .ok, "none yet; a token is fetched when it is asked for")
             }
             let now = setup.context.now
@@ -80,7 +80,8 @@ struct StoreChecks {
             }
             return report.isUsable
                 ? Finding("session", .ok, "the token is valid \(report.validity)")
-                : Finding("session", .warning, "expired, and cannot be renewed", remedy: setup.loginLine)
+                : Finding(
+                    "session", .warning, "expired, and cannot be renewed", remedy: setup.settings.loginLine)
         } catch {
             return Finding("session", error)
         }

@@ -7,7 +7,7 @@ struct Resource {
     let scope: Scope
     let method: HTTPMethod
 
-    private init?(_ record: JSONValue) {
+    init?(_ record: JSONValue) {
         guard let title = record["title"]?.string, let url = record["url"]?.string.flatMap(WebURL.init) else {
             return nil
         }
@@ -15,11 +15,6 @@ struct Resource {
         self.url = url
         scope = Scope(record["scope"]?.string ?? "")
         method = HTTPMethod(record["method"]?.string ?? "GET")
-    }
-
-    /// Those whose address is one.
-    static func all(_ settings: Settings) -> [Resource] {
-        settings[.resources]?.array?.compactMap { Resource($0) } ?? []
     }
 
     /// Whether the session's scope covers what it needs; nil where the scope is not known.

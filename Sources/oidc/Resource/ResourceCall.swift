@@ -4,7 +4,7 @@ import OIDCSystem
 
 /// One call of a protected resource: the answer's body goes to stdout, whatever its status.
 struct ResourceCall {
-    let setup: ProviderSetup
+    let setup: ProviderContext
     let access: SessionAccess
     let method: HTTPMethod
     let url: WebURL

@@ -20,12 +20,12 @@ struct SettingsLoader: Sendable {
         configPath ?? StateDirectories(environment: environment).configuration
     }
 
-    func load(_ options: [Settings.Entry] = []) throws(OIDCError) -> Settings {
+    func load(_ options: [SettingLayers.Entry] = []) throws(OIDCError) -> Settings {
         try load(options, from: try file(), in: path ?? "")
     }
 
     func load(
-        _ options: [Settings.Entry] = [], from file: ConfigurationFile?, in path: String
+        _ options: [SettingLayers.Entry] = [], from file: ConfigurationFile?, in path: String
     ) throws(OIDCError) -> Settings {
         let profile = try file?.profile(named: profileName)
         if file == nil, let profileName {
@@ -36,11 +36,11 @@ struct SettingsLoader: Sendable {
         }
         var entries = options + (try variables())
         if let profile { entries += try SettingsLoader.entries(of: profile, in: path) }
-        return Settings(profile: profile?.name, entries: entries)
+        return Settings(SettingLayers(profile: profile?.name, entries: entries), home: environment["HOME"])
     }
 
     /// Each profile of the file by itself, without options and variables.
-    func profiles() throws(OIDCError) -> [Result<(profile: String, own: [Settings.Entry]), OIDCError>] {
+    func profiles() throws(OIDCError) -> [Result<(profile: String, own: [SettingLayers.Entry]), OIDCError>] {
         try file()?.profiles.map { profile in
             Result { () throws(OIDCError) in
                 (profile.name, try SettingsLoader.entries(of: profile, in: path ?? ""))
@@ -75,8 +75,8 @@ struct SettingsLoader: Sendable {
     }
 
     /// Unknown `OIDC_…` variables are other people's.
-    private func variables() throws(OIDCError) -> [Settings.Entry] {
-        var entries: [Settings.Entry] = []
+    private func variables() throws(OIDCError) -> [SettingLayers.Entry] {
+        var entries: [SettingLayers.Entry] = []
         for name in environment.keys.filter({ $0.utf8.starts(with: "OIDC_".utf8) }).sorted() {
             guard let word = environment[name], !word.isEmpty, let setting = Setting.ofVariable(name) else {
                 continue
@@ -88,8 +88,8 @@ struct SettingsLoader: Sendable {
 
     private static func entries(
         of profile: (name: String, values: JSONObject), in path: String
-    ) throws(OIDCError) -> [Settings.Entry] {
-        var entries: [Settings.Entry] = []
+    ) throws(OIDCError) -> [SettingLayers.Entry] {
+        var entries: [SettingLayers.Entry] = []
         for member in profile.values.members {
             guard let setting = Setting.named(member.name) else {
                 throw unknown(member.name, in: "profile \(DisplayText.quoted(profile.name)) of \(path)")
@@ -102,13 +102,13 @@ struct SettingsLoader: Sendable {
             }
             let seen = setting.kind.resolved(value, in: FilePath.split(path).directory)
             entries.append(
-                Settings.Entry(setting: setting, value: seen, origin: .profile(profile.name)))
+                SettingLayers.Entry(setting: setting, value: seen, origin: .profile(profile.name)))
         }
         return entries
     }
 
     /// A `--set key=value`.
-    static func assignment(_ text: String) throws(OIDCError) -> Settings.Entry {
+    static func assignment(_ text: String) throws(OIDCError) -> SettingLayers.Entry {
         guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
             throw OIDCError.usage(
                 "--set takes KEY=VALUE, not \(DisplayText.quoted(text))", hint: "oidc help config")
@@ -125,13 +125,13 @@ struct SettingsLoader: Sendable {
     }
 
     static func entry(
-        _ setting: Setting, _ word: String, _ origin: Settings.Origin, named source: String
-    ) throws(OIDCError) -> Settings.Entry {
+        _ setting: Setting, _ word: String, _ origin: SettingLayers.Origin, named source: String
+    ) throws(OIDCError) -> SettingLayers.Entry {
         guard let value = setting.kind.parsed(word) else {
             throw OIDCError.usage(
                 "\(source): \(mismatch(.string(word), of: setting))")
         }
-        return Settings.Entry(setting: setting, value: value, origin: origin)
+        return SettingLayers.Entry(setting: setting, value: value, origin: origin)
     }
 
     private static func mismatch(_ value: JSONValue, of setting: Setting) -> String {

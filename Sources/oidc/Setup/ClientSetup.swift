@@ -3,42 +3,43 @@ import OIDCCrypto
 import OIDCSystem
 
 /// The client of the settings: how it proves itself, and where it asks for tokens.
-extension ProviderSetup {
+extension ProviderContext {
     /// The method is the one that is set, else the session's own, else what the metadata allows.
     func client(
         _ metadata: ProviderMetadata?, method: String? = nil, _ environment: LoginEnvironment
     ) throws(OIDCError) -> Client {
         let credentials = try credentials(environment)
         let authentication = try ClientAuthentication.choose(
-            method: settings.text(.clientAuth) ?? method, credentials, metadata)
+            method: settings.client.method ?? method, credentials, metadata)
         let audience: String? =
-            settings.text(.clientAssertionAudience) == "token_endpoint"
-            ? metadata?.tokenEndpoint?.text : metadata?.issuer ?? settings.text(.issuer)
+            settings.client.assertionAudience == .tokenEndpoint
+            ? metadata?.tokenEndpoint?.text : metadata?.issuer ?? settings.provider.issuer
         return Client(
-            id: try clientID(), authentication: authentication, assertionAudience: audience,
+            id: try settings.client.requiredID(), authentication: authentication, assertionAudience: audience,
             presentsCertificate: credentials.hasCertificate)
     }
 
     private func credentials(_ environment: LoginEnvironment) throws(OIDCError) -> ClientCredentials {
-        var credentials = ClientCredentials(secret: try secrets.clientSecret())
-        if let pem = try secrets.file(.privateKeyFile) {
+        let settings = settings.client
+        var credentials = ClientCredentials(secret: try secrets.value(settings.secret))
+        if let pem = try secrets.text(settings.privateKey) {
             credentials.privateKey = try privateKey(pem)
-            credentials.privateKeyID = settings.text(.privateKeyID)
+            credentials.privateKeyID = settings.privateKeyID
         }
-        if let source = settings.text(.clientAssertionSource).flatMap(SubjectSource.init) {
-            let subject = SubjectToken(settings, context)
+        if let source = settings.assertionSource {
+            let subject = SubjectToken(self)
             credentials.assertion = { () throws(OIDCError) in
                 try subject.token(
                     from: source, role: Setting.clientAssertionSource.name, environment.transport)
             }
         }
-        credentials.hasCertificate = settings[.tlsClientCertificate] != nil
+        credentials.hasCertificate = settings.certificate != nil
         return credentials
     }
 
     private func privateKey(_ pem: Redacted<String>) throws(OIDCError) -> PrivateKey {
         let name = Setting.privateKeyFile.name
-        let passphrase = try secrets.file(.privateKeyPassphraseFile)
+        let passphrase = try secrets.text(settings.client.privateKeyPassphrase)
         do throws(CryptoError) {
             return try PrivateKey(
                 pem: Array(pem.revealed.utf8), passphrase: passphrase.map { Array($0.revealed.utf8) })
@@ -65,8 +66,8 @@ extension ProviderSetup {
     ) throws(OIDCError) -> TokenEndpoint {
         TokenEndpoint(
             url: url, client: client,
-            format: settings.text(.tokenRequestFormat).flatMap(RequestFormat.init) ?? .form,
-            extraParameters: settings.parameters(.extraTokenParams), dpop: dpop)
+            format: settings.token.format,
+            extraParameters: settings.token.extraParameters, dpop: dpop)
     }
 
     /// Where a session is renewed: where it came from, whatever the settings say by now.

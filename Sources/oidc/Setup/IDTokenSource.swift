@@ -24,7 +24,7 @@ struct IDTokenSource {
                 stored == nil
                     ? "the session has no ID token"
                     : "the ID token has expired, and a refresh brings no new one",
-                hint: access.setup.loginLine, stage: .idToken)
+                hint: access.setup.settings.loginLine, stage: .idToken)
         }
         return idToken
     }

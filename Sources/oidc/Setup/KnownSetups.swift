@@ -4,21 +4,22 @@ import OIDCSystem
 /// What the configuration knows besides what is asked for. A session is dealt with by the settings of its own
 /// provider and client: nobody else's secret goes there.
 struct KnownSetups {
-    private let asked: ProviderSetup
-    private let profiles: [ProviderSetup]
+    private let asked: ProviderContext
+    private let profiles: [ProviderContext]
     /// How the network is reached holds for every session.
-    private let network: [Settings.Entry]
+    private let network: [SettingLayers.Entry]
 
-    init(_ asked: ProviderSetup) throws(OIDCError) {
+    init(_ asked: ProviderContext) throws(OIDCError) {
         self.asked = asked
-        let network = asked.settings.entries.filter { KnownSetups.ofNetwork.contains($0.setting) }
+        let network = asked.settings.layers.entries.filter { NetworkSettings.shared.contains($0.setting) }
         self.network = network
         let context = asked.context
         profiles = try context.settingsLoader.profiles().compactMap { loaded in
             switch loaded {
             case .success(let entries):
-                return ProviderSetup(
-                    Settings(profile: entries.profile, entries: entries.own + network), context)
+                return ProviderContext(
+                    context.settings(SettingLayers(profile: entries.profile, entries: entries.own + network)),
+                    context)
             case .failure(let error):
                 context.console.warn(error.message)
                 return nil
@@ -26,40 +27,34 @@ struct KnownSetups {
         }
     }
 
-    private static let ofNetwork: [Setting] = [.caFile, .httpTimeout, .allowInsecureHTTP]
-
     /// Every store that is named, each once.
     func stores() throws(OIDCError) -> [any SessionStoring] {
-        var names = [asked.storeName]
+        var names = [asked.settings.store]
         var stores = [try asked.store()]
-        for profile in profiles where !names.contains(profile.storeName) {
-            names.append(profile.storeName)
+        for profile in profiles where !names.contains(profile.settings.store) {
+            names.append(profile.settings.store)
             do { stores.append(try profile.store()) } catch { asked.context.console.warn(error.message) }
         }
         return stores
     }
 
     /// The settings that a session came from; else its provider and client alone, without a secret.
-    func setup(of key: SessionKey) -> ProviderSetup {
+    func setup(of key: SessionKey) -> ProviderContext {
         let known = [asked] + profiles
         let ofClient = known.filter {
-            (try? $0.provider()) == key.provider && $0.settings.text(.clientID) == key.clientID
+            (try? $0.provider()) == key.provider && $0.settings.client.id == key.clientID
         }
         let own = ofClient.first {
-            $0.settings.text(.account) == key.account && $0.settings.text(.audience) == key.audience
+            $0.settings.token.account == key.account && $0.settings.token.audience == key.audience
         }
-        let origin = Settings.Origin.option("the session")
-        return own ?? ofClient.first
-            ?? ProviderSetup(
-                Settings(
-                    profile: nil,
-                    entries: [
-                        Settings.Entry(setting: .issuer, value: .string(key.provider), origin: origin),
-                        Settings.Entry(setting: .clientID, value: .string(key.clientID), origin: origin),
-                    ] + network), asked.context)
+        if let found = own ?? ofClient.first { return found }
+        let origin = SettingLayers.Origin.option("the session")
+        let layers = SettingLayers(
+            profile: nil,
+            entries: [
+                SettingLayers.Entry(setting: .issuer, value: .string(key.provider), origin: origin),
+                SettingLayers.Entry(setting: .clientID, value: .string(key.clientID), origin: origin),
+            ] + network)
+        return ProviderContext(asked.context.settings(layers), asked.context)
     }
-}
-
-extension ProviderSetup {
-    fileprivate var storeName: String { settings.text(.store) ?? "file" }
 }

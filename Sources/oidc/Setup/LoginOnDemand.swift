@@ -4,21 +4,21 @@ import OIDCSystem
 /// Signs in for a command that was given `--login`. Of several processes one does it; the others wait for it,
 /// and find its session. The session's own lock is free meanwhile.
 struct LoginOnDemand {
-    let setup: ProviderSetup
+    let setup: ProviderContext
     let access: SessionAccess
     /// What was stored when the command began.
     let seen: Session?
 
     /// Where the command finds its session now: in memory, when the store could not keep it.
     func run() throws(OIDCError) -> SessionAccess {
-        var signIn = SignIn(setup: setup.forLogin(), access: access)
-        let deadline = MonotonicTime.now().adding(seconds: setup.timeout)
+        var signIn = SignIn(setup: setup.forSignIn(), access: access)
+        let deadline = MonotonicTime.now().adding(seconds: setup.settings.signIn.timeout)
         var signInKey = access.key
         signInKey.grant = GrantType(rawValue: "authorization_code, signing in")
         let console = setup.context.console
         var hasWaited = false
         let wait = LockWait(
-            limit: .seconds(setup.timeout), noticeAfter: .zero,
+            limit: .seconds(setup.settings.signIn.timeout), noticeAfter: .zero,
             onWaiting: {
                 hasWaited = true
                 console.note("waiting for the sign-in of another oidc process …")
@@ -51,6 +51,6 @@ struct LoginOnDemand {
     private func unfinished(_ kind: OIDCError.Kind) -> OIDCError {
         OIDCError(
             kind, "the sign-in of another oidc process, which this one waited for, was not finished",
-            hint: setup.loginLine, stage: .authorization)
+            hint: setup.settings.loginLine, stage: .authorization)
     }
 }

@@ -3,7 +3,7 @@ import OIDCSystem
 
 /// A token that no person is needed for: the client's own, or one for an identity that a machine has.
 struct MachineGrant {
-    let setup: ProviderSetup
+    let setup: ProviderContext
     let key: SessionKey
 
     /// A session with the token as its own; there is nothing to renew it by but the grant itself.
@@ -13,7 +13,7 @@ struct MachineGrant {
         try metadata.validate(for: [.token], scope: Scope(""))
         let client = try setup.client(metadata, environment)
         let url = try metadata.require(.token, presentingCertificate: client.presentsCertificate)
-        let dpop: DPoPKey? = setup.settings.flag(.dpop) ? try DPoPKey.generate() : nil
+        let dpop: DPoPKey? = setup.settings.token.bindsTokens ? try DPoPKey.generate() : nil
         let endpoint = try setup.tokenEndpoint(at: url, client: client, dpop: dpop)
         let now = environment.now()
         var tokens = try endpoint.send(
@@ -32,30 +32,29 @@ struct MachineGrant {
     }
 
     private func request(_ environment: LoginEnvironment) throws(OIDCError) -> TokenRequest {
-        let settings = setup.settings
         switch key.grant {
         case .tokenExchange: return .tokenExchange(try exchange(environment))
         case .jwtBearer:
             return .jwtBearer(
-                assertion: try SubjectToken(settings, setup.context).token(environment.transport),
+                assertion: try SubjectToken(setup).token(environment.transport),
                 scope: key.scope, audience: key.audience, resources: key.resources)
         default:
             return .clientCredentials(
                 scope: key.scope, audience: key.audience, resources: key.resources,
-                authorizationDetails: settings[.authorizationDetails])
+                authorizationDetails: setup.settings.token.authorizationDetails)
         }
     }
 
     private func exchange(_ environment: LoginEnvironment) throws(OIDCError) -> TokenExchange {
-        let settings = setup.settings
+        let settings = setup.settings.subject
         var exchange = TokenExchange(
-            subjectToken: try SubjectToken(settings, setup.context).token(environment.transport),
-            subjectTokenType: TokenTypeIdentifier(settings.text(.subjectTokenType) ?? "jwt"))
-        if let actor = try setup.secrets.file(.actorTokenFile) {
+            subjectToken: try SubjectToken(setup).token(environment.transport),
+            subjectTokenType: TokenTypeIdentifier(settings.tokenType ?? "jwt"))
+        if let actor = try setup.secrets.text(settings.actorFile) {
             exchange.actor = TokenExchange.Actor(
-                token: actor, type: TokenTypeIdentifier(settings.text(.actorTokenType) ?? "access_token"))
+                token: actor, type: TokenTypeIdentifier(settings.actorTokenType ?? "access_token"))
         }
-        exchange.requestedTokenType = settings.text(.requestedTokenType).map(TokenTypeIdentifier.init)
+        exchange.requestedTokenType = settings.requestedTokenType.map(TokenTypeIdentifier.init)
         exchange.audiences = key.audience.map { [$0] } ?? []
         exchange.resources = key.resources
         exchange.scope = key.scope

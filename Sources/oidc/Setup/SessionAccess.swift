@@ -3,14 +3,14 @@ import OIDCSystem
 
 /// The session that the settings mean, and how its tokens are come by.
 struct SessionAccess {
-    let setup: ProviderSetup
+    let setup: ProviderContext
     let key: SessionKey
     let store: any SessionStoring
 
     private var context: CommandContext { setup.context }
 
     /// `mayKeepNothing`: where no directory is named, a session that is made for one command lives in memory.
-    init(_ setup: ProviderSetup, mayKeepNothing: Bool = false) throws(OIDCError) {
+    init(_ setup: ProviderContext, mayKeepNothing: Bool = false) throws(OIDCError) {
         self.setup = setup
         key = try setup.sessionKey()
         let store = try setup.store()
@@ -33,7 +33,7 @@ struct SessionAccess {
     func load() throws(OIDCError) -> Session? {
         do throws(OIDCError) { return try store.load(key) } catch {
             var error = error
-            if error.hint == "oidc login" { error.hint = setup.loginLine }
+            if error.hint == "oidc login" { error.hint = setup.settings.loginLine }
             throw error
         }
     }
@@ -44,14 +44,14 @@ struct SessionAccess {
         let scope = (session.requestedScope ?? Scope("")).union(wanted)
         throw OIDCError(
             .loginRequired, "the session was not granted the scope \(DisplayText.quoted(wanted.text))",
-            hint: "\(setup.loginLine) --scope \(ShellWord.quoted(scope.text))", stage: .token)
+            hint: "\(setup.settings.loginLine) --scope \(ShellWord.quoted(scope.text))", stage: .token)
     }
 
     /// The demand of the settings. What a grant without a person asks for stands in its key.
     func demand(minimumValidity: Int64 = 60) -> TokenDemand {
         guard key.grant.needsPerson else { return TokenDemand(minimumValidity: minimumValidity) }
         return TokenDemand(
-            scope: setup.settings.scope(.scope), resources: setup.settings.texts(.resource),
+            scope: setup.settings.token.scope, resources: setup.settings.token.resources,
             minimumValidity: minimumValidity)
     }
 
@@ -102,7 +102,8 @@ struct SessionAccess {
         let environment = try setup.environment()
         let refresh = TokenRefresh(
             environment: environment, tokenEndpoint: try setup.tokenEndpoint(of: current, environment),
-            leeway: setup.leeway, allowedAlgorithms: setup.idTokenAlgorithms)
+            leeway: setup.settings.network.leeway,
+            allowedAlgorithms: setup.settings.client.idTokenAlgorithms)
         let answer = try refresh.request(current, for: source)
         return SessionTokens.Answer(successor: answer.successor) { () throws(OIDCError) in
             try refresh.check(answer)
@@ -113,7 +114,7 @@ struct SessionAccess {
     private func completed(_ error: OIDCError) -> OIDCError {
         guard error.kind == .loginRequired || error.hint == "oidc login" else { return error }
         var error = error
-        error.hint = setup.loginLine
+        error.hint = setup.settings.loginLine
         return error
     }
 
@@ -121,7 +122,7 @@ struct SessionAccess {
         let profile = settings.profile.map { " (profile \(DisplayText.clean($0)))" } ?? ""
         return OIDCError(
             .loginRequired, "not signed in at \(DisplayText.clean(key.provider))\(profile)",
-            hint: ProviderSetup.loginLine(settings), stage: .token)
+            hint: settings.loginLine, stage: .token)
     }
 }
 
@@ -131,49 +132,14 @@ extension SessionAccess: AccessTokenSource {
     }
 }
 
-extension ProviderSetup {
-    /// The sign-in that a resource asks for, being stronger or more recent (RFC 9470 §3).
-    func loginLine(for stepUp: StepUp) -> String {
-        var line = loginLine
-        if let values = stepUp.acrValues { line += " --set \(ShellWord.quoted("acr_values=\(values)"))" }
-        if let age = stepUp.maxAge { line += " --set max_age=\(age)" }
-        return stepUp.acrValues == nil && stepUp.maxAge == nil ? "\(line) --prompt login" : line
-    }
-}
-
-extension ProviderSetup {
-    /// The command line that signs in with these settings.
-    var loginLine: String { ProviderSetup.loginLine(settings) }
-
+extension ProviderContext {
     /// How long the lock of a session is waited for: its holder may be at the network.
     var renewalWait: LockWait {
         let console = context.console
-        let limit = ((settings.integer(.httpTimeout) ?? 30) * 2 + 30) * 1_000
+        let limit = (settings.network.httpTimeout * 2 + 30) * 1_000
         let left = deadline.map { max(0, $0.milliseconds(from: .now())) } ?? limit
         return LockWait(
             limit: .milliseconds(min(limit, left)),
             onWaiting: { console.note("waiting for another oidc process that is getting a token …") })
-    }
-
-    static func loginLine(_ settings: Settings) -> String {
-        var words = ["oidc login"]
-        if let profile = settings.profile, profile != "default" {
-            words += ["-p", ShellWord.quoted(profile)]
-        }
-        let options: [(Setting, String)] = [
-            (.issuer, "--issuer"), (.clientID, "--client-id"), (.audience, "--audience"),
-        ]
-        for (setting, option) in options {
-            guard let entry = settings.entries.first(where: { $0.setting == setting }),
-                case .option = entry.origin, let text = entry.value.string
-            else { continue }
-            words += [option, ShellWord.quoted(text)]
-        }
-        if let account = settings.text(.account),
-            case .option? = settings.entries.first(where: { $0.setting == .account })?.origin
-        {
-            words += ["--set", ShellWord.quoted("account=\(account)")]
-        }
-        return words.joined(separator: " ")
     }
 }

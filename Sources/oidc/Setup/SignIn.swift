@@ -3,7 +3,7 @@ import OIDCSystem
 
 /// A whole sign-in with the settings, by the flow that is possible here; told on stderr.
 struct SignIn {
-    let setup: ProviderSetup
+    let setup: ProviderContext
     let key: SessionKey
     let store: any SessionStoring
     /// `--no-browser`: the address is printed, nothing is opened.
@@ -11,10 +11,10 @@ struct SignIn {
     /// Where set, a session that cannot be kept is no failure: somebody is waiting for its token.
     var onUnkept: ((OIDCError) -> Void)?
 
-    private var settings: Settings { setup.settings }
+    private var settings: SignInSettings { setup.settings.signIn }
     private var console: Console { setup.context.console }
 
-    init(setup: ProviderSetup, access: SessionAccess) {
+    init(setup: ProviderContext, access: SessionAccess) {
         self.setup = setup
         key = access.key
         store = access.store
@@ -23,19 +23,19 @@ struct SignIn {
     func run() throws(OIDCError) -> Session {
         try refuseMachine("login")
         try store.probe(key)
-        let deadline = setup.deadline ?? MonotonicTime.now().adding(seconds: setup.timeout)
+        let deadline = setup.deadline ?? MonotonicTime.now().adding(seconds: settings.timeout)
         let environment = try setup.environment()
         let metadata = try setup.metadata(environment, for: needed)
         let flow = try flow(metadata)
         let login = try login(metadata, environment)
-        let teller = SignInTeller(context: setup.context, settings: settings)
+        let teller = SignInTeller(context: setup.context)
         defer { teller.end() }
         let outcome: Login.Outcome
         switch flow {
         case .device:
             outcome = try DeviceSignIn(login: login, deadline: deadline, notice: teller.tell).run(keep: keep)
         case .browser(let browser, let readsInput):
-            let redirect = try redirect()
+            let redirect = try settings.redirect()
             try refuseUnreadable(redirect)
             outcome = try BrowserSignIn(
                 login: login, redirect: redirect,
@@ -56,9 +56,8 @@ struct SignIn {
         try refuseBinding()
         let environment = try setup.environment()
         let metadata = try setup.metadata(environment, for: needed)
-        let redirect = try redirect()
-        let port = settings.integer(.port).flatMap { UInt16(exactly: $0) }
-        let address = port.map { redirect.text(port: $0) } ?? redirect.text
+        let redirect = try settings.redirect()
+        let address = settings.port.map { redirect.text(port: $0) } ?? redirect.text
         return try login(metadata, environment).begin(redirectURI: address)
     }
 
@@ -84,7 +83,7 @@ struct SignIn {
 
     /// The key that tokens are bound to would be lost between the two halves.
     private func refuseBinding() throws(OIDCError) {
-        guard settings.flag(.dpop) else { return }
+        guard setup.settings.token.bindsTokens else { return }
         throw OIDCError.usage("dpop needs a session to keep its key in", hint: "oidc login")
     }
 
@@ -112,15 +111,15 @@ struct SignIn {
 
     /// What has to be known before the browser opens; with `openid` the keys too.
     private var needed: [ProviderEndpoint] {
-        let isDevice = settings.text(.flow) == "device"
+        let isDevice = settings.flow == .device
         let first: ProviderEndpoint = isDevice ? .deviceAuthorization : .authorization
         return [first, .token] + (scope(nil).contains("openid") ? [.keys] : [])
     }
 
     /// The default scope is for people at an issuer; `offline_access` where the provider knows it.
     private func scope(_ metadata: ProviderMetadata?) -> Scope {
-        if let scope = settings.scope(.scope) { return scope }
-        guard settings.text(.issuer) != nil else { return Scope("") }
+        if let scope = setup.settings.token.scope { return scope }
+        guard setup.settings.provider.issuer != nil else { return Scope("") }
         let isOffline = metadata?.scopesSupported?.contains("offline_access") == true
         return Scope("openid profile email" + (isOffline ? " offline_access" : ""))
     }
@@ -133,39 +132,31 @@ struct SignIn {
         let scope = scope(metadata)
         try metadata.validate(for: [.token], scope: scope)
         let url = try metadata.require(.token, presentingCertificate: client.presentsCertificate)
-        let dpop: DPoPKey? = settings.flag(.dpop) ? try DPoPKey.generate() : nil
+        let dpop: DPoPKey? = setup.settings.token.bindsTokens ? try DPoPKey.generate() : nil
         return Login(
             environment: environment, metadata: metadata,
             tokenEndpoint: try setup.tokenEndpoint(at: url, client: client, dpop: dpop),
             request: request(client, scope, dpop), key: key,
-            pushing: settings.text(.par).flatMap(Login.Pushing.init) ?? .auto, leeway: setup.leeway)
+            pushing: settings.pushing,
+            leeway: setup.settings.network.leeway)
     }
 
     private func request(_ client: Client, _ scope: Scope, _ dpop: DPoPKey?) -> AuthorizationRequest {
         var request = AuthorizationRequest(
-            client: client, redirectURI: settings.text(.redirectURI) ?? RedirectAddress.standard, scope: scope
+            client: client, redirectURI: settings.redirectURI ?? RedirectAddress.standard, scope: scope
         )
-        request.audience = settings.text(.audience)
-        request.resources = settings.texts(.resource)
-        request.responseMode = settings.text(.responseMode).flatMap(
-            AuthorizationRequest.ResponseMode.init)
-        request.prompt = settings.text(.prompt)
-        request.maxAge = settings.integer(.maxAge)
-        request.loginHint = settings.text(.loginHint)
-        request.acrValues = settings.text(.acrValues)
-        request.uiLocales = settings.text(.uiLocales)
-        request.authorizationDetails = settings[.authorizationDetails]
+        request.audience = setup.settings.token.audience
+        request.resources = setup.settings.token.resources
+        request.responseMode = settings.responseMode
+        request.prompt = settings.prompt
+        request.maxAge = settings.maxAge
+        request.loginHint = settings.loginHint
+        request.acrValues = settings.acrValues
+        request.uiLocales = settings.uiLocales
+        request.authorizationDetails = setup.settings.token.authorizationDetails
         request.dpopThumbprint = dpop?.thumbprint
-        request.extraParameters = settings.parameters(.extraAuthorizeParams)
+        request.extraParameters = settings.extraParameters
         return request
-    }
-
-    private func redirect() throws(OIDCError) -> RedirectAddress {
-        try RedirectAddress(
-            settings.text(.redirectURI),
-            port: settings.integer(.port).flatMap { UInt16(exactly: $0) },
-            ports: settings[.redirectPorts]?.array?.compactMap { $0.integer.flatMap { UInt16(exactly: $0) } }
-                ?? [])
     }
 
     /// A redirect that only a person can bring needs a person at stdin.
@@ -185,16 +176,15 @@ struct SignIn {
     /// address to open elsewhere and a place to paste what comes back.
     private func flow(_ metadata: ProviderMetadata) throws(OIDCError) -> Flow {
         let isTerminal = Terminal.isTerminal(.standardInput)
-        let choice = settings.text(.flow) ?? "auto"
-        switch choice {
-        case "device": return .device
-        case "paste": return .browser(nil, readsInput: true)
-        default:
+        switch settings.flow {
+        case .device: return .device
+        case .paste: return .browser(nil, readsInput: true)
+        case .auto, .browser:
             guard opensBrowser else { return .browser(nil, readsInput: isTerminal) }
             let browser = try setup.browserChoice()
             let usable = browser.isAvailable ? browser : nil
-            guard choice == "auto" else { return .browser(usable, readsInput: isTerminal) }
-            let isPasteOnly = try redirect().loopback == nil
+            guard settings.flow == .auto else { return .browser(usable, readsInput: isTerminal) }
+            let isPasteOnly = try settings.redirect().loopback == nil
             if usable != nil || isPasteOnly {
                 return .browser(usable, readsInput: isTerminal || isPasteOnly)
             }
@@ -207,8 +197,7 @@ struct SignIn {
     /// OpenID Connect Core §3.1.2.1 and Initiating User Registration §4; providers have values of their own.
     private func remarkOnPrompt() {
         let known = ["none", "login", "consent", "select_account", "create"]
-        for value in (settings.text(.prompt) ?? "").split(separator: " ") where !known.contains(String(value))
-        {
+        for value in (settings.prompt ?? "").split(separator: " ") where !known.contains(String(value)) {
             console.warn(
                 "prompt: \(DisplayText.quoted(value)) is none of \(known.joined(separator: ", ")), "
                     + "and is sent as it is")
@@ -225,11 +214,11 @@ struct SignIn {
     }
 }
 
-extension ProviderSetup {
+extension ProviderContext {
     /// Returns the browser to open. A setting that would let a shell read the URL is refused, as an entry of
     /// `$BROWSER` is passed over.
     func browserChoice() throws(OIDCError) -> BrowserChoice {
-        let command = settings.texts(.browser)
+        let command = settings.signIn.browser
         if let problem = BrowserCommand.problem(command) {
             throw .usage("browser: \(problem)", hint: #"set browser to a program, as in ["firefox", "%s"]"#)
         }

@@ -3,7 +3,7 @@ import OIDCSystem
 
 /// Tells the provider that a session is over.
 struct SignOut {
-    let setup: ProviderSetup
+    let setup: ProviderContext
     let session: Session
 
     private var console: Console { setup.context.console }

@@ -6,19 +6,14 @@ import OIDCSystem
 /// with an address of ours, which leads there: no other process sees the token in its arguments. Arguments are
 /// no secret, and any user can open ours: only this user's programs are led to the address with the token.
 struct SignOutInBrowser {
-    let setup: ProviderSetup
+    let setup: ProviderContext
     let session: Session
     let endpoint: WebURL
 
-    private var settings: Settings { setup.settings }
     private var console: Console { setup.context.console }
 
     func run() throws(OIDCError) {
-        let redirect = try settings.text(.postLogoutRedirectURI).map { text throws(OIDCError) in
-            try RedirectAddress(
-                text, port: settings.integer(.port).flatMap { UInt16(exactly: $0) },
-                setting: Setting.postLogoutRedirectURI.name)
-        }
+        let redirect = try setup.settings.signIn.postLogoutRedirect()
         let server = try LoopbackServer(redirect?.loopback ?? LoopbackAddress(), identifiesPeers: true)
         defer { server.close() }
         let returnAddress = redirect.map { $0.loopback == nil ? $0.text : $0.text(port: server.port) }
@@ -31,7 +26,7 @@ struct SignOutInBrowser {
         var wait = SignOutWait(
             browser: try open("\(server.origin)\(start)"), console: console,
             environment: setup.context.environment, returnAddress: returnPath == nil ? nil : returnAddress,
-            clientID: session.key.clientID, deadline: .now().adding(seconds: setup.timeout))
+            clientID: session.key.clientID, deadline: .now().adding(seconds: setup.settings.signIn.timeout))
         try serve(server, from: start, to: pending, returningTo: returnPath, &wait)
         console.note(
             returnPath == nil

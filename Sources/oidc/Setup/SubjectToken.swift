@@ -3,27 +3,26 @@ import OIDCSystem
 
 /// The identity that a machine already has: of a CI job, a pod, a file or a variable.
 struct SubjectToken {
-    let settings: Settings
-    let context: CommandContext
-    private let secrets: SecretSource
+    private let provider: ProviderContext
 
-    init(_ settings: Settings, _ context: CommandContext) {
-        self.settings = settings
-        self.context = context
-        secrets = SecretSource(settings: settings, environment: context.environment)
+    init(_ provider: ProviderContext) {
+        self.provider = provider
     }
+
+    private var settings: SubjectSettings { provider.settings.subject }
+    private var context: CommandContext { provider.context }
+    private var secrets: SecretReader { provider.secrets }
 
     /// Where Kubernetes puts a pod's own token.
     static let kubernetesFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
-    private var source: SubjectSource? {
-        settings.text(.subjectTokenSource).flatMap(SubjectSource.init)
-            ?? (settings[.subjectTokenFile] != nil ? .file : settings[.subjectTokenEnv] != nil ? .env : nil)
+    private var source: SubjectTokenSource? {
+        settings.source ?? (settings.file != nil ? .file : settings.variable != nil ? .env : nil)
     }
 
     /// Tells apart whose token is exchanged, so that nobody is given another one's; nil where there is none.
     func identity() throws(OIDCError) -> String? {
-        guard settings.text(.grant) != GrantType.clientCredentials.rawValue else { return nil }
+        guard provider.settings.token.grant != .clientCredentials else { return nil }
         var parts: [String] = []
         if let source {
             parts.append(source.rawValue)
@@ -31,19 +30,17 @@ struct SubjectToken {
                 for name in ["GITHUB_REPOSITORY", "GITHUB_REF", "GITHUB_WORKFLOW", "GITHUB_RUN_ID"] {
                     parts.append(context.environment[name] ?? "")
                 }
-                parts.append(settings.text(.subjectTokenAudience) ?? "")
+                parts.append(settings.audience ?? "")
             } else {
                 parts.append(
                     SubjectToken.identity(of: try local(source, role: "subject_token_source").revealed))
             }
         }
-        if let actor = try secrets.file(.actorTokenFile) {
+        if let actor = try secrets.text(settings.actorFile) {
             parts.append("actor")
             parts.append(SubjectToken.identity(of: actor.revealed))
         }
-        for setting in [Setting.subjectTokenType, .requestedTokenType] {
-            parts.append(settings.text(setting) ?? "")
-        }
+        parts += [settings.tokenType ?? "", settings.requestedTokenType ?? ""]
         return parts.joined(separator: "|")
     }
 
@@ -61,36 +58,36 @@ struct SubjectToken {
             throw OIDCError.usage(
                 "subject_token_source is not set",
                 hint: CIIdentity.detected(context.environment)?.remedy
-                    ?? "set it to one of \(SubjectSource.names.joined(separator: ", "))")
+                    ?? "set it to one of \(SubjectTokenSource.names.joined(separator: ", "))")
         }
         return try token(from: source, role: "subject_token_source", transport)
     }
 
     /// The token of a source that another setting names, as `client_assertion_source` does.
     func token(
-        from source: SubjectSource, role: String, _ transport: any HTTPTransport
+        from source: SubjectTokenSource, role: String, _ transport: any HTTPTransport
     ) throws(OIDCError) -> Redacted<String> {
         guard source == .githubActions else { return try local(source, role: role) }
         return try GitHubActionsIdentity(
             environment: context.environment,
-            audience: settings.text(.subjectTokenAudience) ?? settings.text(.issuer)
+            audience: settings.audience ?? provider.settings.provider.issuer
         ).token(transport)
     }
 
-    private func local(_ source: SubjectSource, role: String) throws(OIDCError) -> Redacted<String> {
+    private func local(_ source: SubjectTokenSource, role: String) throws(OIDCError) -> Redacted<String> {
         switch source {
         case .githubActions:
             throw OIDCError.usage("\(role): github-actions has no local token")
         case .file:
-            if let token = try secrets.file(.subjectTokenFile) { return try checked(token) }
+            if let token = try secrets.text(settings.file) { return try checked(token) }
             throw OIDCError.usage(
                 "subject_token_file is not set, and \(role) is file", hint: "set it to the token's file")
         case .kubernetes:
-            let path = settings.text(.subjectTokenFile) ?? SubjectToken.kubernetesFile
+            let path = settings.file?.path ?? SubjectToken.kubernetesFile
             let bytes = try UserFile.require(path, limit: 1 << 20, named: "\(role) kubernetes").bytes
             return try checked(Redacted(ASCII.trimmed(String(decoding: bytes, as: UTF8.self))))
         case .env, .gitlab:
-            let name = settings.text(.subjectTokenEnv) ?? (source == .gitlab ? "OIDC_ID_TOKEN" : nil)
+            let name = settings.variable ?? (source == .gitlab ? "OIDC_ID_TOKEN" : nil)
             guard let name else {
                 throw OIDCError.usage(
                     "subject_token_env is not set, and \(role) is env", hint: "set it to the variable's name")
@@ -115,7 +112,7 @@ struct SubjectToken {
             let expiry = claims["exp"]?.number?.wholePart
         else { return token }
         let instant = Instant(secondsSinceEpoch: expiry)
-        guard instant.adding(settings.integer(.leeway) ?? 60) > context.now else {
+        guard instant.adding(provider.settings.network.leeway) > context.now else {
             throw OIDCError(
                 .refused, "subject_token: exp: expected a time ahead, found \(instant)",
                 hint: "get a new one from where it comes", stage: .subjectToken)
