@@ -2,7 +2,7 @@ import CommandLineKit
 import OIDCCore
 import OIDCSystem
 
-/// What a command is given besides its own options: where to write, the environment, and the settings.
+/// What a command gets besides its own options: console, environment and settings.
 struct CommandContext: Sendable {
     let console: Console
     let environment: [String: String]
@@ -14,17 +14,33 @@ struct CommandContext: Sendable {
         SettingsLoader(environment: environment, common: common)
     }
 
-    func settings(_ options: ProviderOptions, and more: [Settings.Entry] = []) throws(OIDCError) -> Settings {
+    func settings(_ layers: SettingLayers) -> Settings { Settings(layers, home: environment["HOME"]) }
+
+    func settings(
+        _ options: ProviderOptions, and more: [SettingLayers.Entry] = []
+    ) throws(OIDCError) -> Settings {
         let settings = try settingsLoader.load(more + (try options.entries()))
-        if console.isVerbose, !settings.withheld.isEmpty {
-            let names = settings.withheld.map { "\($0.setting.name) (\($0.origin.text))" }
+        if console.isVerbose, !settings.layers.withheld.isEmpty {
+            let names = settings.layers.withheld.map { "\($0.setting.name) (\($0.origin.text))" }
             console.trace("not used, as of another provider or client: \(names.joined(separator: ", "))")
         }
         return settings
     }
+
+    /// Returns the provider of the options, variables and profile.
+    func provider(
+        _ options: ProviderOptions, and more: [SettingLayers.Entry] = []
+    ) throws(OIDCError) -> ProviderContext {
+        ProviderContext(try settings(options, and: more), self)
+    }
+
+    /// Returns the session of the options, variables and profile.
+    func access(_ options: ProviderOptions) throws(OIDCError) -> SessionAccess {
+        try SessionAccess(try provider(options))
+    }
 }
 
-/// A command that can be run; its result is the exit code.
+/// A command that can be run, and returns the exit code.
 protocol RunnableCommand: Command {
     var common: CommonOptions { get }
     func run(_ context: CommandContext) throws(OIDCError) -> Int32

@@ -1,5 +1,6 @@
 import CommandLineKit
 import OIDCCore
+import OIDCSystem
 
 enum OutputFormat: String, CaseIterable, OptionValue, Sendable {
     case text
@@ -60,21 +61,16 @@ struct ProviderOptions: OptionGroup {
     var grant: String?
     var assignments: [String] = []
 
-    /// The settings that these options give, the strongest layer there is.
-    func entries() throws(OIDCError) -> [Settings.Entry] {
-        var entries: [Settings.Entry] = []
-        func add(_ setting: Setting, _ option: String, _ word: String?) throws(OIDCError) {
-            guard let word else { return }
-            entries.append(try SettingsLoader.entry(setting, word, .option(option), named: option))
-        }
-        try add(.issuer, "--issuer", issuer)
-        try add(.clientID, "--client-id", clientID)
-        try add(.scope, "--scope", scope.isEmpty ? nil : scope.joined(separator: " "))
-        try add(.audience, "--audience", audience)
-        try add(.grant, "--grant", grant)
+    /// Returns the settings that these options set.
+    func entries() throws(OIDCError) -> [SettingLayers.Entry] {
+        var entries = try SettingsLoader.entries([
+            (.issuer, "--issuer", issuer), (.clientID, "--client-id", clientID),
+            (.scope, "--scope", scope.isEmpty ? nil : scope.joined(separator: " ")),
+            (.audience, "--audience", audience), (.grant, "--grant", grant),
+        ])
         if !resource.isEmpty {
             entries.append(
-                Settings.Entry(
+                SettingLayers.Entry(
                     setting: .resource, value: .array(resource.map { .string($0) }),
                     origin: .option("--resource")))
         }
@@ -83,13 +79,16 @@ struct ProviderOptions: OptionGroup {
     }
 }
 
-extension SettingKind {
-    /// All accepted values, if they can be listed.
-    var choices: [String] {
-        switch self {
-        case .choice(let words): words
-        case .flag: ["true", "false"]
-        default: []
+/// Text from a file, or from stdin if the name is `-`.
+enum InputText {
+    static func read(_ path: String, limit: Int = 1 << 20, named name: String) throws(OIDCError) -> String {
+        let bytes =
+            path == "-"
+            ? try UserFile.readStandardInput(limit: limit)
+            : try UserFile.require(path, limit: limit, named: name).bytes
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw OIDCError.usage("\(name): expected UTF-8 text")
         }
+        return text
     }
 }

@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// The only place that writes: stdout is data, stderr is talk.
+/// The program's output: data on stdout, messages on stderr.
 struct Console: Sendable {
     let isJSON: Bool
     let isVerbose: Bool
@@ -13,19 +13,19 @@ struct Console: Sendable {
         isQuiet = common.isQuiet
     }
 
-    /// Something that a user may want to know.
+    /// Prints a message.
     func note(_ text: String) {
         guard !isQuiet else { return }
         Console.write(text)
     }
 
-    /// A warning; the command continues.
+    /// Prints a warning; the command continues.
     func warn(_ text: String) {
         guard !isQuiet else { return }
         Console.write("warning: \(text)")
     }
 
-    /// Says on a terminal why Ctrl-C has no effect yet.
+    /// Explains on a terminal why Ctrl-C has no effect yet.
     func noteFinishing() {
         guard Terminal.isTerminal(.standardError) else { return }
         note("finishing the request in progress; press Ctrl-C again to stop now (the session may be lost)")
@@ -36,18 +36,79 @@ struct Console: Sendable {
         Console.write("debug: \(text)")
     }
 
-    /// Names in these texts come from files and providers, also inside commands that can be pasted.
+    /// Messages hold names from files and providers, also inside commands to paste.
     private static func write(_ text: String) {
         StandardError.write(DisplayText.lines(text) + "\n")
     }
 
-    /// Data: a line of it, whole, or an error.
+    /// Prints a line of data, or fails.
     func output(_ line: String) throws(OIDCError) {
         try StandardOutput.write(Array((line + "\n").utf8))
     }
 
-    /// A JSON document: indented for people, one line for programs.
+    /// Prints a JSON document: indented on a terminal, or else on one line.
     func output(_ json: JSONValue) throws(OIDCError) {
         try output(Terminal.isTerminal(.standardOutput) ? json.indented : json.compact)
+    }
+}
+
+/// Colors, if the terminal supports them.
+struct TextStyle {
+    let isOn: Bool
+
+    func title(_ text: String) -> String { painted(text, "1") }
+    func name(_ text: String) -> String { text.isEmpty ? "" : painted(text, "36") }
+    func good(_ text: String) -> String { painted(text, "32") }
+    func bad(_ text: String) -> String { painted(text, "31") }
+    func warning(_ text: String) -> String { painted(text, "33") }
+
+    private func painted(_ text: String, _ code: String) -> String {
+        isOn ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text
+    }
+}
+
+/// Log lines of HTTP requests and responses, with URLs without their queries.
+extension HTTPTraceEvent {
+    var line: String {
+        switch self {
+        case .request(let method, let url, let bytes):
+            "→ \(method) \(url)" + (bytes > 0 ? " (\(bytes) bytes)" : "")
+        case .answer(let method, let url, let status, let elapsed, let isReused, let bytes):
+            "← \(status) \(method) \(url) (\(bytes) bytes, \(HTTPTraceEvent.milliseconds(elapsed)) ms, "
+                + "\(isReused ? "same connection" : "new connection"))"
+        case .failure(let method, let url, let elapsed, let message):
+            "← failed \(method) \(url) (\(HTTPTraceEvent.milliseconds(elapsed)) ms): \(message)"
+        case .repeating(let method, let url, let pause):
+            "again in \(HTTPTraceEvent.milliseconds(pause)) ms: \(method) \(url)"
+        }
+    }
+
+    private static func milliseconds(_ duration: Duration) -> Int64 {
+        duration.components.seconds * 1_000 + duration.components.attoseconds / 1_000_000_000_000_000
+    }
+}
+
+/// Text in columns.
+enum Table {
+    static func text(_ rows: [(String, String)]) -> String {
+        let width = rows.map(\.0.unicodeScalars.count).max() ?? 0
+        return rows.map { name, value in
+            name + String(repeating: " ", count: width - name.unicodeScalars.count + 2) + value
+        }.joined(separator: "\n")
+    }
+
+    /// Formats rows of equal length; the last column is not padded.
+    static func text(columns rows: [[String]]) -> String {
+        let count = rows.map(\.count).max() ?? 0
+        let widths = (0..<count).map { column in
+            rows.map { $0[column].unicodeScalars.count }.max() ?? 0
+        }
+        return rows.map { row in
+            row.enumerated().map { column, cell in
+                let isLast = column == row.count - 1
+                let padding = isLast ? 0 : widths[column] - cell.unicodeScalars.count + 2
+                return cell + String(repeating: " ", count: padding)
+            }.joined()
+        }.joined(separator: "\n")
     }
 }

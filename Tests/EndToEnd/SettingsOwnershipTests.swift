@@ -8,11 +8,11 @@ import Testing
 struct SettingsOwnershipTests {
     private func load(
         _ options: [String], _ variables: [String: String], profile: String? = nil
-    ) throws -> Settings {
+    ) throws -> SettingLayers {
         let entries = try options.map { try SettingsLoader.assignment($0) }
         let file = try profile.map { try ConfigurationFile(parsing: Array($0.utf8), path: "/c.json") }
         return try SettingsLoader(environment: variables, common: CommonOptions())
-            .load(entries, from: file, in: "/c.json")
+            .load(entries, from: file, in: "/c.json").layers
     }
 
     private static let secrets: [(String, String, Setting)] = [

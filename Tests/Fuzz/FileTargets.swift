@@ -18,7 +18,7 @@ import CommandLineKit
 /// A configuration file, or settings as variables and options give them, `name=value` a line.
 @Sendable func fuzzSettings(_ bytes: [UInt8]) {
     var environment: [String: String] = [:]
-    var options: [Settings.Entry] = []
+    var options: [SettingLayers.Entry] = []
     var file: ConfigurationFile?
     if bytes.first == 0x7B {
         file = outcome { () throws(OIDCError) in try ConfigurationFile(parsing: bytes, path: "config.json") }
@@ -47,22 +47,21 @@ import CommandLineKit
 }
 
 private func requireSound(_ settings: Settings) {
-    for entry in settings.entries {
+    for entry in settings.layers.entries {
         let again = entry.setting.kind.normalized(entry.value)
         require(again?.bytes == entry.value.bytes, "\(entry.setting.name) is not in its one form")
         if case .url = entry.setting.kind {
-            require(settings.url(entry.setting) != nil, "\(entry.setting.name) is no address")
+            require(entry.value.string.flatMap(WebURL.init) != nil, "\(entry.setting.name) is no address")
         }
     }
-    _ = Resource.all(settings)
-    for setting in [Setting.gitHosts, .dockerRegistries] {
-        let hosts = outcome { () throws(OIDCError) in try ServedHost.all(setting, in: settings) }
+    for setting in [settings.tools.gitHosts, settings.tools.dockerRegistries] {
+        let hosts = outcome { () throws(OIDCError) in try setting.checked() }
         for host in hosts ?? [] {
             guard let url = WebURL("https://\(host.host)") else { return require(false, "no host") }
             require(host.serves(url), "a host that is not served")
         }
     }
-    _ = outcome { () throws(OIDCError) in try RedirectAddress(settings.text(.redirectURI)) }
+    _ = outcome { () throws(OIDCError) in try RedirectAddress(settings.signIn.redirectURI) }
 }
 
 /// What a credential helper says, a sealed session, and an answer in the cache.
@@ -93,7 +92,7 @@ private func requireSound(_ settings: Settings) {
         if let url = question.url {
             require(url.isSecure || url.isLoopback, "a token over plain http")
             require(url.path.isEmpty && url.query == nil, "more than a host")
-            let host = ServedHost(host: "git.example", username: nil)
+            let host = CredentialHost(host: "git.example", username: nil)
             let isServed = question.served(by: [host]) != nil
             require(!isServed || ["https://git.example"].contains(url.origin), "another host is served")
         }
@@ -114,14 +113,14 @@ private func requireSound(_ settings: Settings) {
     if let root = try? XMLElement(parsing: answer.body) {
         require((try? XMLElement(parsing: Array(written(root).utf8))) == root, "writing is not undone")
     }
-    let settings = Settings(
+    let settings = SettingLayers(
         profile: nil,
         entries: [
-            Settings.Entry(
+            SettingLayers.Entry(
                 setting: .awsRoleARN, value: "arn:aws:iam::1:role/a", origin: .option("--set"))
         ])
     let read = outcome { () throws(OIDCError) in
-        try AWSCredential.call(AWSCredential.Role(settings), Redacted(secret)).read(answer)
+        try AWSCredential.call(AWSCredential.Role(ToolSettings(settings)), Redacted(secret)).read(answer)
     }
     guard let read else { return }
     let members = [read.accessKeyID, read.secretAccessKey.revealed, read.sessionToken.revealed]

@@ -23,16 +23,16 @@ struct ConfigShowCommand: RunnableCommand {
             Example("oidc config show", "the settings of the default profile"),
             Example("oidc config show -p work -o json", "another profile, as JSON"),
         ],
-        options: [.group(\.provider), .group(\.common)])
+        options: [.group(\.options), .group(\.common)])
 
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let settings = try context.settings(provider)
+        let settings = try context.settings(options)
         if context.console.isJSON {
             var object = JSONObject()
-            for entry in settings.entries {
+            for entry in settings.layers.entries {
                 object[entry.setting.name] = [
                     "value": Self.redacted(entry), "origin": .string(entry.origin.text),
                 ]
@@ -41,14 +41,14 @@ struct ConfigShowCommand: RunnableCommand {
                 ["profile": JSONValue(settings.profile), "settings": .object(object)])
             return 0
         }
-        guard !settings.entries.isEmpty else {
+        guard !settings.layers.entries.isEmpty else {
             context.console.note(
                 "nothing is set; the file would be "
                     + DisplayText.clean(context.settingsLoader.path ?? "nowhere"))
             return 0
         }
-        let width = settings.entries.map(\.setting.name.utf8.count).max() ?? 0
-        for entry in settings.entries {
+        let width = settings.layers.entries.map(\.setting.name.utf8.count).max() ?? 0
+        for entry in settings.layers.entries {
             let padding = String(repeating: " ", count: width - entry.setting.name.utf8.count)
             let value = Self.redacted(entry)
             let shown = DisplayText.clean(value.string ?? value.compact)
@@ -57,9 +57,9 @@ struct ConfigShowCommand: RunnableCommand {
         return 0
     }
 
-    /// Secrets are not shown; nor are parameters that users add themselves and the arguments of
-    /// the program that has the secret, which may hold some.
-    static func redacted(_ entry: Settings.Entry) -> JSONValue {
+    /// Returns the value to print, without secrets, without parameters that users add themselves, and without the
+    /// arguments of the program that prints the secret, as these may hold secrets.
+    static func redacted(_ entry: SettingLayers.Entry) -> JSONValue {
         switch entry.setting.kind {
         case .secret: return "(secret)"
         case .command where entry.setting == .clientSecretCommand:
@@ -87,11 +87,7 @@ struct ConfigPathCommand: RunnableCommand {
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        guard let path = context.settingsLoader.path else {
-            throw OIDCError.usage(
-                "there is no place for a configuration file: neither HOME nor XDG_CONFIG_HOME is set",
-                hint: "name one with --config FILE or OIDC_CONFIG")
-        }
+        let path = try context.settingsLoader.requiredPath()
         try context.console.output(path)
         return 0
     }
@@ -120,7 +116,7 @@ struct ConfigCheckCommand: RunnableCommand {
             var named = common
             named.profile = profile.name
             let settings = try SettingsLoader(environment: [:], common: named).load(from: file, in: file.path)
-            try ProviderSetup(settings, context).check()
+            try settings.check()
             context.console.note("profile \(DisplayText.clean(profile.name)): ok")
         }
         if file.profiles.isEmpty { context.console.note("\(DisplayText.clean(file.path)) holds no profile") }

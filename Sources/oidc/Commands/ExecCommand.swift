@@ -29,14 +29,14 @@ struct ExecCommand: RunnableCommand {
             .number(
                 \.minimumValidity, "--min-valid", "SECONDS", in: 0...604_800,
                 "how long the job takes; warns if the token may expire earlier"),
-            .group(\.provider), .group(\.common),
+            .group(\.options), .group(\.common),
         ])
 
     var command: [String] = []
     var variable = "OIDC_ACCESS_TOKEN"
     var isIDToken = false
     var minimumValidity = 60
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
@@ -56,9 +56,9 @@ struct ExecCommand: RunnableCommand {
         if let failure = Executable.problem(command.first ?? "", in: context.environment) {
             return report(failure, context)
         }
-        let settings = try context.settings(provider)
-        let access = try SessionAccess(ProviderSetup(settings, context))
-        let token = try HandedToken(
+        let settings = try context.settings(options)
+        let access = try SessionAccess(ProviderContext(settings, context))
+        let token = try CredentialToken(
             isIDToken ? .id : .access, access, minimumValidity: Int64(minimumValidity))
         warn(token, context)
         try Interruption.throwIfPending()
@@ -67,12 +67,12 @@ struct ExecCommand: RunnableCommand {
             RawArgument.last(command.count),
             setting: context.environment.filter { $0.key == ProcessEnvironment.keyLog }
                 .merging([variable: token.text.revealed]) { $1 },
-            removing: ProcessEnvironment.secretVariables.union(settings.secretVariables).sorted())
+            removing: ProcessEnvironment.secretVariables.union(settings.subject.variables).sorted())
         return report(failure, context)
     }
 
-    /// Half of a token's lifetime is enough to hand it out, but not always for the job.
-    private func warn(_ token: HandedToken, _ context: CommandContext) {
+    /// Warns of a token that expires during the job: half of a token's lifetime is enough to pass it on.
+    private func warn(_ token: CredentialToken, _ context: CommandContext) {
         guard let left = token.expiresAt?.seconds(since: context.now), left < Int64(minimumValidity) else {
             return
         }
@@ -81,7 +81,7 @@ struct ExecCommand: RunnableCommand {
                 + "\(TimeWords.duration(Int64(minimumValidity))) of --min-valid are over")
     }
 
-    /// The statuses of a shell are none of ours, so they are told apart from our own failures.
+    /// Reports a command that cannot be run, with a shell's exit code.
     private func report(_ failure: (reason: Errno, status: Int32), _ context: CommandContext) -> Int32 {
         let error = OIDCError(
             .failed, "\(DisplayText.quoted(command.first ?? "")) can't be run: \(failure.reason)",

@@ -23,33 +23,29 @@ struct RegisterCommand: RunnableCommand {
                 "the provider's token, or - for stdin",
                 completion: .file),
             .flag(\.isForced, "--force", "replace a profile of that name"),
-            .group(\.provider), .group(\.common),
+            .group(\.options), .group(\.common),
         ])
 
     var clientName = "oidc"
     var initialAccessToken: String?
     var isForced = false
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let entries = try provider.entries()
-        guard let path = context.settingsLoader.path else {
-            throw OIDCError.usage(
-                "there is no place for a configuration file: neither HOME nor XDG_CONFIG_HOME is set",
-                hint: "name one with --config FILE or OIDC_CONFIG")
-        }
+        let entries = try options.entries()
+        let path = try context.settingsLoader.requiredPath()
         let name = context.settingsLoader.profileName ?? "default"
         let writer = ProfileWriter(path: path)
         try writer.checkName(name, replacing: isForced)
         let secretFile = Self.secretFile(of: name, beside: path)
         try check(secretFile, of: name, among: try writer.existing().profiles)
-        let setup = ProviderSetup(try settings(entries, context), context)
-        let client = try register(setup)
+        let provider = ProviderContext(try settings(entries, context), context)
+        let client = try register(provider)
         do throws(OIDCError) {
             try writer.write(as: name, replacing: isForced) { profiles throws(OIDCError) in
                 try check(secretFile, of: name, among: profiles)
-                return try written(entries, client, setup, secretFile: secretFile)
+                return try written(entries, client, provider, secretFile: secretFile)
             }
         } catch {
             var error = error
@@ -71,11 +67,11 @@ struct RegisterCommand: RunnableCommand {
         return 0
     }
 
-    /// The options, and what the provider made of them: how the client proves itself is what it says, where
-    /// that is a method of ours.
+    /// Returns the options with the provider's values for the client.
     private func written(
-        _ options: [Settings.Entry], _ client: RegisteredClient, _ setup: ProviderSetup, secretFile: String
-    ) throws(OIDCError) -> [Settings.Entry] {
+        _ options: [SettingLayers.Entry], _ client: RegisteredClient, _ provider: ProviderContext,
+        secretFile: String
+    ) throws(OIDCError) -> [SettingLayers.Entry] {
         if let secret = client.clientSecret {
             try UserFile.rewrite(
                 secretFile, followingLinks: false, named: Setting.clientSecretFile.name
@@ -83,7 +79,7 @@ struct RegisterCommand: RunnableCommand {
         }
         let method = client.clientSecret == nil ? nil : client.tokenEndpointAuthMethod
         let made: [(Setting, String?)] = [
-            (.issuer, setup.settings.text(.issuer)), (.clientID, client.clientID),
+            (.issuer, provider.settings.provider.issuer), (.clientID, client.clientID),
             (.clientSecretFile, client.clientSecret.map { _ in secretFile }),
             (.clientAuth, method.flatMap { ClientAuthentication.methods.contains($0) ? $0 : nil }),
         ]
@@ -93,32 +89,32 @@ struct RegisterCommand: RunnableCommand {
         for (setting, value) in made {
             guard let value else { continue }
             entries.append(
-                Settings.Entry(setting: setting, value: .string(value), origin: .option("register")))
+                SettingLayers.Entry(setting: setting, value: .string(value), origin: .option("register")))
         }
         return entries
     }
 
-    /// The profile that is to be written is not there yet: options and variables alone count.
+    /// Reads the settings from options and variables only, as the profile does not exist yet.
     private func settings(
-        _ entries: [Settings.Entry], _ context: CommandContext
+        _ entries: [SettingLayers.Entry], _ context: CommandContext
     ) throws(OIDCError) -> Settings {
         var loader = context.settingsLoader
         loader.profileName = nil
         return try loader.load(entries, from: nil, in: "")
     }
 
-    private func register(_ setup: ProviderSetup) throws(OIDCError) -> RegisteredClient {
-        let environment = try setup.environment()
-        let metadata = try setup.metadata(environment, for: [.registration])
+    private func register(_ provider: ProviderContext) throws(OIDCError) -> RegisteredClient {
+        let environment = try provider.environment()
+        let metadata = try provider.metadata(environment, for: [.registration])
         let endpoint = try metadata.require(.registration)
-        let settings = setup.settings
+        let settings = provider.settings
         var registration = Registration(
             clientName: clientName,
-            redirectURIs: [settings.text(.redirectURI) ?? RedirectAddress.standard],
-            scope: settings.scope(.scope) ?? Scope(""))
+            redirectURIs: [settings.signIn.redirectURI ?? RedirectAddress.standard],
+            scope: settings.token.scope ?? Scope(""))
         registration.postLogoutRedirectURIs =
-            settings.text(.postLogoutRedirectURI).map { [$0] } ?? []
-        if let method = settings.text(.clientAuth) { registration.tokenEndpointAuthMethod = method }
+            settings.signIn.postLogoutRedirectURI.map { [$0] } ?? []
+        if let method = settings.client.method { registration.tokenEndpointAuthMethod = method }
         let token: Redacted<String>? = try initialAccessToken.map { file throws(OIDCError) in
             Redacted(ASCII.trimmed(try InputText.read(file, named: "--initial-access-token")))
         }
@@ -126,8 +122,7 @@ struct RegisterCommand: RunnableCommand {
             try registration.call(at: endpoint, initialAccessToken: token))
     }
 
-    /// A secret lies in a file of its own, which the profile names: another one for each name, also on a disk
-    /// that knows no case.
+    /// Returns the path of the profile's secret: one for each name, also on a file system that ignores case.
     private static func secretFile(of profile: String, beside path: String) -> String {
         let plain = Set("abcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
         let name = profile.utf8.map { byte in
@@ -138,7 +133,7 @@ struct RegisterCommand: RunnableCommand {
         return FilePath.join(directory, name.joined() + ".secret")
     }
 
-    /// A secret that is there is somebody's: replaced only with the profile that it belongs to.
+    /// Checks that a secret is overwritten only together with its profile.
     private func check(_ file: String, of profile: String, among profiles: JSONObject) throws(OIDCError) {
         let setting = Setting.clientSecretFile
         let isAnothers = profiles.members.contains { other in

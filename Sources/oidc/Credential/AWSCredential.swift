@@ -5,20 +5,23 @@ struct AWSCredential {
     let accessKeyID: String
     let secretAccessKey: Redacted<String>
     let sessionToken: Redacted<String>
-    /// As AWS wrote it.
+    /// The expiration as AWS wrote it.
     let expiration: String
 
     static let stage = Stage(rawValue: "sts")
     static let usualEndpoint = "https://sts.amazonaws.com/"
 
-    /// What the settings say of the role.
+    /// The role in the settings.
     struct Role {
         let arn: String
         let sessionName: String
         let endpoint: WebURL
 
-        init(_ settings: Settings) throws(OIDCError) {
-            arn = try settings.required(.awsRoleARN, option: "--set aws_role_arn=ARN")
+        init(_ settings: ToolSettings) throws(OIDCError) {
+            guard let arn = settings.awsRoleARN else {
+                throw Setting.awsRoleARN.missing(option: "--set aws_role_arn=ARN")
+            }
+            self.arn = arn
             guard arn.hasPrefix("arn:"), arn.utf8.count <= 2_048,
                 arn.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
             else {
@@ -26,13 +29,13 @@ struct AWSCredential {
                     "aws_role_arn: expected arn:aws:iam::ACCOUNT:role/NAME, found "
                         + DisplayText.quoted(arn, limit: 100))
             }
-            sessionName = settings.text(.awsRoleSessionName) ?? "oidc"
+            sessionName = settings.awsRoleSessionName ?? "oidc"
             guard (2...64).contains(sessionName.utf8.count),
                 sessionName.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || "_+=,.@-".utf8.contains($0) })
             else {
                 throw .usage("aws_role_session_name: expected 2 to 64 letters, digits and _+=,.@-")
             }
-            guard let url = settings.url(.awsSTSEndpoint) ?? WebURL(usualEndpoint) else {
+            guard let url = WebURL(settings.awsSTSEndpoint ?? usualEndpoint) else {
                 throw .usage("aws_sts_endpoint: expected an https address")
             }
             endpoint = url
@@ -111,7 +114,7 @@ struct AWSCredential {
         }
     }
 
-    /// Version 1 of `credential_process`.
+    /// The answer in version 1 of the `credential_process` format.
     var json: JSONValue {
         [
             "Version": 1, "AccessKeyId": .string(accessKeyID),

@@ -4,10 +4,10 @@ import OIDCCore
 struct KubernetesCredential {
     static let group = "client.authentication.k8s.io"
 
-    /// Of the question, and so of the answer.
+    /// The version of the request, used for the answer too.
     let apiVersion: String
 
-    /// Reads `KUBERNETES_EXEC_INFO`; without it the newest version is meant.
+    /// Reads `KUBERNETES_EXEC_INFO`. Without it, the newest version is used.
     init(executionInfo: String?) throws(OIDCError) {
         guard let executionInfo, !executionInfo.isEmpty else {
             apiVersion = "\(KubernetesCredential.group)/v1"
@@ -28,7 +28,7 @@ struct KubernetesCredential {
         apiVersion = version
     }
 
-    func answer(_ token: HandedToken) -> JSONValue {
+    func answer(_ token: CredentialToken) -> JSONValue {
         var status = JSONObject()
         status["token"] = .string(token.text.revealed)
         status["expirationTimestamp"] = token.expiresAt.map { .string($0.description) }

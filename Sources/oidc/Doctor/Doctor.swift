@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// Looks at everything that a sign-in depends on, one thing after the other; nothing stops it.
+/// Checks everything that a sign-in depends on, and stops at no problem.
 struct Doctor {
     let context: CommandContext
     let options: ProviderOptions
@@ -15,22 +15,22 @@ struct Doctor {
             findings.append(settingsChecks.configuration(settings))
         } catch {
             findings.append(Finding("configuration", error))
-            settings = Settings(profile: nil, entries: [])
+            settings = context.settings(SettingLayers(profile: nil, entries: []))
         }
         let isConfigured = findings.allSatisfy { $0.result != .problem }
-        let setup = ProviderSetup(settings, context)
+        let provider = ProviderContext(settings, context)
         findings.append(settingsChecks.variables())
         if isConfigured {
             findings.append(settingsChecks.precedence(settings))
-            findings += ProviderChecks(setup: setup).findings()
+            findings += ProviderChecks(provider: provider).findings()
         }
         findings.append(libraries())
-        findings += MachineChecks(setup: setup).findings()
-        if isConfigured { findings += StoreChecks(setup: setup).findings() }
+        findings += MachineChecks(provider: provider).findings()
+        if isConfigured { findings += StoreChecks(provider: provider).findings() }
         return findings.map { $0.redacted(home: context.environment["HOME"]) }
     }
 
-    /// The other one, libcurl, is what the provider is asked with.
+    /// Checks libcrypto. Requests to the provider check libcurl.
     private func libraries() -> Finding {
         do throws(OIDCError) {
             _ = try Fingerprint.of("")

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// One line of the doctor's.
+/// The result of one check.
 struct Finding {
     enum Result: String {
         case ok
@@ -20,7 +20,7 @@ struct Finding {
         self.remedy = remedy.map { DisplayText.clean($0) }
     }
 
-    /// A failure of a step, with its own remedy.
+    /// Makes a finding of an error and its hint.
     init(_ check: String, _ error: OIDCError, _ result: Result = .problem) {
         self.init(check, result, error.message, remedy: error.hint)
     }
@@ -32,12 +32,12 @@ struct Finding {
         ]
     }
 
-    func text(width: Int, _ paint: Paint) -> String {
+    func text(width: Int, _ style: TextStyle) -> String {
         let word =
             switch result {
-            case .ok: paint.good("ok     ")
-            case .warning: paint.warning("warning")
-            case .problem: paint.bad("problem")
+            case .ok: style.good("ok     ")
+            case .warning: style.warning("warning")
+            case .problem: style.bad("problem")
             }
         let padding = String(repeating: " ", count: width - check.utf8.count)
         return "\(word)  \(check)\(padding)  \(detail)" + (remedy.map { "\n         try: \($0)" } ?? "")
@@ -45,7 +45,7 @@ struct Finding {
 }
 
 extension Finding {
-    /// Without the name of who asks: what stands in the home directory is shown from `~` on.
+    /// Returns the finding with `~` for the home directory, which holds the user's name.
     func redacted(home: String?) -> Finding {
         guard let home, home.utf8.count > 1 else { return self }
         var finding = self

@@ -1,12 +1,12 @@
 import OIDCCore
 import OIDCSystem
 
-/// What a sign-in needs of this machine.
+/// Checks of this machine: what a sign-in needs.
 struct MachineChecks {
-    let setup: ProviderSetup
+    let provider: ProviderContext
 
-    private var settings: Settings { setup.settings }
-    private var variables: [String: String] { setup.context.environment }
+    private var settings: Settings { provider.settings }
+    private var variables: [String: String] { provider.context.environment }
 
     func findings() -> [Finding] {
         [callback(), localhost(), browser(), identity()]
@@ -14,7 +14,7 @@ struct MachineChecks {
 
     private func callback() -> Finding {
         do throws(OIDCError) {
-            let redirect = try redirect()
+            let redirect = try settings.signIn.redirect()
             guard let address = redirect.loopback else {
                 return Finding("callback", .ok, "\(redirect.text) is pasted, nothing listens")
             }
@@ -26,17 +26,10 @@ struct MachineChecks {
         }
     }
 
-    private func redirect() throws(OIDCError) -> RedirectAddress {
-        try RedirectAddress(
-            settings.text(.redirectURI), port: settings.integer(.port).flatMap { UInt16(exactly: $0) },
-            ports: settings[.redirectPorts]?.array?.compactMap { $0.integer.flatMap { UInt16(exactly: $0) } }
-                ?? [])
-    }
-
-    /// This program needs no resolver for the name; a browser may.
+    /// Checks the resolver for the browser; this program does not need it.
     private func localhost() -> Finding {
         let addresses = HostLookup.addresses(of: "localhost")
-        let isNeeded = (try? redirect())?.loopback?.host == .localhost
+        let isNeeded = (try? settings.signIn.redirect())?.loopback?.host == .localhost
         let strangers = addresses.filter { $0 != "::1" && !$0.hasPrefix("127.") }
         let remedy =
             isNeeded ? "mend /etc/hosts, or use http://127.0.0.1/… as redirect_uri" : "mend /etc/hosts"
@@ -53,7 +46,9 @@ struct MachineChecks {
 
     private func browser() -> Finding {
         let choice: BrowserChoice
-        do throws(OIDCError) { choice = try setup.browserChoice() } catch { return Finding("browser", error) }
+        do throws(OIDCError) { choice = try provider.browserChoice() } catch {
+            return Finding("browser", error)
+        }
         switch choice {
         case .commands(let commands):
             let programs = commands.compactMap(\.first)
@@ -74,7 +69,7 @@ struct MachineChecks {
         guard let identity = CIIdentity.detected(variables) else {
             return Finding("CI identity", .ok, "none")
         }
-        let source = settings.text(.subjectTokenSource) ?? settings.text(.clientAssertionSource)
+        let source = settings.subject.source ?? settings.client.assertionSource
         return Finding("CI identity", .ok, identity.name, remedy: source == nil ? identity.remedy : nil)
     }
 }

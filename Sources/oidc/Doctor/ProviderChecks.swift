@@ -1,31 +1,32 @@
 import OIDCCore
 import OIDCCrypto
 import OIDCSystem
+import Synchronization
 
-/// The provider, and the way to it.
+/// Checks of the provider and of the connection to it.
 struct ProviderChecks {
-    let setup: ProviderSetup
+    let provider: ProviderContext
 
-    private var settings: Settings { setup.settings }
-    private var variables: [String: String] { setup.context.environment }
+    private var settings: Settings { provider.settings }
+    private var variables: [String: String] { provider.context.environment }
 
     func findings() -> [Finding] {
-        guard let issuer = settings.text(.issuer) else { return [named(), proxy(isReached: true)] }
+        guard let issuer = settings.provider.issuer else { return [named(), proxy(isReached: true)] }
         let probe: DateProbe
-        do throws(OIDCError) { probe = DateProbe(transport: try setup.transport()) } catch {
+        do throws(OIDCError) { probe = DateProbe(transport: try provider.transport()) } catch {
             return [Finding("TLS", error)]
         }
-        let environment = LoginEnvironment(
-            transport: probe, cache: NoCache(), now: { Clock.now() }, random: Random.bytes)
+        var environment = provider.environment(over: probe)
+        environment.cache = NoCache()
         var findings = discovery(environment, probe)
         findings.append(tls(WebURL(issuer), probe))
         findings.append(proxy(isReached: probe.failure?.kind != .unreachable))
-        findings.append(probe.clock(now: setup.context.now, leeway: setup.leeway))
+        findings.append(probe.clock(now: provider.context.now, leeway: settings.network.leeway))
         return findings
     }
 
     private func named() -> Finding {
-        settings.text(.tokenEndpoint) == nil
+        settings.provider.endpoints[.token] == nil
             ? Finding(
                 "provider", .problem, "issuer is not set",
                 remedy: "oidc config init --issuer URL --client-id ID; without an account: oidc demo")
@@ -36,7 +37,7 @@ struct ProviderChecks {
         var findings: [Finding] = []
         let metadata: ProviderMetadata
         do throws(OIDCError) {
-            metadata = try setup.metadata(environment, for: [.authorization, .token, .keys])
+            metadata = try provider.metadata(environment, for: [.authorization, .token, .keys])
         } catch {
             return [Finding("discovery", error), client(nil, environment)]
         }
@@ -56,9 +57,7 @@ struct ProviderChecks {
 
     private func keys(_ url: WebURL, _ environment: LoginEnvironment) -> Finding {
         do throws(OIDCError) {
-            let documents = ProviderDocuments(
-                environment: environment, allowsInsecureHTTP: setup.allowsInsecureHTTP)
-            let count = try documents.keys(url).keys(refetching: true).keys.count
+            let count = try provider.documents(environment).keys(url).keys(refetching: true).keys.count
             return count > 0
                 ? Finding("keys", .ok, "\(count) at \(url.withoutQuery)")
                 : Finding("keys", .problem, "none that can be used at \(url.withoutQuery)")
@@ -67,18 +66,17 @@ struct ProviderChecks {
         }
     }
 
-    /// How the client proves itself, with what it needs for that: read, never shown.
+    /// Checks that the client can authenticate. Reads its secrets, but never prints them.
     private func client(_ metadata: ProviderMetadata?, _ environment: LoginEnvironment) -> Finding {
         do throws(OIDCError) {
-            let client = try setup.client(metadata, environment)
-            for setting in [Setting.clientSecretFile, .privateKeyFile, .tlsClientKey] {
-                guard let path = setup.secrets.path(setting),
-                    let file = try UserFile.read(path, limit: 1 << 20, named: setting.name),
+            let client = try provider.client(metadata, environment)
+            for secret in settings.client.secretFiles {
+                guard let file = try UserFile.read(secret.path, limit: 1 << 20, named: secret.name),
                     file.permissions & 0o077 != 0
                 else { continue }
                 return Finding(
-                    "client", .warning, "\(setting.name): \(path) may be read by others",
-                    remedy: "chmod 600 \(ShellWord.quoted(path))")
+                    "client", .warning, "\(secret.name): \(secret.path) may be read by others",
+                    remedy: "chmod 600 \(ShellWord.quoted(secret.path))")
             }
             return Finding("client", .ok, "\(client.id), by \(client.authentication.method)")
         } catch {
@@ -90,7 +88,7 @@ struct ProviderChecks {
         if let failure = probe.failure, failure.kind == .untrusted || failure.kind == .usage {
             return Finding("TLS", failure)
         }
-        if setup.allowsInsecureHTTP {
+        if provider.allowsInsecureHTTP {
             return Finding(
                 "TLS", .warning, "allow_insecure_http is set: tokens may cross the network in the open",
                 remedy: "use https, and remove allow_insecure_http")
@@ -104,12 +102,12 @@ struct ProviderChecks {
     }
 
     private var authorities: String {
-        if let path = setup.secrets.path(.caFile) { return "ca_file \(path)" }
+        if let file = settings.network.authorities { return "ca_file \(file.path)" }
         if let path = variables["SSL_CERT_FILE"], !path.isEmpty { return "SSL_CERT_FILE \(path)" }
         return "this machine's authorities"
     }
 
-    /// Shows no more of a proxy's URL than scheme, host and port: it may hold a password.
+    /// Reports the proxies by scheme, host and port only: a URL may hold a password.
     private func proxy(isReached: Bool) -> Finding {
         let names = ["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"]
         let set = names.compactMap { name -> String? in
@@ -131,5 +129,52 @@ struct ProviderChecks {
         return isReached
             ? Finding("proxy", .ok, detail)
             : Finding("proxy", .warning, detail, remedy: "check these: the provider is out of reach")
+    }
+}
+
+/// A transport that remembers the provider's `Date` header and the first failure.
+final class DateProbe: HTTPTransport {
+    private struct Seen {
+        var date: Instant?
+        var answers = 0
+        var failure: OIDCError?
+    }
+
+    private let transport: CurlTransport
+    private let seen = Mutex(Seen())
+
+    init(transport: CurlTransport) {
+        self.transport = transport
+    }
+
+    func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
+        do {
+            let response = try transport.send(request, stage: stage)
+            seen.withLock {
+                $0.answers += 1
+                $0.date = response.headers["Date"].flatMap(HTTPDate.instant) ?? $0.date
+            }
+            return response
+        } catch {
+            seen.withLock { $0.failure = $0.failure ?? error }
+            throw error
+        }
+    }
+
+    var failure: OIDCError? { seen.withLock { $0.failure } }
+    var isAnswered: Bool { seen.withLock { $0.answers > 0 } }
+
+    /// Compares the clocks. A few seconds may be the response's delay; beyond the leeway, tokens are refused.
+    func clock(now: Instant, leeway: Int64) -> Finding {
+        guard let date = seen.withLock({ $0.date }) else {
+            return Finding("clock", .ok, "\(now); nothing to compare it with")
+        }
+        let difference = now.seconds(since: date)
+        guard abs(difference) > 5 else { return Finding("clock", .ok, "agrees with the provider's") }
+        let words =
+            "\(TimeWords.duration(abs(difference))) \(difference > 0 ? "ahead of" : "behind") the provider's"
+        return Finding(
+            "clock", abs(difference) > leeway ? .problem : .warning, words,
+            remedy: "set this machine's clock; ID tokens are refused beyond the leeway of \(leeway) s")
     }
 }

@@ -1,98 +1,130 @@
 import OIDCCore
+import OIDCSystem
 
-/// The effective settings: options over variables over the profile, and where each came from.
+/// The effective settings as values. Each setting is read here, once; nothing else asks for one by its name. Files
+/// and programs that settings name are read and run on demand.
 struct Settings: Sendable {
-    enum Origin: Hashable, Sendable {
-        case option(String)
-        case variable(String)
-        case profile(String)
+    /// The entries and their origins, to report on the settings themselves.
+    let layers: SettingLayers
+    let provider: ProviderSettings
+    let client: ClientSettings
+    let token: TokenSettings
+    let subject: SubjectSettings
+    let signIn: SignInSettings
+    let network: NetworkSettings
+    let tools: ToolSettings
+    /// `file`, `none` or `helper:NAME`.
+    let store: String
 
-        var text: String {
-            switch self {
-            case .option(let name): name
-            case .variable(let name): name
-            case .profile(let name): "profile \(DisplayText.clean(name))"
-            }
+    init(_ layers: SettingLayers, home: String?) {
+        self.layers = layers
+        provider = ProviderSettings(layers)
+        client = ClientSettings(layers, home: home)
+        token = TokenSettings(layers)
+        subject = SubjectSettings(layers, home: home)
+        signIn = SignInSettings(layers)
+        network = NetworkSettings(layers, home: home)
+        tools = ToolSettings(layers)
+        store = layers.text(.store) ?? "file"
+    }
+
+    /// The profile's name, if one is used.
+    var profile: String? { layers.profile }
+
+    /// Checks the settings themselves, without reading a file or asking the provider.
+    func check() throws(OIDCError) {
+        try provider.checkIssuer()
+        _ = try provider.checkedEndpoints()
+        _ = try SessionStoreChoice(setting: store)
+        _ = try RedirectAddress(signIn.redirectURI, port: signIn.port)
+        if let problem = BrowserCommand.problem(signIn.browser) { throw .usage("browser: \(problem)") }
+        if let text = signIn.postLogoutRedirectURI {
+            try RedirectURI.check(text, setting: Setting.postLogoutRedirectURI.name)
         }
+    }
+}
 
-        /// Options are stronger than variables, and variables than the profile.
-        var layer: Layer {
-            switch self {
-            case .option: .options
-            case .variable: .variables
-            case .profile: .profile
-            }
+/// The provider, and those of its endpoints that are set.
+struct ProviderSettings: Sendable {
+    let issuer: String?
+    let endpoints: [ProviderEndpoint: String]
+    let allowsInsecureHTTP: Bool
+
+    init(_ layers: SettingLayers) {
+        issuer = layers.text(.issuer)
+        allowsInsecureHTTP = layers.flag(.allowInsecureHTTP)
+        var endpoints: [ProviderEndpoint: String] = [:]
+        for entry in layers.entries {
+            guard let endpoint = ProviderEndpoint(rawValue: entry.setting.name) else { continue }
+            endpoints[endpoint] = entry.value.string
         }
+        self.endpoints = endpoints
     }
 
-    enum Layer: Int, CaseIterable, Sendable {
-        case profile, variables, options
+    func checkIssuer() throws(OIDCError) {
+        guard let issuer else { return }
+        _ = try ProviderMetadata.checkedIssuer(issuer, allowsInsecureHTTP: allowsInsecureHTTP)
     }
 
-    struct Entry: Sendable {
-        let setting: Setting
-        let value: JSONValue
-        let origin: Origin
-
-        /// Whether this entry, which is stronger, replaces another. The settings that name the client's secret
-        /// are three ways to give one value.
-        fileprivate func hides(_ other: Entry) -> Bool {
-            if setting == other.setting { return true }
-            return setting.owner == .client && origin.layer != other.origin.layer
-                && Entry.secrets.contains(setting) && Entry.secrets.contains(other.setting)
+    /// Returns the endpoints that are set, which override discovered ones.
+    func checkedEndpoints() throws(OIDCError) -> [ProviderEndpoint: WebURL] {
+        var checked: [ProviderEndpoint: WebURL] = [:]
+        for endpoint in ProviderEndpoint.allCases {
+            guard let text = endpoints[endpoint] else { continue }
+            checked[endpoint] = try endpoint.configured(text, allowsInsecureHTTP: allowsInsecureHTTP)
         }
-
-        private static let secrets: Set<Setting> = [.clientSecret, .clientSecretFile, .clientSecretCommand]
+        return checked
     }
+}
 
-    /// The profile's name, where one is used.
-    let profile: String?
-    /// One entry a setting, the strongest.
-    private(set) var entries: [Entry]
-    /// All entries, from the strongest to the weakest.
-    let given: [Entry]
-    /// Entries that belong to another provider or client than the one that is used.
-    let withheld: [Entry]
+/// How the provider is reached.
+struct NetworkSettings: Sendable {
+    /// Seconds for one request.
+    let httpTimeout: Int64
+    /// Seconds that clocks may differ by.
+    let leeway: Int64
+    let authorities: SettingFile?
 
-    /// `entries` from the strongest to the weakest. What belongs to one provider or client is left out if a
-    /// stronger layer names another: a secret goes to whom it was configured for.
-    init(profile: String?, entries: [Entry]) {
-        self.profile = profile
-        given = entries
-        let ownership = SettingsOwnership(entries)
-        self.entries = []
-        var withheld: [Entry] = []
-        for entry in entries {
-            guard ownership.allows(entry) else {
-                withheld.append(entry)
-                continue
-            }
-            guard !self.entries.contains(where: { $0.hides(entry) }) else { continue }
-            self.entries.append(entry)
-        }
-        self.withheld = withheld
+    /// The settings that hold for every provider.
+    static let shared: [Setting] = [.caFile, .httpTimeout, .allowInsecureHTTP]
+
+    init(_ layers: SettingLayers, home: String?) {
+        httpTimeout = layers.integer(.httpTimeout) ?? 30
+        leeway = layers.integer(.leeway) ?? 60
+        authorities = layers.file(.caFile, home: home)
     }
+}
 
-    subscript(setting: Setting) -> JSONValue? {
-        entries.first { $0.setting == setting }?.value
+/// The APIs that the session opens, and the programs that are given its tokens.
+struct ToolSettings: Sendable {
+    let resources: [Resource]
+    /// How many resources are set, including those whose URL cannot be read.
+    let resourceCount: Int
+    let gitHosts: CredentialHosts
+    let dockerRegistries: CredentialHosts
+    let awsRoleARN: String?
+    let awsRoleSessionName: String?
+    let awsSTSEndpoint: String?
+    let gcpTokenType: String?
+
+    init(_ layers: SettingLayers) {
+        let records = layers.records(.resources)
+        resources = records.compactMap { Resource($0) }
+        resourceCount = records.count
+        gitHosts = CredentialHosts(.gitHosts, layers.records(.gitHosts))
+        dockerRegistries = CredentialHosts(.dockerRegistries, layers.records(.dockerRegistries))
+        awsRoleARN = layers.text(.awsRoleARN)
+        awsRoleSessionName = layers.text(.awsRoleSessionName)
+        awsSTSEndpoint = layers.text(.awsSTSEndpoint)
+        gcpTokenType = layers.text(.gcpTokenType)
     }
+}
 
-    func text(_ setting: Setting) -> String? { self[setting]?.string }
-    func integer(_ setting: Setting) -> Int64? { self[setting]?.integer }
-    func flag(_ setting: Setting) -> Bool { self[setting]?.bool ?? false }
-    func url(_ setting: Setting) -> WebURL? { text(setting).flatMap(WebURL.init) }
-    func texts(_ setting: Setting) -> [String] { self[setting]?.array?.compactMap(\.string) ?? [] }
-    func scope(_ setting: Setting) -> Scope? { text(setting).map { Scope($0) } }
-
-    func parameters(_ setting: Setting) -> [FormEncoding.Pair] {
-        self[setting]?.object?.members.map { FormEncoding.Pair($0.name, $0.value.string ?? "") } ?? []
-    }
-
-    /// The text of a setting that cannot be done without.
-    func required(_ setting: Setting, option: String) throws(OIDCError) -> String {
-        if let text = text(setting) { return text }
-        throw OIDCError.usage(
-            "\(setting.name) is not set",
-            hint: "give \(option), set \(setting.variable), or choose a profile with -p (oidc config show)")
+extension Setting {
+    /// The error for a setting that is needed and not set.
+    func missing(option: String) -> OIDCError {
+        .usage(
+            "\(name) is not set",
+            hint: "give \(option), set \(variable), or choose a profile with -p (oidc config show)")
     }
 }

@@ -5,7 +5,7 @@ import OIDCSystem
 /// Reads the layers of the settings: options, `OIDC_…` variables, and one profile of the file.
 struct SettingsLoader: Sendable {
     let environment: [String: String]
-    /// `--config`, `--profile`.
+    /// The value of `--config` or OIDC_CONFIG.
     let configPath: String?
     var profileName: String?
 
@@ -15,17 +15,24 @@ struct SettingsLoader: Sendable {
         profileName = common.profile ?? environment["OIDC_PROFILE"].flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// Where the file is, whether or not it exists; nil where no directory is named.
+    /// The path of the file, whether or not it exists; nil if no directory is named.
     var path: String? {
         configPath ?? StateDirectories(environment: environment).configuration
     }
 
-    func load(_ options: [Settings.Entry] = []) throws(OIDCError) -> Settings {
+    func requiredPath() throws(OIDCError) -> String {
+        if let path { return path }
+        throw OIDCError.usage(
+            "there is no place for a configuration file: neither HOME nor XDG_CONFIG_HOME is set",
+            hint: "name one with --config FILE or OIDC_CONFIG")
+    }
+
+    func load(_ options: [SettingLayers.Entry] = []) throws(OIDCError) -> Settings {
         try load(options, from: try file(), in: path ?? "")
     }
 
     func load(
-        _ options: [Settings.Entry] = [], from file: ConfigurationFile?, in path: String
+        _ options: [SettingLayers.Entry] = [], from file: ConfigurationFile?, in path: String
     ) throws(OIDCError) -> Settings {
         let profile = try file?.profile(named: profileName)
         if file == nil, let profileName {
@@ -36,11 +43,11 @@ struct SettingsLoader: Sendable {
         }
         var entries = options + (try variables())
         if let profile { entries += try SettingsLoader.entries(of: profile, in: path) }
-        return Settings(profile: profile?.name, entries: entries)
+        return Settings(SettingLayers(profile: profile?.name, entries: entries), home: environment["HOME"])
     }
 
-    /// Each profile of the file by itself, without options and variables.
-    func profiles() throws(OIDCError) -> [Result<(profile: String, own: [Settings.Entry]), OIDCError>] {
+    /// Returns each profile of the file, without options and variables.
+    func profiles() throws(OIDCError) -> [Result<(profile: String, own: [SettingLayers.Entry]), OIDCError>] {
         try file()?.profiles.map { profile in
             Result { () throws(OIDCError) in
                 (profile.name, try SettingsLoader.entries(of: profile, in: path ?? ""))
@@ -48,7 +55,7 @@ struct SettingsLoader: Sendable {
         } ?? []
     }
 
-    /// Nil when there is none and none was named.
+    /// Reads the file. Returns nil if there is none and none was named.
     func file() throws(OIDCError) -> ConfigurationFile? {
         guard let path else { return nil }
         guard let contents = try UserFile.read(path, limit: 4 << 20, named: "configuration") else {
@@ -74,9 +81,9 @@ struct SettingsLoader: Sendable {
         return file
     }
 
-    /// Unknown `OIDC_…` variables are other people's.
-    private func variables() throws(OIDCError) -> [Settings.Entry] {
-        var entries: [Settings.Entry] = []
+    /// Reads the variables. Unknown `OIDC_…` variables may belong to other programs.
+    private func variables() throws(OIDCError) -> [SettingLayers.Entry] {
+        var entries: [SettingLayers.Entry] = []
         for name in environment.keys.filter({ $0.utf8.starts(with: "OIDC_".utf8) }).sorted() {
             guard let word = environment[name], !word.isEmpty, let setting = Setting.ofVariable(name) else {
                 continue
@@ -88,8 +95,8 @@ struct SettingsLoader: Sendable {
 
     private static func entries(
         of profile: (name: String, values: JSONObject), in path: String
-    ) throws(OIDCError) -> [Settings.Entry] {
-        var entries: [Settings.Entry] = []
+    ) throws(OIDCError) -> [SettingLayers.Entry] {
+        var entries: [SettingLayers.Entry] = []
         for member in profile.values.members {
             guard let setting = Setting.named(member.name) else {
                 throw unknown(member.name, in: "profile \(DisplayText.quoted(profile.name)) of \(path)")
@@ -102,20 +109,20 @@ struct SettingsLoader: Sendable {
             }
             let seen = setting.kind.resolved(value, in: FilePath.split(path).directory)
             entries.append(
-                Settings.Entry(setting: setting, value: seen, origin: .profile(profile.name)))
+                SettingLayers.Entry(setting: setting, value: seen, origin: .profile(profile.name)))
         }
         return entries
     }
 
-    /// A `--set key=value`.
-    static func assignment(_ text: String) throws(OIDCError) -> Settings.Entry {
+    /// Parses `--set KEY=VALUE`.
+    static func assignment(_ text: String) throws(OIDCError) -> SettingLayers.Entry {
         guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
             throw OIDCError.usage(
                 "--set takes KEY=VALUE, not \(DisplayText.quoted(text))", hint: "oidc help config")
         }
         let name = String(text[..<equals])
         guard let setting = Setting.named(name) else { throw unknown(name, in: "--set") }
-        if case .secret = setting.kind {
+        if setting.kind.isSecret {
             throw OIDCError.usage(
                 "\(name) is not taken from the command line, where every process can read it",
                 hint: "use client_secret_file, client_secret_command or \(setting.variable)")
@@ -124,14 +131,26 @@ struct SettingsLoader: Sendable {
             setting, String(text[text.index(after: equals)...]), .option("--set"), named: "--set \(name)")
     }
 
+    /// Returns the settings of the options that were given.
+    static func entries(
+        _ options: [(Setting, option: String, word: String?)]
+    ) throws(OIDCError) -> [SettingLayers.Entry] {
+        var entries: [SettingLayers.Entry] = []
+        for (setting, option, word) in options {
+            guard let word else { continue }
+            entries.append(try entry(setting, word, .option(option), named: option))
+        }
+        return entries
+    }
+
     static func entry(
-        _ setting: Setting, _ word: String, _ origin: Settings.Origin, named source: String
-    ) throws(OIDCError) -> Settings.Entry {
+        _ setting: Setting, _ word: String, _ origin: SettingLayers.Origin, named source: String
+    ) throws(OIDCError) -> SettingLayers.Entry {
         guard let value = setting.kind.parsed(word) else {
             throw OIDCError.usage(
                 "\(source): \(mismatch(.string(word), of: setting))")
         }
-        return Settings.Entry(setting: setting, value: value, origin: origin)
+        return SettingLayers.Entry(setting: setting, value: value, origin: origin)
     }
 
     private static func mismatch(_ value: JSONValue, of setting: Setting) -> String {
@@ -143,7 +162,7 @@ struct SettingsLoader: Sendable {
     }
 
     private static func shown(_ value: JSONValue, of setting: Setting) -> String {
-        if case .secret = setting.kind { return "something else" }
+        if setting.kind.isSecret { return "something else" }
         if case .choice(let words) = setting.kind, let text = value.string {
             return "“\(DisplayText.distinct(text, from: words, limit: 80))”"
         }

@@ -11,8 +11,8 @@ struct SettingsOwnership {
         var endpoints: [String: String] = [:]
         var clientID: String?
 
-        /// The owner of the next stronger layer.
-        func overridden(by entries: [Settings.Entry]) -> Owner {
+        /// Returns the owner of the next stronger layer.
+        func overridden(by entries: [SettingLayers.Entry]) -> Owner {
             func text(_ setting: Setting) -> String? {
                 entries.first { $0.setting == setting }?.value.string
             }
@@ -69,12 +69,12 @@ struct SettingsOwnership {
     private var owners: [Owner] = []
     private var used = Owner()
 
-    /// `entries` from the strongest to the weakest.
-    init(_ entries: [Settings.Entry]) {
-        // A single layer has nothing to keep apart; reading a fresh token stays cheap.
+    /// Decides for the entries, strongest first.
+    init(_ entries: [SettingLayers.Entry]) {
+        // A single layer has nothing to keep apart. This keeps reading a fresh token cheap.
         guard let first = entries.first, entries.contains(where: { $0.origin.layer != first.origin.layer })
         else { return }
-        for layer in Settings.Layer.allCases {
+        for layer in SettingLayers.Layer.allCases {
             used = used.overridden(by: entries.filter { $0.origin.layer == layer })
             owners.append(used)
         }
@@ -82,7 +82,7 @@ struct SettingsOwnership {
         used.clientID = clientID?.value.string
     }
 
-    func allows(_ entry: Settings.Entry) -> Bool {
+    func allows(_ entry: SettingLayers.Entry) -> Bool {
         guard !owners.isEmpty, entry.origin.layer != .options else { return true }
         let owner = owners[entry.origin.layer.rawValue]
         switch entry.setting.owner {

@@ -37,7 +37,8 @@ extension Setting {
     static let clientAssertionAudience = Setting(
         "client_assertion_audience", .choice(["issuer", "token_endpoint"]), "`aud` of client assertions")
     static let clientAssertionSource = Setting(
-        "client_assertion_source", .choice(SubjectSource.names), "a CI identity as the client's assertion",
+        "client_assertion_source", .choice(SubjectTokenSource.names),
+        "a CI identity as the client's assertion",
         owner: .client)
     static let privateKeyFile = Setting(
         "private_key_file", .path, "PEM key for private_key_jwt", owner: .client)
@@ -86,7 +87,7 @@ extension Setting {
         "grant", .choice(["authorization_code", "client_credentials", "token_exchange", "jwt_bearer"]),
         "how a token is come by; authorization_code")
     static let subjectTokenSource = Setting(
-        "subject_token_source", .choice(SubjectSource.names), "whose token is exchanged",
+        "subject_token_source", .choice(SubjectTokenSource.names), "whose token is exchanged",
         owner: .tokenRequest)
     static let subjectTokenFile = Setting(
         "subject_token_file", .path, "the file of `file` and `kubernetes`",
@@ -144,15 +145,4 @@ extension Setting {
     static func named(_ name: String) -> Setting? {
         all.first { $0.name == name }
     }
-}
-
-/// Where the identity of a machine comes from.
-enum SubjectSource: String, CaseIterable, Sendable {
-    case githubActions = "github-actions"
-    case gitlab
-    case kubernetes
-    case file
-    case env
-
-    static let names = allCases.map(\.rawValue)
 }

@@ -83,6 +83,19 @@ struct FreshnessTests {
         #expect(after as NSDictionary == before as NSDictionary)
     }
 
+    @Test("keys out of reach while an ID token is wanted: 5, and once they are back the session gives one")
+    func keysOutOfReach() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        try FileManager.default.removeItem(at: world.program.home.appendingPathComponent(".cache/oidc"))
+        world.provider.intercept { $0.url.path == "/jwks" ? HTTPResponse(status: 503) : nil }
+        let outcome = try world.program.run("token", "--type", "id", "--refresh")
+        #expect(outcome.status == 5 && outcome.output == "", "\(outcome.errorOutput)")
+        #expect(!outcome.errorOutput.contains("oidc login"))
+        world.provider.intercept(nil)
+        #expect(try world.program.run("token", "--type", "id", "--refresh").status == 0)
+    }
+
     @Test("no expires_in: fresh until refused, and userinfo refreshes once on 401")
     func noLifetime() throws {
         let world = try SessionWorld()

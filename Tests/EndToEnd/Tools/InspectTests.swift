@@ -31,8 +31,7 @@ struct InspectTests {
         let environment = variables.merging(["HOME": "/nonexistent"]) { first, _ in first }
         let context = CommandContext(
             console: Console(CommonOptions()), environment: environment, common: CommonOptions())
-        let settings = try context.settings(ProviderOptions())
-        return try TokenVerification(setup: ProviderSetup(settings, context), jwks: jwks)
+        return try TokenVerification(provider: context.provider(ProviderOptions()), jwks: jwks)
             .verdict(JWS(compact: token(claims)))
     }
 

@@ -1,0 +1,53 @@
+import OIDCCore
+
+/// A host that git or docker may get a token for.
+struct CredentialHost: Sendable {
+    /// The configured name or IP address, with a port unless it is the default.
+    let host: String
+    let username: String?
+
+    /// The user name that many hosts expect with a token; they check only the token.
+    static let usualName = "oauth2"
+
+    /// Returns whether the URL is on this host. The default port may be written or left out.
+    func serves(_ url: WebURL) -> Bool {
+        WebURL("\(url.scheme)://\(host)")?.origin == url.origin
+    }
+}
+
+/// The hosts of a setting.
+struct CredentialHosts: Sendable {
+    private let setting: Setting
+    private let hosts: [CredentialHost]
+
+    init(_ setting: Setting, _ records: [JSONValue]) {
+        self.setting = setting
+        hosts = records.map {
+            CredentialHost(host: $0["host"]?.string ?? "", username: $0["username"]?.string)
+        }
+    }
+
+    func checked() throws(OIDCError) -> [CredentialHost] {
+        for served in hosts {
+            let url = WebURL("https://\(served.host)")
+            guard url != nil, url?.path == "", url?.query == nil, url?.fragment == nil else {
+                throw .usage(
+                    "\(setting.name): host: expected a name with or without a port, as in git.example.com, "
+                        + "found \(DisplayText.quoted(served.host, limit: 80))")
+            }
+            guard served.username?.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) != false else {
+                throw .usage("\(setting.name): username: expected a name without control characters")
+            }
+        }
+        return hosts
+    }
+
+    /// Returns the hosts, or an error if none is set.
+    func required(example: String) throws(OIDCError) -> [CredentialHost] {
+        let hosts = try checked()
+        guard hosts.isEmpty else { return hosts }
+        throw .usage(
+            "\(setting.name) is not set",
+            hint: "add to the profile: \"\(setting.name)\": [{\"host\": \"\(example)\"}]")
+    }
+}

@@ -1,0 +1,85 @@
+import OIDCCore
+import OIDCCrypto
+import OIDCSystem
+
+/// The client of the settings: its authentication and its token endpoint.
+extension ProviderContext {
+    /// Returns the client. Its method is the one that is set, else the session's, else what the metadata supports.
+    func client(
+        _ metadata: ProviderMetadata?, method: String? = nil, _ environment: LoginEnvironment
+    ) throws(OIDCError) -> Client {
+        let credentials = try credentials(environment)
+        let authentication = try ClientAuthentication.choose(
+            method: settings.client.method ?? method, credentials, metadata)
+        let audience: String? =
+            settings.client.assertionAudience == .tokenEndpoint
+            ? metadata?.tokenEndpoint?.text : metadata?.issuer ?? settings.provider.issuer
+        return Client(
+            id: try settings.client.requiredID(), authentication: authentication, assertionAudience: audience,
+            presentsCertificate: credentials.hasCertificate)
+    }
+
+    private func credentials(_ environment: LoginEnvironment) throws(OIDCError) -> ClientCredentials {
+        let settings = settings.client
+        var credentials = ClientCredentials(secret: try secrets.value(settings.secret))
+        if let pem = try secrets.text(settings.privateKey) {
+            credentials.privateKey = try privateKey(pem)
+            credentials.privateKeyID = settings.privateKeyID
+        }
+        if let source = settings.assertionSource {
+            let subject = SubjectToken(self)
+            credentials.assertion = { () throws(OIDCError) in
+                try subject.token(
+                    from: source, role: Setting.clientAssertionSource.name, environment.transport)
+            }
+        }
+        credentials.hasCertificate = settings.certificate != nil
+        return credentials
+    }
+
+    private func privateKey(_ pem: Redacted<String>) throws(OIDCError) -> PrivateKey {
+        let name = Setting.privateKeyFile.name
+        let passphrase = try secrets.text(settings.client.privateKeyPassphrase)
+        do throws(CryptoError) {
+            return try PrivateKey(
+                pem: Array(pem.revealed.utf8), passphrase: passphrase.map { Array($0.revealed.utf8) })
+        } catch {
+            switch error {
+            case .passphraseNeeded:
+                throw OIDCError.usage(
+                    "\(name): the key is encrypted", hint: "set private_key_passphrase_file")
+            case .wrongPassphrase:
+                throw OIDCError.usage(
+                    "\(name): the passphrase of private_key_passphrase_file does not open the key",
+                    hint: "check private_key_passphrase_file")
+            case .invalidKey(let reason), .unsupported(let reason):
+                throw OIDCError.usage(
+                    "\(name): \(DisplayText.clean(reason))",
+                    hint: "use a PEM file with an RSA (2048 bits or more), EC or Ed25519 private key")
+            case .unavailable, .outOfDescriptors, .failed: throw OIDCError(error)
+            }
+        }
+    }
+
+    func tokenEndpoint(
+        at url: WebURL, client: Client, dpop: DPoPKey?
+    ) throws(OIDCError) -> TokenEndpoint {
+        TokenEndpoint(
+            url: url, client: client,
+            format: settings.token.format,
+            extraParameters: settings.token.extraParameters, dpop: dpop)
+    }
+
+    /// Returns the token endpoint that a session came from, whatever the settings say now.
+    func tokenEndpoint(
+        of session: Session, _ environment: LoginEnvironment
+    ) throws(OIDCError) -> TokenEndpoint {
+        // Signing needs the algorithms that the provider accepts; the metadata is usually cached.
+        let signs = ["private_key_jwt", "client_secret_jwt"].contains(session.clientAuthentication)
+        let metadata = signs ? try? metadata(environment, for: [.token]) : nil
+        return try tokenEndpoint(
+            at: session.endpoints.token,
+            client: try client(metadata, method: session.clientAuthentication, environment),
+            dpop: try session.dpopKey.map { pem throws(OIDCError) in try DPoPKey(pem: pem) })
+    }
+}

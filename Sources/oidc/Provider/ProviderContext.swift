@@ -1,0 +1,185 @@
+import OIDCCore
+import OIDCCrypto
+import OIDCSystem
+
+/// The provider that the settings name, and what a command reaches it with: the network, the client, the store.
+struct ProviderContext {
+    let settings: Settings
+    let context: CommandContext
+    /// The end of the whole sign-in: limits every wait for the network, a program or another process.
+    let deadline: MonotonicTime?
+
+    init(_ settings: Settings, _ context: CommandContext, until deadline: MonotonicTime? = nil) {
+        self.settings = settings
+        self.context = context
+        self.deadline = deadline
+    }
+
+    /// Returns the context of a sign-in, which `timeout` limits from now on.
+    func forSignIn() -> ProviderContext {
+        ProviderContext(settings, context, until: .now().adding(seconds: settings.signIn.timeout))
+    }
+
+    var secrets: SecretReader {
+        SecretReader(
+            environment: childEnvironment, deadline: deadline,
+            warn: { [console = context.console] in console.warn($0) })
+    }
+
+    var allowsInsecureHTTP: Bool { settings.provider.allowsInsecureHTTP }
+
+    /// Returns the transport and cache of the settings.
+    func environment() throws(OIDCError) -> LoginEnvironment { environment(over: try transport()) }
+
+    func environment(over transport: any HTTPTransport) -> LoginEnvironment {
+        LoginEnvironment(transport: transport, cache: cache, now: { Clock.now() }, random: Random.bytes)
+    }
+
+    func documents(_ environment: LoginEnvironment) -> ProviderDocuments {
+        ProviderDocuments(environment: environment, allowsInsecureHTTP: allowsInsecureHTTP)
+    }
+
+    /// The environment of programs that are run.
+    var childEnvironment: [String: String] { settings.childEnvironment(context.environment) }
+
+    private var cache: any DocumentCache {
+        guard let directory = StateDirectories(environment: context.environment).cache else {
+            return NoCache()
+        }
+        return MetadataCache(directory: directory)
+    }
+
+    func transport() throws(OIDCError) -> CurlTransport {
+        if allowsInsecureHTTP {
+            context.console.warn("allow_insecure_http is set: tokens may cross the network in the open")
+        }
+        var configuration = CurlConfiguration()
+        configuration.httpTimeout = .seconds(settings.network.httpTimeout)
+        configuration.deadline = deadline
+        configuration.allowInsecureHTTP = allowsInsecureHTTP
+        configuration.userAgent = "oidc/\(Version.number)"
+        configuration.onPostponedSignal = { [console = context.console] in console.noteFinishing() }
+        if let authorities = settings.network.authorities {
+            configuration.caFile = CurlConfiguration.CertificateAuthorities(path: authorities.path)
+        } else if let path = context.environment["SSL_CERT_FILE"], !path.isEmpty {
+            configuration.caFile = CurlConfiguration.CertificateAuthorities(
+                path: path, setting: "SSL_CERT_FILE")
+        }
+        configuration.clientCertificate = try clientCertificate()
+        if context.console.isVerbose {
+            let console = context.console
+            configuration.trace = { console.trace($0.line) }
+        }
+        return CurlTransport(configuration)
+    }
+
+    private func clientCertificate() throws(OIDCError) -> CurlConfiguration.ClientCertificate? {
+        switch (settings.client.certificate, settings.client.certificateKey) {
+        case (nil, nil): return nil
+        case (let certificate?, let key?):
+            let secrets = secrets
+            if let file = try UserFile.read(key.path, limit: 1 << 20, named: key.name) {
+                try secrets.check(file, key)
+            }
+            return CurlConfiguration.ClientCertificate(
+                certificatePath: certificate.path, keyPath: key.path,
+                passphrase: try secrets.text(settings.client.privateKeyPassphrase))
+        case (nil, _?): throw OIDCError.usage("tls_client_key is set, tls_client_certificate is not")
+        case (_?, nil): throw OIDCError.usage("tls_client_certificate is set, tls_client_key is not")
+        }
+    }
+
+    /// Returns the metadata: discovered, unless no issuer is set or every needed endpoint is.
+    func metadata(
+        _ environment: LoginEnvironment, for needed: [ProviderEndpoint]
+    ) throws(OIDCError) -> ProviderMetadata {
+        let explicit = try settings.provider.checkedEndpoints()
+        let configured = ProviderMetadata(
+            issuer: settings.provider.issuer, endpoints: explicit, allowsInsecureHTTP: allowsInsecureHTTP)
+        guard let issuer = settings.provider.issuer else {
+            guard !explicit.isEmpty else {
+                throw noIssuer
+            }
+            return registered(configured)
+        }
+        if needed.allSatisfy({ explicit[$0] != nil }) {
+            try settings.provider.checkIssuer()
+            return registered(configured)
+        }
+        return registered(try documents(environment).metadata(issuer: issuer).merging(explicit: explicit))
+    }
+
+    /// Returns the metadata with the algorithm registered for this client's ID tokens, if one is set.
+    private func registered(_ metadata: ProviderMetadata) -> ProviderMetadata {
+        guard let algorithms = settings.client.idTokenAlgorithms else { return metadata }
+        var metadata = metadata
+        metadata.idTokenSigningAlgValuesSupported = algorithms
+        return metadata
+    }
+
+    /// Returns what sessions are stored under: the issuer, or the token endpoint if no issuer is set.
+    func identifier() throws(OIDCError) -> String {
+        if let issuer = settings.provider.issuer {
+            try settings.provider.checkIssuer()
+            return issuer
+        }
+        if let endpoint = settings.provider.endpoints[.token] { return endpoint }
+        throw noIssuer
+    }
+
+    /// The error for a missing issuer, which lists the profiles if none was chosen.
+    private var noIssuer: OIDCError {
+        let profiles = settings.profile == nil ? (try? context.settingsLoader.file())?.profiles ?? [] : []
+        let names = profiles.map(\.name).joined(separator: ", ")
+        return .usage(
+            "issuer is not set",
+            hint: profiles.isEmpty
+                ? "oidc config init --issuer URL --client-id ID (or set OIDC_ISSUER, or give --issuer URL); "
+                    + "without an account: oidc demo"
+                : "choose a profile with -p: \(DisplayText.clean(names, limit: 200)) (or give --issuer URL)")
+    }
+
+    /// Returns the key of the settings' session.
+    func sessionKey() throws(OIDCError) -> SessionKey {
+        var key = SessionKey(
+            provider: try identifier(), clientID: try settings.client.requiredID(),
+            grant: settings.token.grant,
+            audience: settings.token.audience, account: settings.token.account)
+        guard !key.grant.needsPerson else { return key }
+        key.scope = settings.token.scope
+        key.resources = settings.token.resources
+        key.subject = try SubjectToken(self).identity()
+        return key
+    }
+
+    /// Returns the store. If no state directory is available, nothing is stored and saving fails.
+    func store() throws(OIDCError) -> any SessionStoring {
+        let choice = try SessionStoreChoice(setting: settings.store)
+        let directory = StateDirectories(environment: context.environment).state
+            .flatMap { FilePath.isPossible($0) ? $0 : nil }
+        switch (choice, directory) {
+        case (.none, _): return MemorySessionStore()
+        case (.file, let directory?): return FileSessionStore(directory: directory)
+        case (.helper(let name), let directory?):
+            return CredentialHelperStore(
+                name: name, directory: directory,
+                environment: childEnvironment, deadline: deadline,
+                onWaiting: { [console = context.console] text in
+                    if Terminal.isTerminal(.standardError) { console.note(text) }
+                })
+        case (_, nil): return UnavailableStore()
+        }
+    }
+
+    /// Returns the browser to open. Refuses a setting that would let a shell read the URL; such an entry of
+    /// `$BROWSER` is skipped.
+    func browserChoice() throws(OIDCError) -> BrowserChoice {
+        let command = settings.signIn.browser
+        if let problem = BrowserCommand.problem(command) {
+            throw .usage("browser: \(problem)", hint: #"set browser to a program, as in ["firefox", "%s"]"#)
+        }
+        return BrowserChoice.resolve(
+            setting: command, .current(environment: context.environment),
+            remark: { [console = context.console] in console.warn($0) })
+    }
+}

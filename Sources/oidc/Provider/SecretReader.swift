@@ -1,0 +1,76 @@
+import OIDCCore
+import OIDCSystem
+
+/// Reads the secrets that settings point to, when they are needed.
+struct SecretReader {
+    /// The environment of the programs that print a secret.
+    let environment: [String: String]
+    let deadline: MonotonicTime?
+    let warn: @Sendable (String) -> Void
+
+    func value(_ secret: ClientSettings.Secret?) throws(OIDCError) -> Redacted<String>? {
+        switch secret {
+        case nil: nil
+        case .text(let text): text
+        case .file(let file): try text(file)
+        case .command(let command): try output(of: command, named: Setting.clientSecretCommand.name)
+        }
+    }
+
+    /// Returns a file's text without the line end that editors add; an empty one is an error.
+    func text(_ setting: SettingFile?) throws(OIDCError) -> Redacted<String>? {
+        guard let setting else { return nil }
+        let contents = try UserFile.require(setting.path, limit: 1 << 20, named: setting.name)
+        try check(contents, setting)
+        return Redacted(try SecretReader.text(contents.bytes, named: "\(setting.name): \(setting.path)"))
+    }
+
+    /// Checks that a secret of the user's own is private. The files of a CI job or a pod are root's.
+    func check(_ file: UserFile, _ setting: SettingFile) throws(OIDCError) {
+        guard SecretReader.secretFiles.contains(setting.setting) else { return }
+        let path = setting.path
+        let place = "\(setting.name): \(DisplayText.clean(path))"
+        guard !file.isUnderForeignControl else {
+            throw OIDCError.usage(
+                "\(place) belongs to another user or may be written by others",
+                hint: "chown and chmod it so that only you can write it: chmod go-w \(ShellWord.quoted(path))"
+            )
+        }
+        if file.isOwnAndOpen { warn("\(place) may be read by others (chmod 600 \(ShellWord.quoted(path)))") }
+    }
+
+    private static let secretFiles: Set<Setting> = [
+        .clientSecretFile, .privateKeyFile, .privateKeyPassphraseFile, .tlsClientKey,
+    ]
+
+    private func output(of command: [String], named name: String) throws(OIDCError) -> Redacted<String> {
+        var process = ChildProcess(command, environment: environment)
+        process.errorOutput = .inherited
+        process.deadline = deadline
+        let outcome: ChildProcess.Outcome
+        do { outcome = try process.run() } catch { throw error.error(setting: name, command: command) }
+        guard outcome.status.isSuccess else {
+            throw OIDCError(
+                .failed, "\(name): \(DisplayText.quoted(command[0])) \(outcome.status.description)",
+                hint: "run it by hand to see why", stage: .settings)
+        }
+        return Redacted(try SecretReader.text(outcome.output, named: name))
+    }
+
+    private static func text(_ bytes: [UInt8], named name: String) throws(OIDCError) -> String {
+        guard var text = String(validating: bytes, as: UTF8.self) else {
+            throw OIDCError.usage("\(name): expected UTF-8 text")
+        }
+        while text.last?.isNewline == true { text.removeLast() }
+        guard !text.isEmpty else { throw OIDCError.usage("\(name): is empty") }
+        return text
+    }
+}
+
+extension Settings {
+    /// Returns the environment for a program: without the client's secret, the identity tokens of CI jobs, and the
+    /// variables that `subject_token_env` names in any layer.
+    func childEnvironment(_ environment: [String: String]) -> [String: String] {
+        ProcessEnvironment.withoutSecrets(environment, and: subject.variables)
+    }
+}

@@ -1,0 +1,82 @@
+import OIDCCore
+import OIDCSystem
+
+/// The value of `-d`: text, `@FILE`, or `-` for stdin. Short data is held in memory and can be sent again; so can a
+/// file of any size.
+struct RequestData {
+    /// The most that is held in memory.
+    static let heldLimit = 1 << 20
+
+    private enum Content {
+        case bytes([UInt8])
+        case file(FileDescriptor, start: Int64)
+        case begun([UInt8], FileDescriptor)
+    }
+
+    private let content: Content
+    /// The media type if the caller sets none: JSON, or a form for text without `@`.
+    let mediaType: String?
+
+    static let none = RequestData(content: .bytes([]), mediaType: nil)
+
+    private init(content: Content, mediaType: String?) {
+        self.content = content
+        self.mediaType = mediaType
+    }
+
+    init(_ data: String) throws(OIDCError) {
+        if data == "-" {
+            try self.init(.standardInput, named: "stdin")
+        } else if data.hasPrefix("@") {
+            let path = String(data.dropFirst())
+            let file: FileDescriptor
+            do throws(Errno) { file = try FileDescriptor.open(reading: path) } catch {
+                throw .usage("-d @\(DisplayText.clean(path)) cannot be read: \(error)")
+            }
+            try self.init(file, named: "-d @\(DisplayText.clean(path))")
+        } else {
+            self.init(
+                content: .bytes(Array(data.utf8)),
+                mediaType: RequestData.isJSON(data.utf8)
+                    ? "application/json" : "application/x-www-form-urlencoded")
+        }
+    }
+
+    private init(_ file: FileDescriptor, named name: String) throws(OIDCError) {
+        if let length = file.remainingLength, length > RequestData.heldLimit, let start = file.position {
+            self.init(content: .file(file, start: start), mediaType: "application/octet-stream")
+            return
+        }
+        let (bytes, isWhole) = try UserFile.beginning(of: file, limit: RequestData.heldLimit, named: name)
+        self.init(
+            content: isWhole ? .bytes(bytes) : .begun(bytes, file),
+            mediaType: isWhole && RequestData.isJSON(bytes) ? "application/json" : "application/octet-stream")
+    }
+
+    private static func isJSON(_ bytes: some Sequence<UInt8>) -> Bool {
+        let bytes = Array(bytes)
+        guard let first = bytes.first(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }) else { return false }
+        return (first == 0x7B || first == 0x5B) && (try? JSONValue(parsing: bytes)) != nil
+    }
+
+    var isEmpty: Bool {
+        if case .bytes(let bytes) = content { bytes.isEmpty } else { false }
+    }
+
+    var isRepeatable: Bool {
+        if case .begun = content { false } else { true }
+    }
+
+    /// Returns the body from its beginning.
+    func opened() throws(OIDCError) -> RequestBody {
+        switch content {
+        case .bytes(let bytes): return .bytes(bytes)
+        case .begun(let bytes, let file): return .begun(bytes, file)
+        case .file(let file, let start):
+            do { try file.seek(to: start) } catch {
+                throw .usage("the body cannot be read again: \(error)")
+            }
+            return .descriptor(file)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import CommandLineKit
+import OIDCCore
+
+/// The options of a call to an API.
+struct RequestOptions: OptionGroup {
+    static let title = "Request options"
+
+    static let options: [Option<RequestOptions>] = [
+        .repeated(\.headers, "--header", "NAME: VALUE", "a header to add", short: "H"),
+        .value(
+            \.data, "--data", "DATA", "a body: text, @FILE, or - for stdin", short: "d", completion: .file),
+        .flag(\.includesHead, "--include", "print status and headers too", short: "i"),
+    ]
+
+    var headers: [String] = []
+    var data: String?
+    var includesHead = false
+
+    /// Parses the headers (RFC 9110 §5). Refuses line ends, and headers that carry the token or frame the message.
+    func parsedHeaders() throws(UsageError) -> HTTPHeaders {
+        var parsed = HTTPHeaders()
+        for text in headers {
+            guard let colon = text.utf8.firstIndex(of: 0x3A) else {
+                throw UsageError("--header takes NAME: VALUE, as in -H 'Accept: text/plain'")
+            }
+            let name = String(text[..<colon])
+            let value = ASCII.trimmed(text[text.utf8.index(after: colon)...])
+            guard !name.isEmpty, name.utf8.allSatisfy(Self.isNameByte) else {
+                throw UsageError("--header: \(UsageError.quoted(name)) is no header's name")
+            }
+            guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+                throw UsageError("--header \(name): the value holds a line end or another control character")
+            }
+            guard !Self.ours.contains(ASCII.lowercased(name)) else {
+                throw UsageError("--header: \(name) is set by this program alone")
+            }
+            parsed.append(name, value)
+        }
+        return parsed
+    }
+
+    private static let ours = [
+        "authorization", "dpop", "host", "content-length", "transfer-encoding", "expect", "connection",
+    ]
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        ASCII.isAlphanumeric(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+    }
+}
+
+extension RequestOptions {
+    /// Calls an API. Without `method`, it is GET, or POST with a body.
+    func call(
+        _ url: WebURL, _ method: String?, _ provider: ProviderContext, _ access: SessionAccess
+    ) throws(OIDCError) {
+        guard url.isSecure || url.isLoopback || provider.allowsInsecureHTTP else {
+            throw .usage(
+                "\(url.origin) is plain http, which is for this machine only: the token would be readable",
+                hint: "use https")
+        }
+        let fields: HTTPHeaders
+        let chosen: HTTPMethod
+        do throws(UsageError) {
+            fields = try parsedHeaders()
+            chosen = try HTTPMethod(operand: method ?? (data == nil ? "GET" : "POST"))
+        } catch {
+            throw OIDCError(error)
+        }
+        let body: RequestData = if let data { try RequestData(data) } else { .none }
+        try ResourceCall(
+            provider: provider, access: access, method: chosen, url: url, headers: fields, body: body,
+            includesHead: includesHead
+        ).run()
+    }
+}
+
+extension HTTPMethod {
+    /// Parses a method (RFC 9110 §9.1). TRACE and CONNECT are for proxies, and TRACE would echo the token.
+    init(operand: String) throws(UsageError) {
+        let name = String(
+            decoding: operand.utf8.map { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 }, as: UTF8.self)
+        guard !name.isEmpty, name.utf8.count <= 32,
+            name.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || $0 == 0x2D || $0 == 0x5F }),
+            !["TRACE", "CONNECT"].contains(name)
+        else { throw UsageError("\(UsageError.quoted(operand)) is no method for an API") }
+        self.init(name)
+    }
+}

@@ -1,0 +1,99 @@
+import OIDCCore
+import OIDCSystem
+
+/// Streams a response to stdout, in bounded memory.
+final class ResponseOutput {
+    private let includesHead: Bool
+    private let isTerminal = Terminal.isTerminal(.standardOutput)
+    /// JSON to indent on a terminal, held back until it is complete.
+    private var held: [UInt8]?
+    private var filter = TerminalFilter()
+    private static let heldLimit = 4 << 20
+
+    init(includesHead: Bool, indentsJSON: Bool) {
+        self.includesHead = includesHead
+        held = indentsJSON && isTerminal ? [] : nil
+    }
+
+    func begin(_ head: HTTPResponse) throws(OIDCError) {
+        if head.mediaType.map({ $0.hasSuffix("json") }) != true { held = nil }
+        guard includesHead else { return }
+        var lines = "HTTP/1.1 \(head.status)\n"
+        for field in head.headers.fields { lines += "\(field.name): \(field.value)\n" }
+        try write(Array((lines + "\n").utf8))
+    }
+
+    func take(_ bytes: UnsafeRawBufferPointer) throws(OIDCError) {
+        guard var gathered = held else { return try write(Array(bytes)) }
+        held = nil
+        gathered.append(contentsOf: bytes)
+        if gathered.count <= ResponseOutput.heldLimit { held = gathered } else { try write(gathered) }
+    }
+
+    func end() throws(OIDCError) {
+        try endHeld()
+        if isTerminal { try StandardOutput.write(filter.end()) }
+    }
+
+    private func endHeld() throws(OIDCError) {
+        guard let held, !held.isEmpty else { return }
+        self.held = nil
+        guard let json = try? JSONValue(parsing: held) else { return try write(held) }
+        try write(Array((json.indented + "\n").utf8))
+    }
+
+    private func write(_ bytes: [UInt8]) throws(OIDCError) {
+        try StandardOutput.write(isTerminal ? filter.passed(bytes) : bytes)
+    }
+}
+
+/// Removes what a terminal would act on or hide (CWE-150): control characters except line ends and tabs,
+/// bidirectional and other invisible characters, and bytes that are not UTF-8, as some terminals read a lone 0x9B
+/// as the start of an escape sequence. The stream may be cut anywhere.
+struct TerminalFilter {
+    /// The first bytes of an incomplete character.
+    private var pending: [UInt8] = []
+
+    mutating func passed(_ bytes: [UInt8]) -> [UInt8] {
+        let all = pending + bytes
+        let end = all.count - TerminalFilter.unfinishedCount(all)
+        pending = Array(all[end...])
+        return shown(all[..<end])
+    }
+
+    /// Returns what is left at the end of the stream: an incomplete character.
+    mutating func end() -> [UInt8] {
+        defer { pending = [] }
+        return shown(pending[...])
+    }
+
+    private func shown(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        if bytes.allSatisfy({ (0x20..<0x7F).contains($0) || $0 == 0x09 || $0 == 0x0A }) {
+            return Array(bytes)
+        }
+        var passed = String.UnicodeScalarView()
+        // Each invalid byte sequence becomes U+FFFD.
+        for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars
+        where scalar == "\n" || scalar == "\t" || !DisplayText.isInvisible(scalar) {
+            passed.append(scalar)
+        }
+        return Array(String(passed).utf8)
+    }
+
+    /// Returns how many bytes at the end may be the start of a character.
+    private static func unfinishedCount(_ bytes: [UInt8]) -> Int {
+        for count in 1...3 where count <= bytes.count {
+            let byte = bytes[bytes.count - count]
+            let length =
+                switch byte {
+                case 0xC2...0xDF: 2
+                case 0xE0...0xEF: 3
+                case 0xF0...0xF4: 4
+                default: 1
+                }
+            if length > 1 { return length > count ? count : 0 }
+            guard byte & 0xC0 == 0x80 else { return 0 }
+        }
+        return 0
+    }
+}

@@ -1,0 +1,50 @@
+import OIDCCore
+
+extension Settings {
+    /// The command line that signs in with these settings.
+    var loginLine: String {
+        var words = ["oidc login"]
+        if let profile, profile != "default" { words += ["-p", ShellWord.quoted(profile)] }
+        func given(_ setting: Setting) -> String? {
+            let entry = layers.entries.first { $0.setting == setting }
+            return entry?.origin.layer == .options ? entry?.value.string : nil
+        }
+        for (option, setting) in [
+            ("--issuer", Setting.issuer), ("--client-id", .clientID), ("--audience", .audience),
+        ] {
+            if let text = given(setting) { words += [option, ShellWord.quoted(text)] }
+        }
+        if let account = given(.account) { words += ["--set", ShellWord.quoted("account=\(account)")] }
+        return words.joined(separator: " ")
+    }
+
+    /// The sign-in that a resource asks for, being stronger or more recent (RFC 9470 §3).
+    func loginLine(for stepUp: StepUp) -> String {
+        var line = loginLine
+        if let values = stepUp.acrValues { line += " --set \(ShellWord.quoted("acr_values=\(values)"))" }
+        if let age = stepUp.maxAge { line += " --set max_age=\(age)" }
+        return stepUp.acrValues == nil && stepUp.maxAge == nil ? "\(line) --prompt login" : line
+    }
+
+    /// The options and variables of these settings as options, for a program that has none of our variables. An
+    /// issuer with a password in it is refused before it is printed.
+    func repeatedOptions() throws(OIDCError) -> [String] {
+        var words: [String] = []
+        for (option, setting) in [
+            ("--issuer", Setting.issuer), ("--client-id", .clientID), ("--scope", .scope),
+            ("--audience", .audience), ("--grant", .grant),
+        ] {
+            guard let entry = layers.entries.first(where: { $0.setting == setting }),
+                let text = entry.value.string
+            else { continue }
+            switch entry.origin {
+            case .option(option): words += [option, text]
+            case .variable:
+                if setting == .issuer { try provider.checkIssuer() }
+                words += [option, text]
+            default: break
+            }
+        }
+        return words
+    }
+}

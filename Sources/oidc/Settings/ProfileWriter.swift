@@ -1,0 +1,56 @@
+import OIDCCore
+import OIDCSystem
+
+/// Adds a profile to the configuration file, and keeps the rest of it.
+struct ProfileWriter {
+    let path: String
+
+    /// Writes the profile. `entries` returns its settings, given the existing profiles, under the file's lock.
+    /// Paths are relative to the working directory, and are written relative to the file.
+    func write(
+        as name: String, replacing: Bool, _ entries: (JSONObject) throws(OIDCError) -> [SettingLayers.Entry]
+    ) throws(OIDCError) {
+        try UserFile.rewrite(path, named: "configuration") { () throws(OIDCError) in
+            try checkName(name, replacing: replacing)
+            var (document, profiles) = try existing()
+            var profile = JSONObject()
+            for entry in try entries(profiles) {
+                profile[entry.setting.name] = entry.setting.kind.resolved(
+                    entry.value, in: UserFile.currentDirectory)
+            }
+            profiles[name] = .object(profile)
+            document["profiles"] = .object(profiles)
+            if document["default_profile"] == nil { document["default_profile"] = .string(name) }
+            return Array((JSONValue.object(document).indented + "\n").utf8)
+        }
+    }
+
+    /// Checks the name before anything is registered or fetched.
+    func checkName(_ name: String, replacing: Bool) throws(OIDCError) {
+        guard !name.isEmpty else { throw OIDCError.usage("a profile needs a name", hint: "-p NAME") }
+        guard DisplayText.clean(name).utf8.elementsEqual(name.utf8) else {
+            throw OIDCError.usage(
+                "a profile's name has no control or invisible characters, and 300 at most", hint: "-p NAME")
+        }
+        guard !replacing, try existing().profiles[name] != nil else { return }
+        throw OIDCError.usage(
+            "there is a profile \(DisplayText.quoted(name)) in \(path) already",
+            hint: "choose another name with -p, or replace it with --force")
+    }
+
+    /// Reads the file. A flat file becomes the profile `default`.
+    func existing() throws(OIDCError) -> (document: JSONObject, profiles: JSONObject) {
+        guard let file = try UserFile.read(path, limit: 4 << 20, named: "configuration") else {
+            return (JSONObject(), JSONObject())
+        }
+        _ = try ConfigurationFile(parsing: file.bytes, path: path)
+        guard let object = (try? JSONValue(parsing: file.bytes))?.object else {
+            return (JSONObject(), JSONObject())
+        }
+        if let profiles = object["profiles"]?.object { return (object, profiles) }
+        guard !object.isEmpty else { return (JSONObject(), JSONObject()) }
+        var profiles = JSONObject()
+        profiles["default"] = .object(object)
+        return (JSONObject(), profiles)
+    }
+}

@@ -1,0 +1,115 @@
+import OIDCCore
+
+/// What options, variables and the profile set, and where each entry came from.
+struct SettingLayers: Sendable {
+    enum Origin: Hashable, Sendable {
+        case option(String)
+        case variable(String)
+        case profile(String)
+
+        var text: String {
+            switch self {
+            case .option(let name): name
+            case .variable(let name): name
+            case .profile(let name): "profile \(DisplayText.clean(name))"
+            }
+        }
+
+        /// The layer. Options override variables, and variables override the profile.
+        var layer: Layer {
+            switch self {
+            case .option: .options
+            case .variable: .variables
+            case .profile: .profile
+            }
+        }
+    }
+
+    enum Layer: Int, CaseIterable, Sendable {
+        case profile, variables, options
+    }
+
+    struct Entry: Sendable {
+        let setting: Setting
+        let value: JSONValue
+        let origin: Origin
+
+        /// Returns whether this stronger entry overrides another. Three settings name the client's secret; any of
+        /// them overrides the others.
+        fileprivate func hides(_ other: Entry) -> Bool {
+            if setting == other.setting { return true }
+            return setting.owner == .client && origin.layer != other.origin.layer
+                && Entry.secrets.contains(setting) && Entry.secrets.contains(other.setting)
+        }
+
+        private static let secrets: Set<Setting> = [.clientSecret, .clientSecretFile, .clientSecretCommand]
+    }
+
+    /// The profile's name, if one is used.
+    let profile: String?
+    /// The effective entries: the strongest of each setting.
+    private(set) var entries: [Entry]
+    /// All entries, strongest first.
+    let given: [Entry]
+    /// The entries that belong to another provider or client than the one in use.
+    let withheld: [Entry]
+
+    /// Resolves the entries, strongest first. Leaves out what belongs to one provider or client if a stronger layer
+    /// names another: a secret goes only to whom it was configured for.
+    init(profile: String?, entries: [Entry]) {
+        self.profile = profile
+        given = entries
+        let ownership = SettingsOwnership(entries)
+        self.entries = []
+        var withheld: [Entry] = []
+        for entry in entries {
+            guard ownership.allows(entry) else {
+                withheld.append(entry)
+                continue
+            }
+            guard !self.entries.contains(where: { $0.hides(entry) }) else { continue }
+            self.entries.append(entry)
+        }
+        self.withheld = withheld
+    }
+
+    subscript(setting: Setting) -> JSONValue? {
+        entries.first { $0.setting == setting }?.value
+    }
+
+    func text(_ setting: Setting) -> String? { self[setting]?.string }
+    func integer(_ setting: Setting) -> Int64? { self[setting]?.integer }
+    func flag(_ setting: Setting) -> Bool { self[setting]?.bool ?? false }
+    func texts(_ setting: Setting) -> [String] { self[setting]?.array?.compactMap(\.string) ?? [] }
+    func records(_ setting: Setting) -> [JSONValue] { self[setting]?.array ?? [] }
+
+    /// Returns a choice as a value of its type.
+    func choice<Choice: RawRepresentable<String>>(_ setting: Setting) -> Choice? {
+        text(setting).flatMap { Choice(rawValue: $0) }
+    }
+
+    func parameters(_ setting: Setting) -> [FormEncoding.Pair] {
+        self[setting]?.object?.members.map { FormEncoding.Pair($0.name, $0.value.string ?? "") } ?? []
+    }
+
+    func ports(_ setting: Setting) -> [UInt16] {
+        records(setting).compactMap { $0.integer.flatMap { UInt16(exactly: $0) } }
+    }
+
+    /// Returns the file that a setting names, with `~/` for the home directory.
+    func file(_ setting: Setting, home: String?) -> SettingFile? {
+        guard let path = text(setting) else { return nil }
+        guard path.hasPrefix("~/"), let home, !home.isEmpty else {
+            return SettingFile(setting: setting, path: path)
+        }
+        return SettingFile(setting: setting, path: home + path.dropFirst())
+    }
+}
+
+/// A file that a setting names, read on demand.
+struct SettingFile: Sendable {
+    let setting: Setting
+    let path: String
+
+    var name: String { setting.name }
+}

@@ -1,0 +1,77 @@
+import OIDCCore
+import OIDCSystem
+
+/// How a user signs in and out.
+struct SignInSettings: Sendable {
+    enum Flow: String, Sendable {
+        case auto
+        case browser
+        case device
+        case paste
+    }
+
+    let flow: Flow
+    /// The browser's command line; empty if none is set.
+    let browser: [String]
+    let redirectURI: String?
+    let port: UInt16?
+    let redirectPorts: [UInt16]
+    let responseMode: AuthorizationRequest.ResponseMode?
+    let prompt: String?
+    let maxAge: Int64?
+    let loginHint: String?
+    let acrValues: String?
+    let uiLocales: String?
+    let extraParameters: [FormEncoding.Pair]
+    let pushing: Login.Pushing
+    let postLogoutRedirectURI: String?
+    /// Seconds for the whole sign-in.
+    let timeout: Int64
+
+    init(_ layers: SettingLayers) {
+        flow = layers.choice(.flow) ?? .auto
+        browser = layers.texts(.browser)
+        redirectURI = layers.text(.redirectURI)
+        port = layers.integer(.port).flatMap { UInt16(exactly: $0) }
+        redirectPorts = layers.ports(.redirectPorts)
+        responseMode = layers.choice(.responseMode)
+        prompt = layers.text(.prompt)
+        maxAge = layers.integer(.maxAge)
+        loginHint = layers.text(.loginHint)
+        acrValues = layers.text(.acrValues)
+        uiLocales = layers.text(.uiLocales)
+        extraParameters = layers.parameters(.extraAuthorizeParams)
+        pushing = layers.choice(.par) ?? .auto
+        postLogoutRedirectURI = layers.text(.postLogoutRedirectURI)
+        timeout = layers.integer(.timeout) ?? 300
+    }
+
+    func redirect() throws(OIDCError) -> RedirectAddress {
+        try RedirectAddress(redirectURI, port: port, ports: redirectPorts)
+    }
+
+    func postLogoutRedirect() throws(OIDCError) -> RedirectAddress? {
+        guard let postLogoutRedirectURI else { return nil }
+        return try RedirectAddress(
+            postLogoutRedirectURI, port: port, setting: Setting.postLogoutRedirectURI.name)
+    }
+}
+
+extension Settings {
+    func authorizationRequest(_ client: Client, _ scope: Scope, _ dpop: DPoPKey?) -> AuthorizationRequest {
+        var request = AuthorizationRequest(
+            client: client, redirectURI: signIn.redirectURI ?? RedirectAddress.standard, scope: scope)
+        request.audience = token.audience
+        request.resources = token.resources
+        request.responseMode = signIn.responseMode
+        request.prompt = signIn.prompt
+        request.maxAge = signIn.maxAge
+        request.loginHint = signIn.loginHint
+        request.acrValues = signIn.acrValues
+        request.uiLocales = signIn.uiLocales
+        request.authorizationDetails = token.authorizationDetails
+        request.dpopThumbprint = dpop?.thumbprint
+        request.extraParameters = signIn.extraParameters
+        return request
+    }
+}

@@ -1,0 +1,122 @@
+import OIDCCore
+
+/// The client, and what it authenticates with.
+struct ClientSettings: Sendable {
+    enum Secret: Sendable {
+        case text(Redacted<String>)
+        case file(SettingFile)
+        case command([String])
+    }
+
+    enum AssertionAudience: String, Sendable {
+        case issuer
+        case tokenEndpoint = "token_endpoint"
+    }
+
+    let id: String?
+    /// The authentication method; nil means that the metadata decides.
+    let method: String?
+    let secret: Secret?
+    let privateKey: SettingFile?
+    let privateKeyID: String?
+    let privateKeyPassphrase: SettingFile?
+    let certificate: SettingFile?
+    let certificateKey: SettingFile?
+    let assertionSource: SubjectTokenSource?
+    let assertionAudience: AssertionAudience
+    /// The only algorithm accepted for ID tokens, if one is set (OpenID Connect Registration §2).
+    let idTokenAlgorithms: [String]?
+
+    init(_ layers: SettingLayers, home: String?) {
+        id = layers.text(.clientID)
+        method = layers.text(.clientAuth)
+        let command = layers.texts(.clientSecretCommand)
+        secret =
+            layers.text(.clientSecret).map { .text(Redacted($0)) }
+            ?? layers.file(.clientSecretFile, home: home).map { .file($0) }
+            ?? (command.isEmpty ? nil : .command(command))
+        privateKey = layers.file(.privateKeyFile, home: home)
+        privateKeyID = layers.text(.privateKeyID)
+        privateKeyPassphrase = layers.file(.privateKeyPassphraseFile, home: home)
+        certificate = layers.file(.tlsClientCertificate, home: home)
+        certificateKey = layers.file(.tlsClientKey, home: home)
+        assertionSource = layers.choice(.clientAssertionSource)
+        assertionAudience = layers.choice(.clientAssertionAudience) ?? .issuer
+        idTokenAlgorithms = layers.text(.idTokenSignedResponseAlg).map { [$0] }
+    }
+
+    /// The files that nobody else should be able to read.
+    var secretFiles: [SettingFile] {
+        var files: [SettingFile?] = [privateKey, certificateKey]
+        if case .file(let file)? = secret { files.insert(file, at: 0) }
+        return files.compactMap { $0 }
+    }
+
+    func requiredID() throws(OIDCError) -> String {
+        guard let id else { throw Setting.clientID.missing(option: "--client-id ID") }
+        return id
+    }
+}
+
+/// What tokens are requested for, and how.
+struct TokenSettings: Sendable {
+    let grant: GrantType
+    let scope: Scope?
+    let audience: String?
+    let resources: [String]
+    let account: String?
+    let authorizationDetails: JSONValue?
+    let format: RequestFormat
+    let extraParameters: [FormEncoding.Pair]
+    /// Binds tokens to a key (DPoP, RFC 9449).
+    let bindsTokens: Bool
+
+    init(_ layers: SettingLayers) {
+        grant = layers.choice(.grant) ?? .authorizationCode
+        scope = layers.text(.scope).map { Scope($0) }
+        audience = layers.text(.audience)
+        resources = layers.texts(.resource)
+        account = layers.text(.account)
+        authorizationDetails = layers[.authorizationDetails]
+        format = layers.choice(.tokenRequestFormat) ?? .form
+        extraParameters = layers.parameters(.extraTokenParams)
+        bindsTokens = layers.flag(.dpop)
+    }
+}
+
+/// The identity that a machine exchanges for a token, and who acts for it (RFC 8693, RFC 7523).
+struct SubjectSettings: Sendable {
+    let source: SubjectTokenSource?
+    let file: SettingFile?
+    let variable: String?
+    let audience: String?
+    let tokenType: String?
+    let actorFile: SettingFile?
+    let actorTokenType: String?
+    let requestedTokenType: String?
+    /// The variables that any layer names, used or not: they hold secrets.
+    let variables: Set<String>
+
+    init(_ layers: SettingLayers, home: String?) {
+        source = layers.choice(.subjectTokenSource)
+        file = layers.file(.subjectTokenFile, home: home)
+        variable = layers.text(.subjectTokenEnv)
+        audience = layers.text(.subjectTokenAudience)
+        tokenType = layers.text(.subjectTokenType)
+        actorFile = layers.file(.actorTokenFile, home: home)
+        actorTokenType = layers.text(.actorTokenType)
+        requestedTokenType = layers.text(.requestedTokenType)
+        variables = Set(layers.given.filter { $0.setting == .subjectTokenEnv }.compactMap(\.value.string))
+    }
+}
+
+/// Where the identity of a machine comes from.
+enum SubjectTokenSource: String, CaseIterable, Sendable {
+    case githubActions = "github-actions"
+    case gitlab
+    case kubernetes
+    case file
+    case env
+
+    static let names = allCases.map(\.rawValue)
+}

@@ -1,0 +1,199 @@
+import OIDCCore
+import OIDCSystem
+
+/// A sign-in with the settings, by the flow that is possible here.
+struct SignIn {
+    let provider: ProviderContext
+    let key: SessionKey
+    let store: any SessionStoring
+    /// Whether to open a browser; the URL is always printed.
+    var opensBrowser = true
+    /// Called if the session cannot be saved; without it, that is an error.
+    var onUnkept: ((OIDCError) -> Void)?
+
+    private var settings: SignInSettings { provider.settings.signIn }
+    private var console: Console { provider.context.console }
+
+    init(provider: ProviderContext, access: SessionAccess) {
+        self.provider = provider
+        key = access.key
+        store = access.store
+    }
+
+    func run() throws(OIDCError) -> Session {
+        try refuseMachine("login")
+        try store.probe(key)
+        let deadline = provider.deadline ?? MonotonicTime.now().adding(seconds: settings.timeout)
+        let environment = try provider.environment()
+        let metadata = try provider.metadata(environment, for: needed)
+        let flow = try flow(metadata)
+        let login = try login(metadata, environment)
+        let reporter = SignInReporter(context: provider.context)
+        defer { reporter.end() }
+        let outcome: Login.Outcome
+        switch flow {
+        case .device:
+            outcome = try DeviceSignIn(login: login, deadline: deadline, notice: reporter.report).run(
+                keep: keep)
+        case .browser(let browser, let readsInput):
+            let redirect = try settings.redirect()
+            try refuseUnreadable(redirect)
+            outcome = try BrowserSignIn(
+                login: login, redirect: redirect,
+                readsInput: (readsInput || redirect.loopback == nil) && !TerminalInput.isExhausted,
+                browser: browser, environment: provider.childEnvironment, deadline: deadline,
+                notice: reporter.report
+            ).run(keep: keep)
+        }
+        reporter.end()
+        for warning in outcome.warnings { console.warn(warning) }
+        remarkOnTokenRefresh(outcome.session, metadata)
+        return outcome.session
+    }
+
+    /// Starts a sign-in for `authorize-url`, without a listener.
+    func begin() throws(OIDCError) -> (pending: PendingAuthorization, url: WebURL) {
+        try refuseMachine("authorize-url")
+        try refuseBinding()
+        let environment = try provider.environment()
+        let metadata = try provider.metadata(environment, for: needed)
+        let redirect = try settings.redirect()
+        let address = settings.port.map { redirect.text(port: $0) } ?? redirect.text
+        return try login(metadata, environment).begin(redirectURI: address)
+    }
+
+    /// Finishes a sign-in for `exchange`. Reads the answer only once everything else it needs is available.
+    func finish(
+        _ pending: PendingAuthorization, answer: () throws(OIDCError) -> String
+    ) throws(OIDCError) -> Login.Outcome {
+        try refuseBinding()
+        let code = try pending.acceptPasted(try answer())
+        let environment = try provider.environment()
+        let metadata = try provider.metadata(
+            environment, for: [.token] + (pending.scope.contains("openid") ? [.keys] : []))
+        let login = try login(metadata, environment)
+        return try Interruption.postponedOnceRedeeming { () throws(OIDCError) in try login.finish(code) }
+    }
+
+    private func refuseMachine(_ command: String) throws(OIDCError) {
+        guard !key.grant.needsPerson else { return }
+        throw OIDCError.usage(
+            "\(command) is for people, and grant is \(key.grant.rawValue)",
+            hint: "oidc token --grant \(ShellWord.quoted(key.grant.rawValue))")
+    }
+
+    /// Refuses DPoP, whose key would be lost between the two commands.
+    private func refuseBinding() throws(OIDCError) {
+        guard provider.settings.token.bindsTokens else { return }
+        throw OIDCError.usage("dpop needs a session to keep its key in", hint: "oidc login")
+    }
+
+    private func keep(_ outcome: Login.Outcome) throws(OIDCError) {
+        do {
+            try save(outcome.session)
+        } catch {
+            guard let onUnkept, error.kind != .interrupted else { throw error }
+            onUnkept(error)
+        }
+    }
+
+    /// Saves under the session's lock, as a refresh in progress would overwrite it. Saves without the lock rather
+    /// than lose a sign-in.
+    private func save(_ session: Session) throws(OIDCError) {
+        do {
+            try store.withLock(key, provider.renewalWait) { () throws(OIDCError) in
+                try store.save(session, replacingDamaged: true)
+            }
+        } catch {
+            guard error.kind != .interrupted else { throw error }
+            try store.save(session, replacingDamaged: true)
+        }
+    }
+
+    /// The endpoints that must be known before the browser opens.
+    private var needed: [ProviderEndpoint] {
+        let isDevice = settings.flow == .device
+        let first: ProviderEndpoint = isDevice ? .deviceAuthorization : .authorization
+        return [first, .token] + (scope(nil).contains("openid") ? [.keys] : [])
+    }
+
+    /// Returns the scope that is set, or the default for users, with `offline_access` if the provider supports it.
+    private func scope(_ metadata: ProviderMetadata?) -> Scope {
+        if let scope = provider.settings.token.scope { return scope }
+        guard provider.settings.provider.issuer != nil else { return Scope("") }
+        let isOffline = metadata?.scopesSupported?.contains("offline_access") == true
+        return Scope("openid profile email" + (isOffline ? " offline_access" : ""))
+    }
+
+    private func login(
+        _ metadata: ProviderMetadata, _ environment: LoginEnvironment
+    ) throws(OIDCError) -> Login {
+        remarkOnPrompt()
+        let client = try provider.client(metadata, environment)
+        let scope = scope(metadata)
+        try metadata.validate(for: [.token], scope: scope)
+        let url = try metadata.require(.token, presentingCertificate: client.presentsCertificate)
+        let dpop: DPoPKey? = provider.settings.token.bindsTokens ? try DPoPKey.generate() : nil
+        return Login(
+            environment: environment, metadata: metadata,
+            tokenEndpoint: try provider.tokenEndpoint(at: url, client: client, dpop: dpop),
+            request: provider.settings.authorizationRequest(client, scope, dpop), key: key,
+            pushing: settings.pushing,
+            leeway: provider.settings.network.leeway)
+    }
+
+    /// Refuses a redirect that must be pasted if stdin is at its end.
+    private func refuseUnreadable(_ redirect: RedirectAddress) throws(OIDCError) {
+        guard redirect.loopback == nil, TerminalInput.isExhausted else { return }
+        throw OIDCError.usage(
+            "redirect_uri \(DisplayText.clean(redirect.text)) can only be pasted, and stdin is at its end",
+            hint: "run it on a terminal, or pipe the redirected address into it")
+    }
+
+    private enum Flow {
+        case device
+        case browser(BrowserChoice?, readsInput: Bool)
+    }
+
+    /// Chooses the flow. `auto` is a browser if this machine can show one, else a device code if the provider
+    /// supports it, else the URL to open elsewhere and a prompt for the redirected URL.
+    private func flow(_ metadata: ProviderMetadata) throws(OIDCError) -> Flow {
+        let isTerminal = Terminal.isTerminal(.standardInput)
+        switch settings.flow {
+        case .device: return .device
+        case .paste: return .browser(nil, readsInput: true)
+        case .auto, .browser:
+            guard opensBrowser else { return .browser(nil, readsInput: isTerminal) }
+            let browser = try provider.browserChoice()
+            let usable = browser.isAvailable ? browser : nil
+            guard settings.flow == .auto else { return .browser(usable, readsInput: isTerminal) }
+            let isPasteOnly = try settings.redirect().loopback == nil
+            if usable != nil || isPasteOnly {
+                return .browser(usable, readsInput: isTerminal || isPasteOnly)
+            }
+            if case .none(let reason) = browser { console.note("No browser is opened: \(reason).") }
+            if metadata.deviceAuthorizationEndpoint != nil { return .device }
+            return .browser(nil, readsInput: true)
+        }
+    }
+
+    /// Warns of unknown prompts (OpenID Connect Core §3.1.2.1, Initiating User Registration §4); providers have
+    /// values of their own.
+    private func remarkOnPrompt() {
+        let known = ["none", "login", "consent", "select_account", "create"]
+        for value in (settings.prompt ?? "").split(separator: " ") where !known.contains(String(value)) {
+            console.warn(
+                "prompt: \(DisplayText.quoted(value)) is none of \(known.joined(separator: ", ")), "
+                    + "and is sent as it is")
+        }
+    }
+
+    private func remarkOnTokenRefresh(_ session: Session, _ metadata: ProviderMetadata) {
+        guard session.tokens.refreshToken == nil,
+            session.requestedScope?.contains("offline_access") == true
+        else { return }
+        console.note(
+            "note: no refresh token was given, although offline_access was asked for; "
+                + "some providers give one only with: oidc login --prompt consent")
+    }
+}

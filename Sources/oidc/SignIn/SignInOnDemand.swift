@@ -1,0 +1,70 @@
+import OIDCCore
+import OIDCSystem
+
+/// Signs in for a command with `--login`. One of several processes signs in; the others wait and use its session.
+/// The session's own lock stays free meanwhile.
+private struct SignInOnDemand {
+    let provider: ProviderContext
+    let access: SessionAccess
+    /// The session that was stored when the command started.
+    let seen: Session?
+
+    /// Returns where the session is now: in memory if it could not be saved.
+    func run() throws(OIDCError) -> SessionAccess {
+        var signIn = SignIn(provider: provider.forSignIn(), access: access)
+        let deadline = MonotonicTime.now().adding(seconds: provider.settings.signIn.timeout)
+        var signInKey = access.key
+        signInKey.grant = GrantType(rawValue: "authorization_code, signing in")
+        let console = provider.context.console
+        var hasWaited = false
+        let wait = LockWait(
+            limit: .seconds(provider.settings.signIn.timeout), noticeAfter: .zero,
+            onWaiting: {
+                hasWaited = true
+                console.note("waiting for the sign-in of another oidc process …")
+            })
+        do throws(OIDCError) {
+            return try access.store.withLock(signInKey, wait) { () throws(OIDCError) -> SessionAccess in
+                let found = try? access.load()
+                if let found, found != seen, found.source(for: access.demand()).isGranted { return access }
+                // Only one process opens a browser, even if the user declines.
+                if hasWaited, found == seen { throw unfinished(.loginRequired) }
+                return try signedIn(&signIn)
+            }
+        } catch {
+            guard hasWaited, error.kind == .failed, MonotonicTime.now() >= deadline else { throw error }
+            throw unfinished(.timedOut)
+        }
+    }
+
+    private func signedIn(_ signIn: inout SignIn) throws(OIDCError) -> SessionAccess {
+        var failure: OIDCError?
+        signIn.onUnkept = { failure = $0 }
+        let session = try signIn.run()
+        guard let failure else { return access }
+        provider.context.console.warn("the session could not be kept: \(failure.told)")
+        let memory = MemorySessionStore()
+        try memory.save(session, replacingDamaged: true)
+        return SessionAccess(access, in: memory)
+    }
+
+    private func unfinished(_ kind: OIDCError.Kind) -> OIDCError {
+        OIDCError(
+            kind, "the sign-in of another oidc process, which this one waited for, was not finished",
+            hint: provider.settings.loginLine, stage: .authorization)
+    }
+}
+
+extension SessionAccess {
+    /// Runs `body`, and again after a sign-in if one is needed and `mayLogIn` allows it.
+    func signingIn<Value>(
+        _ mayLogIn: Bool, _ body: (SessionAccess) throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        guard mayLogIn, key.grant.needsPerson else { return try body(self) }
+        let seen = try? load()
+        do { return try body(self) } catch {
+            guard error.kind == .loginRequired else { throw error }
+            return try body(try SignInOnDemand(provider: provider, access: self, seen: seen).run())
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import OIDCCore
+import OIDCSystem
+
+/// Revokes a session at its provider.
+struct SignOut {
+    let provider: ProviderContext
+    let session: Session
+
+    private var console: Console { provider.context.console }
+
+    func revoke() -> [OIDCError] {
+        guard let endpoint = session.endpoints.revocation else {
+            console.note("The provider offers no revocation.")
+            return []
+        }
+        do throws(OIDCError) {
+            let environment = try provider.environment()
+            let client = try provider.tokenEndpoint(of: session, environment).client
+            return SessionRevocation(session, as: client, environment).run(at: endpoint) { step in
+                switch step {
+                case .revoked(.refreshToken): console.note("Revoked the refresh token.")
+                case .revoked(.accessToken): console.note("Revoked the access token.")
+                case .accessTokensNotRevoked: console.note("The provider does not revoke access tokens.")
+                }
+            }
+        } catch {
+            return [error]
+        }
+    }
+
+    /// Ends the provider's session in the browser, which has its cookies (OpenID Connect RP-Initiated Logout §2).
+    func endProviderSession() -> [OIDCError] {
+        guard let endpoint = session.endpoints.endSession else {
+            console.note("The provider offers no end_session_endpoint.")
+            return []
+        }
+        do throws(OIDCError) {
+            try SignOutInBrowser(provider: provider, session: session, endpoint: endpoint).run()
+            return []
+        } catch {
+            return [error]
+        }
+    }
+}

@@ -1,0 +1,169 @@
+import OIDCCore
+import OIDCCrypto
+import OIDCSystem
+
+/// Ends the provider's session in the browser. The URL holds the ID token, and any user can read a program's
+/// arguments. So the browser is started with a URL of our own, which redirects only this user's programs to the URL
+/// with the token.
+struct SignOutInBrowser {
+    let provider: ProviderContext
+    let session: Session
+    let endpoint: WebURL
+
+    private var console: Console { provider.context.console }
+
+    func run() throws(OIDCError) {
+        let redirect = try provider.settings.signIn.postLogoutRedirect()
+        let server = try LoopbackServer(redirect?.loopback ?? LoopbackAddress(), identifiesPeers: true)
+        defer { server.close() }
+        let returnAddress = redirect.map { $0.loopback == nil ? $0.text : $0.text(port: server.port) }
+        let logout = Logout(
+            clientID: session.key.clientID, idTokenHint: session.tokens.idToken,
+            postLogoutRedirectURI: returnAddress)
+        let pending = try logout.begin(at: endpoint, random: Random.bytes)
+        let start = "/" + Base64URL.encode(Random.bytes(16))
+        let returnPath = redirect?.loopback == nil ? nil : returnAddress.flatMap(WebURL.init)?.path
+        var wait = SignOutWait(
+            browser: try open("\(server.origin)\(start)"), console: console,
+            environment: provider.context.environment, returnAddress: returnPath == nil ? nil : returnAddress,
+            clientID: session.key.clientID, deadline: .now().adding(seconds: provider.settings.signIn.timeout)
+        )
+        try serve(server, from: start, to: pending, returningTo: returnPath, &wait)
+        console.note(
+            returnPath == nil
+                ? "The browser has gone to the provider's sign-out page, which may ask to confirm."
+                : "The provider's session has ended in the browser.")
+    }
+
+    /// Opens our own URL, and prints it for the user to open if no browser can be run. On a machine without a
+    /// browser that is an error, as the URL works only here.
+    private func open(_ text: String) throws(OIDCError) -> Browser? {
+        let choice = try provider.browserChoice()
+        guard let url = WebURL(text) else { return nil }
+        guard choice.isAvailable else {
+            return try Browser.open(url, with: choice, environment: provider.childEnvironment)
+        }
+        console.note("To end the provider's session, open in a browser:\n\n  \(text)\n")
+        do throws(OIDCError) {
+            let browser = try Browser.open(url, with: choice, environment: provider.childEnvironment)
+            console.note("Opening your browser…")
+            return browser
+        } catch {
+            console.warn(error.message)
+            console.note("Open the URL above yourself.")
+            return nil
+        }
+    }
+
+    /// Serves until the browser was redirected to the provider and, if it returns here, until it does with our
+    /// `state`.
+    private func serve(
+        _ server: LoopbackServer, from start: String, to pending: PendingLogout, returningTo path: String?,
+        _ wait: inout SignOutWait
+    ) throws(OIDCError) {
+        defer { wait.end() }
+        while true {
+            let event = server.run(until: try wait.pause()) { request in
+                guard server.isOurHost(request.host), request.method == .get else {
+                    return .respond(ResultPage.stranger(status: 400))
+                }
+                if request.path == start, !request.peer.isStranger { return .hold }
+                if path == request.path {
+                    if isAccepted(request, pending) { return .hold }
+                    wait.strangerCount += 1
+                }
+                return .respond(ResultPage.stranger(status: 404))
+            }
+            switch event {
+            case .held(let request, let connection) where request.path == start:
+                let url = request.peer == .thisUser ? pending.url : pending.urlWithoutToken
+                server.answer(
+                    connection,
+                    HTTPResponse(
+                        status: 303,
+                        headers: HTTPHeaders([
+                            ("Location", url.text), ("Cache-Control", "no-store"),
+                            ("Referrer-Policy", "no-referrer"),
+                        ])))
+                guard path != nil else { return server.finish() }
+                wait.isSentOn = true
+            case .held(_, let connection):
+                server.answer(connection, ResultPage.signedOut())
+                return server.finish()
+            case .interrupted(let signal): throw Interruption.error(signal: signal)
+            case .readable, .deadline: continue
+            }
+        }
+    }
+
+    private func isAccepted(_ request: HTTPServerRequest, _ pending: PendingLogout) -> Bool {
+        FormEncoding.decode(request.query ?? "").map(pending.accept) ?? false
+    }
+}
+
+/// The wait for the browser during a sign-out.
+struct SignOutWait {
+    private var browser: Browser?
+    private let console: Console
+    private var statusLine: TerminalStatusLine
+    private let returnAddress: String?
+    private let clientID: String
+    private let deadline: MonotonicTime
+    /// Whether the browser was redirected to the provider's sign-out page.
+    var isSentOn = false {
+        didSet {
+            statusLine.clear()
+            console.note("Waiting for the browser to come back from the provider's sign-out page…")
+        }
+    }
+
+    /// The number of requests to the return URL with another `state`.
+    var strangerCount = 0
+
+    init(
+        browser: Browser?, console: Console, environment: [String: String], returnAddress: String?,
+        clientID: String, deadline: MonotonicTime
+    ) {
+        self.browser = browser
+        self.console = console
+        self.returnAddress = returnAddress
+        self.clientID = clientID
+        self.deadline = deadline
+        statusLine = TerminalStatusLine(environment: environment)
+    }
+
+    /// Reports a failed browser, shows the time left, and returns when to check again.
+    mutating func pause() throws(OIDCError) -> MonotonicTime {
+        if !isSentOn, let failure = browser?.check() {
+            statusLine.clear()
+            console.warn(failure.message)
+            console.note("Open the URL above yourself.")
+        }
+        let now = MonotonicTime.now()
+        guard now < deadline else { throw timeout }
+        if !console.isQuiet {
+            let left = TimeWords.duration((deadline.milliseconds(from: now) + 999) / 1_000)
+            statusLine.show(
+                "waiting for the browser to \(isSentOn ? "come back" : "open the URL"), \(left) left")
+        }
+        return min(deadline, now.adding(milliseconds: 1_000))
+    }
+
+    mutating func end() {
+        statusLine.clear()
+    }
+
+    private var timeout: OIDCError {
+        guard isSentOn, let returnAddress else {
+            return OIDCError(
+                .timedOut, "timed out: no browser opened the URL of the sign-out",
+                hint: "the provider's session goes on; sign out on its own site", stage: .endSession)
+        }
+        let strangers = strangerCount == 0 ? "" : "; what came back had another state or none"
+        return OIDCError(
+            .timedOut, "timed out: the browser did not come back from the sign-out\(strangers)",
+            hint:
+                "check that \(DisplayText.clean(returnAddress)) is registered as post-logout redirect URL for "
+                + "the client \(DisplayText.clean(clientID)) at the provider", stage: .endSession)
+    }
+}

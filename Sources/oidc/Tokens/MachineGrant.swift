@@ -1,0 +1,63 @@
+import OIDCCore
+import OIDCSystem
+
+/// A token that needs no user: the client's own, or one for the identity of a machine.
+struct MachineGrant {
+    let provider: ProviderContext
+    let key: SessionKey
+
+    /// Requests the token and returns it in a session, which the same grant refreshes.
+    func outcome() throws(OIDCError) -> TokenRefresh.Outcome {
+        let environment = try provider.environment()
+        let metadata = try provider.metadata(environment, for: [.token])
+        try metadata.validate(for: [.token], scope: Scope(""))
+        let client = try provider.client(metadata, environment)
+        let url = try metadata.require(.token, presentingCertificate: client.presentsCertificate)
+        let dpop: DPoPKey? = provider.settings.token.bindsTokens ? try DPoPKey.generate() : nil
+        let endpoint = try provider.tokenEndpoint(at: url, client: client, dpop: dpop)
+        let now = environment.now()
+        var tokens = try endpoint.send(
+            try request(environment), over: environment.transport, now: now, random: environment.random)
+        // These grants use no ID token, and a refresh token would only be one more secret.
+        tokens.idToken = nil
+        tokens.refreshToken = nil
+        let session = Session(
+            key: key,
+            endpoints: Session.Endpoints(
+                issuer: metadata.issuer, token: url, userInfo: metadata.userInfoEndpoint,
+                revocation: metadata.revocationEndpoint, introspection: metadata.introspectionEndpoint),
+            clientAuthentication: client.authentication.method, createdAt: now, requestedScope: key.scope,
+            requestedResources: key.resources, tokens: tokens, dpopKey: dpop.map(\.pem))
+        return TokenRefresh.Outcome(session: session, access: .success(tokens.access))
+    }
+
+    private func request(_ environment: LoginEnvironment) throws(OIDCError) -> TokenRequest {
+        switch key.grant {
+        case .tokenExchange: return .tokenExchange(try exchange(environment))
+        case .jwtBearer:
+            return .jwtBearer(
+                assertion: try SubjectToken(provider).token(environment.transport),
+                scope: key.scope, audience: key.audience, resources: key.resources)
+        default:
+            return .clientCredentials(
+                scope: key.scope, audience: key.audience, resources: key.resources,
+                authorizationDetails: provider.settings.token.authorizationDetails)
+        }
+    }
+
+    private func exchange(_ environment: LoginEnvironment) throws(OIDCError) -> TokenExchange {
+        let settings = provider.settings.subject
+        var exchange = TokenExchange(
+            subjectToken: try SubjectToken(provider).token(environment.transport),
+            subjectTokenType: TokenTypeIdentifier(settings.tokenType ?? "jwt"))
+        if let actor = try provider.secrets.text(settings.actorFile) {
+            exchange.actor = TokenExchange.Actor(
+                token: actor, type: TokenTypeIdentifier(settings.actorTokenType ?? "access_token"))
+        }
+        exchange.requestedTokenType = settings.requestedTokenType.map(TokenTypeIdentifier.init)
+        exchange.audiences = key.audience.map { [$0] } ?? []
+        exchange.resources = key.resources
+        exchange.scope = key.scope
+        return exchange
+    }
+}

@@ -1,0 +1,178 @@
+import OIDCCore
+import OIDCSystem
+
+/// The session of the settings, and its tokens.
+struct SessionAccess {
+    let provider: ProviderContext
+    let key: SessionKey
+    let store: any SessionStoring
+
+    private var context: CommandContext { provider.context }
+
+    /// Finds the session of the settings. If `mayKeepNothing`, and no state directory is available, a session lives
+    /// in memory for one command.
+    init(_ provider: ProviderContext, mayKeepNothing: Bool = false) throws(OIDCError) {
+        self.provider = provider
+        key = try provider.sessionKey()
+        let store = try provider.store()
+        guard mayKeepNothing, key.grant.needsPerson, store is UnavailableStore else {
+            self.store = store
+            return
+        }
+        provider.context.console.warn("there is no place for sessions, so that nothing will be kept")
+        self.store = MemorySessionStore()
+    }
+
+    /// Finds the same session in another store.
+    init(_ other: SessionAccess, in store: any SessionStoring) {
+        provider = other.provider
+        key = other.key
+        self.store = store
+    }
+
+    /// Loads the session. Completes a hint to sign in with the options that were given.
+    func load() throws(OIDCError) -> Session? {
+        do throws(OIDCError) { return try store.load(key) } catch {
+            var error = error
+            if error.hint == "oidc login" { error.hint = provider.settings.loginLine }
+            throw error
+        }
+    }
+
+    /// Refuses a scope beyond the granted one: it needs a new sign-in, for the requested and the wanted scope.
+    private func refuseWider(_ session: Session?, _ demand: TokenDemand) throws(OIDCError) {
+        guard let session, case .wider(let wanted) = session.source(for: demand) else { return }
+        let scope = (session.requestedScope ?? Scope("")).union(wanted)
+        throw OIDCError(
+            .loginRequired, "the session was not granted the scope \(DisplayText.quoted(wanted.text))",
+            hint: "\(provider.settings.loginLine) --scope \(ShellWord.quoted(scope.text))", stage: .token)
+    }
+
+    /// Returns what the settings ask for. A grant without a user has its scope and resources in the session key.
+    func demand(minimumValidity: Int64 = 60) -> TokenDemand {
+        guard key.grant.needsPerson else { return TokenDemand(minimumValidity: minimumValidity) }
+        return TokenDemand(
+            scope: provider.settings.token.scope, resources: provider.settings.token.resources,
+            minimumValidity: minimumValidity)
+    }
+
+    /// Returns a fresh token, from the store if possible.
+    func token(_ demand: TokenDemand) throws(OIDCError) -> SessionTokens.Delivery {
+        let session = try load()
+        try refuseWider(session, demand)
+        if let session, let access = try SessionTokens.fresh(in: session, for: demand, at: context.now) {
+            return SessionTokens.Delivery(session: session, access: access)
+        }
+        return try refreshed(demand, seen: session, refusing: .none)
+    }
+
+    /// Returns a token other than the one that was refused.
+    func token(
+        _ demand: TokenDemand, insteadOf refused: SessionTokens.Delivery
+    ) throws(OIDCError) -> SessionTokens.Delivery {
+        try refreshed(demand, seen: refused.session, refusing: .of(refused.access))
+    }
+
+    /// Refreshes the token under the session's lock, over the network, and prints warnings.
+    func refreshed(
+        _ demand: TokenDemand, seen: Session?, refusing refusal: SessionTokens.Refusal
+    ) throws(OIDCError) -> SessionTokens.Delivery {
+        try refuseWider(seen, demand)
+        if seen == nil, key.grant.needsPerson { throw noSession }
+        let tokens = SessionTokens(
+            store: store, key: key, now: { Clock.now() }, wait: provider.renewalWait,
+            request: { (current, source) throws(OIDCError) in try request(current, source) })
+        let delivery: SessionTokens.Delivery
+        do throws(OIDCError) {
+            delivery = try tokens.refreshed(demand, seen: seen, refusing: refusal)
+        } catch {
+            throw completed(error)
+        }
+        for warning in delivery.warnings { context.console.warn(warning) }
+        return delivery
+    }
+
+    private func request(
+        _ current: Session?, _ source: TokenSource
+    ) throws(OIDCError) -> SessionTokens.Answer {
+        guard key.grant.needsPerson else {
+            let outcome = try MachineGrant(provider: provider, key: key).outcome()
+            return SessionTokens.Answer { () throws(OIDCError) in outcome }
+        }
+        guard let current else { throw noSession }
+        let environment = try provider.environment()
+        let refresh = TokenRefresh(
+            environment: environment, tokenEndpoint: try provider.tokenEndpoint(of: current, environment),
+            leeway: provider.settings.network.leeway,
+            allowedAlgorithms: provider.settings.client.idTokenAlgorithms)
+        let answer = try refresh.request(current, for: source)
+        return SessionTokens.Answer(successor: answer.successor) { () throws(OIDCError) in
+            try refresh.check(answer)
+        }
+    }
+
+    /// Completes a hint to sign in with the options that were given.
+    private func completed(_ error: OIDCError) -> OIDCError {
+        guard error.kind == .loginRequired || error.hint == "oidc login" else { return error }
+        var error = error
+        error.hint = provider.settings.loginLine
+        return error
+    }
+
+    /// Returns the session's ID token, refreshed if it is about to expire, or in any case if `forced`.
+    func idToken(minimumValidity: Int64, forced: Bool = false) throws(OIDCError) -> IDToken {
+        let session = try session()
+        let stored = session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }
+        if !forced, let stored, isFresh(stored, minimumValidity) { return stored }
+        let demand = TokenDemand(minimumValidity: minimumValidity)
+        let delivery = try refreshed(demand, seen: session, refusing: .of(session.tokens.access))
+        guard let idToken = delivery.session.tokens.idToken.flatMap({ IDToken.stored($0.revealed) }),
+            isFresh(idToken, minimumValidity), !forced || idToken.compact != stored?.compact
+        else {
+            if let failure = delivery.idTokenFailure { throw failure }
+            throw OIDCError(
+                .loginRequired,
+                stored == nil
+                    ? "the session has no ID token"
+                    : "the ID token has expired, and a refresh brings no new one",
+                hint: provider.settings.loginLine, stage: .idToken)
+        }
+        return idToken
+    }
+
+    private func isFresh(_ token: IDToken, _ minimumValidity: Int64) -> Bool {
+        let left = token.expiresAt.seconds(since: context.now)
+        return left > min(minimumValidity, token.expiresAt.seconds(since: token.issuedAt) / 2)
+    }
+
+    /// Returns the stored session, or the error to sign in first.
+    func session() throws(OIDCError) -> Session {
+        guard let session = try load() else { throw noSession }
+        return session
+    }
+
+    var noSession: OIDCError {
+        let profile = provider.settings.profile.map { " (profile \(DisplayText.clean($0)))" } ?? ""
+        return OIDCError(
+            .loginRequired, "not signed in at \(DisplayText.clean(key.provider))\(profile)",
+            hint: provider.settings.loginLine, stage: .token)
+    }
+}
+
+extension SessionAccess: AccessTokenSource {
+    func canRefresh(_ session: Session) -> Bool {
+        session.tokens.refreshToken != nil || !key.grant.needsPerson
+    }
+}
+
+extension ProviderContext {
+    /// How long to wait for the session's lock, whose holder may be using the network.
+    var renewalWait: LockWait {
+        let console = context.console
+        let limit = (settings.network.httpTimeout * 2 + 30) * 1_000
+        let left = deadline.map { max(0, $0.milliseconds(from: .now())) } ?? limit
+        return LockWait(
+            limit: .milliseconds(min(limit, left)),
+            onWaiting: { console.note("waiting for another oidc process that is getting a token …") })
+    }
+}

@@ -1,0 +1,109 @@
+import OIDCCore
+import OIDCCrypto
+import OIDCSystem
+
+/// The result of checking a signature.
+enum SignatureVerdict: Equatable {
+    case valid
+    case invalid(String)
+    case unchecked(String)
+
+    var word: String {
+        switch self {
+        case .valid: "valid"
+        case .invalid: "invalid"
+        case .unchecked: "unchecked"
+        }
+    }
+
+    var reason: String? {
+        switch self {
+        case .valid: nil
+        case .invalid(let reason), .unchecked(let reason): reason
+        }
+    }
+}
+
+/// Verifies a token with the given keys, or with the provider's.
+struct TokenVerification {
+    let provider: ProviderContext
+    let jwks: String?
+
+    /// Returns what is known of the signature. A token of another issuer than the configured one is invalid,
+    /// whatever its keys. Keys that cannot be fetched are an error; a signature is unchecked only if neither keys
+    /// nor a provider is named.
+    func verdict(_ token: JWS) throws(OIDCError) -> SignatureVerdict {
+        if let reason = foreignIssuer(token) { return .invalid(reason) }
+        if let jwks { return try named(jwks, token) }
+        guard token.algorithm != nil else { return try verdict(token, JWKSet(keys: []), isLocal: false) }
+        guard namesProvider else {
+            return .unchecked("neither keys nor a provider is named: give --jwks, --issuer or -p")
+        }
+        return try published(token)
+    }
+
+    private var namesProvider: Bool {
+        provider.settings.provider.issuer != nil || !provider.settings.provider.endpoints.isEmpty
+    }
+
+    /// Returns why the token is not from the configured issuer, or nil. A token without `iss` names no issuer.
+    private func foreignIssuer(_ token: JWS) -> String? {
+        guard let issuer = provider.settings.provider.issuer, let claim = token.claims?["iss"] else {
+            return nil
+        }
+        guard let found = claim.string else { return "iss: expected a string, found \(claim.typeName)" }
+        guard !ExactText.isSame(found, issuer) else { return nil }
+        let sides = DisplayText.sides(expected: issuer, found: found)
+        return "iss: expected “\(sides.expected)”, found “\(sides.found)”"
+    }
+
+    /// Verifies with the keys in a file, which may be symmetric, or at a URL.
+    private func named(_ name: String, _ token: JWS) throws(OIDCError) -> SignatureVerdict {
+        if let url = WebURL(name) {
+            let environment = try provider.environment()
+            let source = provider.documents(environment).keys(url)
+            return try verdict(token, source)
+        }
+        let file = try UserFile.require(name, limit: 1 << 20, named: "--jwks")
+        let keys: JWKSet
+        do throws(JWKSet.Malformed) { keys = try JWKSet(parsing: file.bytes) } catch {
+            throw OIDCError.usage(
+                "--jwks \(DisplayText.clean(name)): expected a key set or a key: \(error.reason)",
+                hint: "give it what the provider's jwks_uri answers (oidc discover)")
+        }
+        return try verdict(token, keys, isLocal: true)
+    }
+
+    private func published(_ token: JWS) throws(OIDCError) -> SignatureVerdict {
+        let environment = try provider.environment()
+        let metadata = try provider.metadata(environment, for: [.keys])
+        if token.algorithm?.isSymmetric == true, metadata.signsWithSharedSecret,
+            let secret = try provider.secrets.value(provider.settings.client.secret)
+        {
+            let key = JSONWebKey(secret: Redacted(Array(secret.revealed.utf8)))
+            return try verdict(token, JWKSet(keys: [key]), isLocal: true)
+        }
+        guard let url = metadata.jwksURI else {
+            throw OIDCError(
+                .refused, "the provider names no jwks_uri, so the signature cannot be verified",
+                hint: "give the keys with --jwks FILE, or set jwks_uri", stage: .keys)
+        }
+        return try verdict(token, provider.documents(environment).keys(url))
+    }
+
+    /// Verifies, and fetches the keys again if the cached ones do not match.
+    private func verdict(_ token: JWS, _ source: any KeySource) throws(OIDCError) -> SignatureVerdict {
+        let first = try verdict(token, try source.keys(refetching: false), isLocal: false)
+        guard first != .valid, source.mayBeStale else { return first }
+        return try verdict(token, try source.keys(refetching: true), isLocal: false)
+    }
+
+    private func verdict(
+        _ token: JWS, _ keys: JWKSet, isLocal: Bool
+    ) throws(OIDCError) -> SignatureVerdict {
+        switch try token.verify(keys: keys, allowsSymmetric: isLocal) {
+        case .valid: .valid
+        case .invalid(let reason): .invalid(reason)
+        }
+    }
+}
