@@ -7,16 +7,20 @@ public struct SharedFailure: Hashable, Sendable {
     public var id: String
     /// A hash of the refresh token that the session holds since; nil for a grant without one.
     public var refreshTokenHash: String?
+    /// When it happened by the clock of the machine that is never set, in nanoseconds; nil if that is not known.
+    public var moment: Int64?
     /// When a process last took the failure as its own without having waited for it to happen.
     public var sharedAt: Instant?
 
     public init(
-        error: OIDCError, time: Instant, id: String, refreshTokenHash: String?, sharedAt: Instant? = nil
+        error: OIDCError, time: Instant, id: String, refreshTokenHash: String?, moment: Int64? = nil,
+        sharedAt: Instant? = nil
     ) {
         self.error = error
         self.time = time
         self.id = id
         self.refreshTokenHash = refreshTokenHash
+        self.moment = moment
         self.sharedAt = sharedAt
     }
 
@@ -26,11 +30,13 @@ public struct SharedFailure: Hashable, Sendable {
     private static let crowd: (pause: Int64, limit: Int64) = (2, 30)
 
     /// Whether the failure answers a process that comes now: while the provider asked for patience, or while
-    /// a crowd of processes that were started together is still coming in. A time in the future was noted by a
-    /// wrong clock and is not believed.
-    public func answersNewcomer(at now: Instant) -> Bool {
+    /// a crowd of processes that were started together is still coming in, or if it happened only after the process
+    /// was started. A time in the future was noted by a wrong clock and is not believed.
+    public func answersNewcomer(at now: Instant, startedAt start: Int64? = nil) -> Bool {
         guard now >= time else { return false }
         let age = now.seconds(since: time)
+        // Another machine's moments mean nothing here, which is why the age counts too.
+        if let moment, let start, start < moment, age < SharedFailure.crowd.pause { return true }
         if let pause = error.retryAfter, age < min(Int64(pause), SharedFailure.longestRetryAfter) {
             return true
         }
@@ -62,6 +68,7 @@ extension SharedFailure {
         object["time"] = JSONValue(time.secondsSinceEpoch)
         object["id"] = .string(id)
         object["refresh_token_hash"] = refreshTokenHash.map { .string($0) }
+        object["moment"] = moment.map { JSONValue($0) }
         object["shared_at"] = sharedAt.map { JSONValue($0.secondsSinceEpoch) }
         return .object(object)
     }
@@ -80,7 +87,7 @@ extension SharedFailure {
                 oauthError: json["oauth_error"]?.string,
                 retryAfter: json["retry_after"]?.integer.flatMap { Int(exactly: $0) }),
             time: Instant(secondsSinceEpoch: time), id: id,
-            refreshTokenHash: json["refresh_token_hash"]?.string,
+            refreshTokenHash: json["refresh_token_hash"]?.string, moment: json["moment"]?.integer,
             sharedAt: json["shared_at"]?.integer.map { Instant(secondsSinceEpoch: $0) })
     }
 }

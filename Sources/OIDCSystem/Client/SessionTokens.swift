@@ -48,16 +48,19 @@ public struct SessionTokens {
     public let key: SessionKey
     public let now: @Sendable () -> Instant
     public let wait: LockWait
+    /// When the caller was started: a failure that happened since then is its own too.
+    let startedAt: MonotonicTime
     let request: Request
 
     public init(
         store: any SessionStoring, key: SessionKey, now: @escaping @Sendable () -> Instant, wait: LockWait,
-        request: @escaping Request
+        startedAt: MonotonicTime = .now(), request: @escaping Request
     ) {
         self.store = store
         self.key = key
         self.now = now
         self.wait = wait
+        self.startedAt = startedAt
         self.request = request
     }
 
@@ -98,7 +101,7 @@ public struct SessionTokens {
             }
         if key.grant.needsPerson { try refuseUnrefreshable(seen) }
         let known = store.failure(of: key)
-        if let known, known.answersNewcomer(at: now()), isAbout(known, seen) { throw take(known) }
+        if let known, answersUs(known), isAbout(known, seen) { throw take(known) }
         var isHeld = false
         do throws(OIDCError) {
             return try store.withLock(key, wait) { () throws(OIDCError) -> Delivery in
@@ -107,7 +110,7 @@ public struct SessionTokens {
                 if let current, let adopted = adoptable(current, demand, before: before) { return adopted }
                 let left = store.failure(of: key)
                 if let left, isAbout(left, current),
-                    left.id != known?.id || left.answersNewcomer(at: now())
+                    left.id != known?.id || answersUs(left)
                 {
                     throw take(left)
                 }
@@ -222,7 +225,8 @@ extension SessionTokens {
         store.leave(
             SharedFailure(
                 error: error, time: now(), id: Base64URL.encode(Random.bytes(9)),
-                refreshTokenHash: (try? store.load(key)).flatMap(SessionTokens.hash)),
+                refreshTokenHash: (try? store.load(key)).flatMap(SessionTokens.hash),
+                moment: MonotonicTime.now().nanoseconds),
             for: key)
         return error
     }
@@ -242,6 +246,10 @@ extension SessionTokens {
             error.hint = "try again in \(left) seconds"
         }
         return error
+    }
+
+    private func answersUs(_ failure: SharedFailure) -> Bool {
+        failure.answersNewcomer(at: now(), startedAt: startedAt.nanoseconds)
     }
 
     private func isAbout(_ failure: SharedFailure, _ session: Session?) -> Bool {
