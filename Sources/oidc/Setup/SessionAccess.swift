@@ -79,7 +79,8 @@ struct SessionAccess {
         try refuseWider(seen, demand)
         if seen == nil, key.grant.needsPerson { throw SessionAccess.noSession(key, setup.settings) }
         let tokens = SessionTokens(
-            store: store, key: key, now: { Clock.now() }, wait: setup.renewalWait, startedAt: context.startedAt,
+            store: store, key: key, now: { Clock.now() }, wait: setup.renewalWait,
+            startedAt: context.startedAt,
             request: { (current, source) throws(OIDCError) in try request(current, source) })
         let delivery: SessionTokens.Delivery
         do throws(OIDCError) {
