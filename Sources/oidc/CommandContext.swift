@@ -7,6 +7,7 @@ struct CommandContext: Sendable {
     let console: Console
     let environment: [String: String]
     let common: CommonOptions
+    let startedAt = MonotonicTime.now()
 
     var now: Instant { Clock.now() }
 

@@ -27,13 +27,14 @@ private final class Tokens: Sendable {
     func pass(_ seconds: Int64) { time.withLock { $0 = $0.adding(seconds) } }
 
     func refreshed(
-        _ demand: TokenDemand = TokenDemand(),
+        _ demand: TokenDemand = TokenDemand(), startedAt: MonotonicTime = .now(),
         _ request: @escaping (Session?) throws(OIDCError) -> SessionTokens.Answer
     ) throws(OIDCError) -> SessionTokens.Delivery {
         let tokens = SessionTokens(
             store: store, key: key, now: { self.now },
             wait: LockWait(
-                limit: .seconds(20), noticeAfter: .zero, onWaiting: { self.waiting.withLock { $0 += 1 } })
+                limit: .seconds(20), noticeAfter: .zero, onWaiting: { self.waiting.withLock { $0 += 1 } }),
+            startedAt: startedAt
         ) { (current, _) throws(OIDCError) in
             self.count.withLock { $0 += 1 }
             return try request(current)
@@ -86,6 +87,48 @@ struct SharedFailureTests {
         #expect(tokens.failure(down) == down)
         #expect(tokens.failure(down) == down)
         #expect(tokens.requests == 2)
+    }
+
+    @Test("a process that was started before the failure takes it, though it never waited; a later one asks")
+    func startedBefore() throws {
+        let tokens = try tokens()
+        let start = MonotonicTime.now()
+        let down = OIDCError(.unreachable, "down", stage: .token)
+        #expect(tokens.failure(down) == down)
+        #expect(throws: down) {
+            try tokens.refreshed(startedAt: start) { (_) throws(OIDCError) in
+                throw OIDCError(.failed, "asked")
+            }
+        }
+        #expect(tokens.requests == 1)
+        // A machine whose clock began to count later does not take it for ever.
+        tokens.pass(40)
+        #expect(throws: OIDCError(.failed, "asked")) {
+            try tokens.refreshed(startedAt: start) { (_) throws(OIDCError) in
+                throw OIDCError(.failed, "asked")
+            }
+        }
+    }
+
+    @Test("who queued behind a crowd that took the failure takes it too")
+    func queued() async throws {
+        let tokens = try tokens()
+        let down = OIDCError(.unreachable, "down", stage: .token)
+        #expect(tokens.failure(down) == down)
+        let left = try #require(tokens.store.failure(of: .example))
+        let directory = try #require(try PrivateDirectory.open(scratch.path))
+        var holder: FileLock? = try FileLock.acquire(
+            "\(SessionKey.example.fileStem).lock", in: directory, LockWait(limit: .seconds(20)))
+        async let queued = detached { tokens.failure(OIDCError(.failed, "asked")) }
+        while tokens.waiters < 1 { try await Task.sleep(for: .milliseconds(5)) }
+        // Somebody of the same crowd, ahead in the queue, has taken the failure meanwhile.
+        var shared = left
+        shared.sharedAt = tokens.now
+        tokens.store.leave(shared, for: .example)
+        holder = nil
+        #expect(await queued == down)
+        #expect(tokens.requests == 1)
+        withExtendedLifetime(holder) {}
     }
 
     @Test(

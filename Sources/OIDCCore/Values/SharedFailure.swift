@@ -9,17 +9,21 @@ public struct SharedFailure: Hashable, Sendable {
     public var refreshTokenHash: String?
     /// What was asked for besides the session's own token, as `TokenSource.text`; nil for the own token.
     public var request: String?
+    /// When it happened by the clock of the machine that is never set, in nanoseconds; nil if that is not known.
+    public var moment: Int64?
     /// When a process last took the failure as its own without having waited for it to happen.
     public var sharedAt: Instant?
 
     public init(
-        error: OIDCError, time: Instant, id: String, refreshTokenHash: String?, of source: TokenSource = .own
+        error: OIDCError, time: Instant, id: String, refreshTokenHash: String?, of source: TokenSource = .own,
+        moment: Int64? = nil
     ) {
         self.error = error
         self.time = time
         self.id = id
         self.refreshTokenHash = refreshTokenHash
         request = source.text
+        self.moment = moment
     }
 
     /// The longest that a provider's Retry-After is honored.
@@ -39,10 +43,13 @@ public struct SharedFailure: Hashable, Sendable {
     }
 
     /// Whether the failure answers a process that comes now: while the provider asked for patience, or while
-    /// a crowd of processes that were started together is still coming in.
-    public func answersNewcomer(at now: Instant) -> Bool {
+    /// a crowd of processes that were started together is still coming in, or if it happened only after the process
+    /// was started.
+    public func answersNewcomer(at now: Instant, startedAt start: Int64? = nil) -> Bool {
         guard isRecent(at: now) else { return false }
         let age = now.seconds(since: time)
+        // Another machine's moments mean nothing here, which is why the age counts too.
+        if let moment, let start, start < moment, age < SharedFailure.crowd.pause { return true }
         if let pause = error.retryAfter, age < min(Int64(pause), SharedFailure.longestRetryAfter) {
             return true
         }
@@ -75,6 +82,7 @@ extension SharedFailure {
         object["id"] = .string(id)
         object["refresh_token_hash"] = refreshTokenHash.map { .string($0) }
         object["request"] = request.map { .string($0) }
+        object["moment"] = moment.map { JSONValue($0) }
         object["shared_at"] = sharedAt.map { JSONValue($0.secondsSinceEpoch) }
         return .object(object)
     }
@@ -93,7 +101,7 @@ extension SharedFailure {
                 oauthError: json["oauth_error"]?.string,
                 retryAfter: json["retry_after"]?.integer.flatMap { Int(exactly: $0) }),
             time: Instant(secondsSinceEpoch: time), id: id,
-            refreshTokenHash: json["refresh_token_hash"]?.string)
+            refreshTokenHash: json["refresh_token_hash"]?.string, moment: json["moment"]?.integer)
         request = json["request"]?.string
         sharedAt = json["shared_at"]?.integer.map { Instant(secondsSinceEpoch: $0) }
     }

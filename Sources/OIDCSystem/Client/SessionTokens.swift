@@ -50,16 +50,19 @@ public struct SessionTokens {
     public let key: SessionKey
     public let now: @Sendable () -> Instant
     public let wait: LockWait
+    /// When the caller was started: a failure that happened since then is its own too.
+    let startedAt: MonotonicTime
     let request: Request
 
     public init(
         store: any SessionStoring, key: SessionKey, now: @escaping @Sendable () -> Instant, wait: LockWait,
-        request: @escaping Request
+        startedAt: MonotonicTime = .now(), request: @escaping Request
     ) {
         self.store = store
         self.key = key
         self.now = now
         self.wait = wait
+        self.startedAt = startedAt
         self.request = request
     }
 
@@ -101,7 +104,7 @@ public struct SessionTokens {
         if key.grant.needsPerson { try refuseUnrefreshable(seen) }
         let known = store.failure(of: key)
         let source = try seen?.source(for: demand).granted() ?? .own
-        if let known, known.answersNewcomer(at: now()), isAbout(known, seen, source) { throw take(known) }
+        if let known, answersUs(known), isAbout(known, seen, source) { throw take(known) }
         var isHeld = false
         do throws(OIDCError) {
             return try store.withLock(key, wait) { () throws(OIDCError) -> Delivery in
@@ -112,7 +115,7 @@ public struct SessionTokens {
                 let failure = store.failure(of: key)
                 if let failure, isAbout(failure, current, source),
                     failure.id == known?.id
-                        ? failure.answersNewcomer(at: now()) : failure.isRecent(at: now())
+                        ? answersUs(failure) : failure.isRecent(at: now())
                 {
                     throw take(failure)
                 }
@@ -260,7 +263,8 @@ extension SessionTokens {
         store.leave(
             SharedFailure(
                 error: error, time: now(), id: Base64URL.encode(Random.bytes(9)),
-                refreshTokenHash: (try? store.load(key)).flatMap(SessionTokens.hash), of: source),
+                refreshTokenHash: (try? store.load(key)).flatMap(SessionTokens.hash), of: source,
+                moment: MonotonicTime.now().nanoseconds),
             for: key, replacing: nil)
         return error
     }
@@ -280,6 +284,10 @@ extension SessionTokens {
             error.hint = "try again in \(secondsLeft) seconds"
         }
         return error
+    }
+
+    private func answersUs(_ failure: SharedFailure) -> Bool {
+        failure.answersNewcomer(at: now(), startedAt: startedAt.nanoseconds)
     }
 
     /// Whether the failure would be that of a request with this session's refresh token for that token.
