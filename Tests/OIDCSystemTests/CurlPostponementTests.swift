@@ -25,6 +25,21 @@ struct CurlPostponementTests {
         }
     }
 
+    @Test("an answer that is cut short or too long is given out as far as it came, for its refresh token alone")
+    func partial() throws {
+        let start = #"{"refresh_token":"next","x":""#
+        let long = answer("200 OK", body: start + String(repeating: "a", count: 2 << 20) + #""}"#)
+        for whole in ["HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n\(start)", long] {
+            let server = try ScriptedServer.answering(whole)
+            let response = try CurlTransport().send(Self.redeeming(server.url()), stage: .token)
+            #expect(response.failure != nil)
+            #expect(String(decoding: response.body, as: UTF8.self).hasPrefix(start))
+            #expect(throws: OIDCError.self) {
+                try CurlTransport().send(.form(server.url(), []), stage: .revocation)
+            }
+        }
+    }
+
     @Test("a cancellation waits for the answer, and is honored right after")
     func awaited() throws {
         let (isCancelled, isAnswering) = (CancellationFlag(), CancellationFlag())

@@ -1,3 +1,4 @@
+import Foundation
 import OIDCCore
 @testable import OIDCSystem
 import TestSupport
@@ -44,6 +45,35 @@ struct PeerOwnerTests {
         scratch.put(Self.header + Self.row(ends, uid: "1000"), "tcp6")
         let table = SocketTable(path: scratch["tcp6"])
         #expect(table.owner(of: Self.route, for: 1000) == .found(.thisUser))
+    }
+
+    @Test("a connection that was reset has no owner any more")
+    func reset() throws {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(listener) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let accepted = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic -> Int32 in
+                guard bind(listener, generic, length) == 0, listen(listener, 1) == 0,
+                    getsockname(listener, generic, &length) == 0
+                else { return -1 }
+                let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+                guard connect(client, generic, length) == 0 else { return -1 }
+                let accepted = accept(listener, nil, nil)
+                var abort = linger(l_onoff: 1, l_linger: 0)
+                setsockopt(
+                    client, SOL_SOCKET, SO_LINGER, &abort, socklen_t(MemoryLayout<linger>.size))
+                close(client)
+                return accepted
+            }
+        }
+        try #require(accepted >= 0)
+        defer { close(accepted) }
+        #expect(PeerOwner(of: FileDescriptor(rawValue: accepted)) == .gone)
+        #expect(PeerOwner.gone.isStranger)
     }
 
     @Test("our own connection is ours", arguments: [LoopbackSocket.Family.ipv4, .ipv6])

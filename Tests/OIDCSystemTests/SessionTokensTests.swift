@@ -124,7 +124,7 @@ struct SharedFailureTests {
         // Somebody of the same crowd, ahead in the queue, has taken the failure meanwhile.
         var shared = left
         shared.sharedAt = tokens.now
-        tokens.store.leave(shared, for: .example)
+        tokens.store.leave(shared, for: .example, replacing: nil)
         holder = nil
         #expect(await queued == down)
         #expect(tokens.requests == 1)

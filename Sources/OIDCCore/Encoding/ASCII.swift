@@ -15,12 +15,13 @@ public enum ASCII {
 
     /// Without spaces, tabs and line ends at either end.
     public static func trimmed(_ text: some StringProtocol) -> String {
-        let isBlank = { (byte: UInt8) in byte == 0x20 || (0x09...0x0D).contains(byte) }
         var bytes = Array(text.utf8)[...]
         while let first = bytes.first, isBlank(first) { bytes.removeFirst() }
         while let last = bytes.last, isBlank(last) { bytes.removeLast() }
         return String(decoding: bytes, as: UTF8.self)
     }
+
+    package static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
 
     public static func isHexDigit(_ byte: UInt8) -> Bool {
         switch byte {

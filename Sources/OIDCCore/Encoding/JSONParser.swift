@@ -21,18 +21,6 @@ extension JSONValue {
     public init(parsing text: String) throws(JSONError) {
         try self.init(parsing: Array(text.utf8))
     }
-
-    /// Reads a document that breaks rules: duplicate members are all there, and text after the value is
-    /// ignored. Only for what must not be lost with the rest of a faulty answer.
-    init?(salvaging bytes: [UInt8]) {
-        let value = bytes.withUnsafeBufferPointer { buffer in
-            var parser = JSONParser(bytes: buffer)
-            parser.isLenient = true
-            return try? parser.document()
-        }
-        guard let value else { return nil }
-        self = value
-    }
 }
 
 /// A recursive descent over bytes, with a bound on its depth.
@@ -40,7 +28,6 @@ private struct JSONParser {
     static let maximumDepth = 64
     let bytes: UnsafeBufferPointer<UInt8>
     var index = 0
-    var isLenient = false
 
     init(bytes: UnsafeBufferPointer<UInt8>) {
         self.bytes = bytes
@@ -50,7 +37,7 @@ private struct JSONParser {
         if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF { index = 3 }
         let value = try value(depth: 0)
         skipBlanks()
-        guard index == bytes.count || isLenient else { throw error("unexpected text after the value") }
+        guard index == bytes.count else { throw error("unexpected text after the value") }
         return value
     }
 
@@ -111,7 +98,7 @@ private struct JSONParser {
             let isNew =
                 members.count < 8
                 ? !members.contains { $0.name == name } : isUnseen(name, among: members, &seen)
-            guard isNew || isLenient else {
+            guard isNew else {
                 throw JSONError(
                     reason: "duplicate member \(DisplayText.quoted(name, limit: 60))", offset: start)
             }

@@ -59,7 +59,7 @@ public struct TokenRefresh: Sendable {
 
     /// The error of a session without a refresh token.
     public static let impossible = OIDCError(
-        .loginRequired, "the access token has expired and there is no refresh token", hint: "oidc login",
+        .loginRequired, "there is no refresh token to get another access token with", hint: "oidc login",
         stage: .token)
 
     /// Checks the answer. An error means that nothing of it but the refresh token may be used.
@@ -67,6 +67,7 @@ public struct TokenRefresh: Sendable {
         let tokens = try answer.tokens.get()
         var refreshed = answer.successor
         var warnings: [String] = []
+        refreshed.derived.removeAll { $0.access.expiresAt.map { $0 <= environment.now() } ?? false }
         let idTokenFailure = try adoptIDToken(of: tokens, into: &refreshed)
         if let idTokenFailure {
             warnings.append("the new ID token could not be checked and is not used: \(idTokenFailure.message)")

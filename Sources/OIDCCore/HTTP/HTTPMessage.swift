@@ -101,6 +101,9 @@ public struct HTTPResponse: Hashable, Sendable {
         self.receivedAt = receivedAt
     }
 
+    /// Why the body is not whole; only an answer that may hold a new refresh token is given out like this.
+    package var failure: OIDCError?
+
     public var isSuccess: Bool { (200..<300).contains(status) }
 
     /// The media type in lower case, without parameters.

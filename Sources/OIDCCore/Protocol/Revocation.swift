@@ -16,7 +16,7 @@ public enum Revocation {
         return EndpointCall(request, stage: .revocation) { response throws(OIDCError) in
             guard response.isSuccess else {
                 throw client.failure(response, to: request, stage: .revocation) { code in
-                    code == "unsupported_token_type"
+                    code == "unsupported_token_type" && hint != .refreshToken
                         ? "revoke the refresh token instead: the provider does not revoke this kind"
                         : OAuthErrorResponse.hint(code)
                 }

@@ -58,6 +58,7 @@ public struct TokenEndpoint: Sendable {
                 return .nonceDemanded(nonce)
             }
             do throws(OIDCError) {
+                if let failure = response.failure { throw failure }
                 guard response.isSuccess, OAuthErrorResponse(response) == nil else {
                     var error = request.failure(response, withholding: client.secrets(in: message))
                     if isBound, error.oauthError == "use_dpop_nonce" {

@@ -18,20 +18,40 @@ enum TokenResponse {
             issuedTokenType: try answer.string("issued_token_type").map { DisplayText.clean($0) })
     }
 
-    /// The refresh token alone, from an answer in which anything else may be wrong. The one that was presented
-    /// may be spent, so its successor is kept whatever the rest is like (RFC 9700 §4.14.2).
+    /// The refresh token alone, from an answer in which anything else may be wrong: its status, its other members,
+    /// its end. The one that was presented may be spent, so its successor is kept whatever the rest is like (RFC 9700
+    /// §4.14.2).
     static func refreshToken(in response: HTTPResponse) -> Redacted<String>? {
-        guard response.isSuccess else { return nil }
-        let token =
-            if let json = JSONValue(salvaging: response.body) {
-                json.object?.members.last { $0.name == "refresh_token" }?.value.string
-            } else if response.looksFormEncoded {
-                FormEncoding.decode(response.text)?.last { $0.name == "refresh_token" }?.value
-            } else {
-                String?.none
-            }
+        let token: String?
+        if let json = try? JSONValue(parsing: response.body) {
+            token = json["refresh_token"]?.string
+        } else if let found = refreshTokenMember(of: response.body) {
+            token = found
+        } else {
+            let pairs = response.looksFormEncoded ? FormEncoding.decode(response.text) : nil
+            token = pairs?.last { $0.name == "refresh_token" }?.value
+        }
         guard let token, !token.isEmpty, (try? check("refresh_token", token)) != nil else { return nil }
         return Redacted(token)
+    }
+
+    /// Finds the last member of that name in bytes that are not valid JSON. Within a string its quotes would be
+    /// escaped, so nothing else looks like it.
+    private static func refreshTokenMember(of bytes: [UInt8]) -> String? {
+        let name = Array("\"refresh_token\"".utf8)
+        guard bytes.count > name.count else { return nil }
+        let starts = (0...bytes.count - name.count).reversed().lazy.filter { start in
+            bytes[start] == 0x22 && bytes[start..<start + name.count].elementsEqual(name)
+        }
+        for start in starts {
+            var rest = bytes[(start + name.count)...].drop(while: ASCII.isBlank)
+            guard rest.popFirst() == 0x3A else { continue }
+            rest = rest.drop(while: ASCII.isBlank)
+            guard rest.popFirst() == 0x22, let end = rest.firstIndex(of: 0x22) else { continue }
+            // A token holds no quotes, so an escape in it can only be of a slash or a code point.
+            return (try? JSONValue(parsing: [0x22] + rest[..<end] + [0x22]))?.string
+        }
+        return nil
     }
 
     /// JSON, or the form encoding in which some providers answer.

@@ -29,7 +29,7 @@ public struct SharedFailure: Hashable, Sendable {
     /// The longest that a provider's Retry-After is honored.
     private static let longestRetryAfter: Int64 = 300
     /// How long a crowd's failure counts after the last of the crowd came, and at most after it happened.
-    private static let crowd: (pause: Int64, limit: Int64) = (2, 30)
+    private static let crowd: (pause: Int64, limit: Int64) = (2, 6)
 
     /// Whether the failure was noted lately. A time in the future, or far back, was noted by a wrong clock.
     public func isRecent(at now: Instant) -> Bool {

@@ -34,7 +34,7 @@ package struct SessionRevocation {
                         random: environment.random))
                 report(.revoked(hint))
             } catch {
-                guard error.oauthError != "unsupported_token_type" else {
+                guard error.oauthError != "unsupported_token_type" || hint == .refreshToken else {
                     report(.accessTokensNotRevoked)
                     continue
                 }

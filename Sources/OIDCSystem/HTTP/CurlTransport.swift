@@ -79,8 +79,13 @@ public final class CurlTransport: HTTPTransport {
                 failure == nil
                 ? policy.pause(after: response, tries: tries) : policy.pause(after: result, tries: tries)
             guard let pause, MonotonicTime.now().adding(milliseconds: Int64(pause.milliseconds)) < end else {
-                if let failure { throw failure }
-                return response
+                guard let failure else { return response }
+                guard request.redeemsSingleUseSecret, exchange.head.isComplete, !body.isEmpty else {
+                    throw failure
+                }
+                var partial = response
+                partial.failure = failure
+                return partial
             }
             try wait(pause, before: request, stage: stage)
         }

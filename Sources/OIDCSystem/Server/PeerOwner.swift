@@ -16,8 +16,12 @@ public enum PeerOwner: Hashable, Sendable {
         of descriptor: FileDescriptor, in tables: [SocketTable] = SocketTable.all,
         isWSL: @autoclosure () -> Bool = Platform.isWSL
     ) {
+        // A connection that was reset has no other end any more, and its row is gone from the table.
+        guard let route = LoopbackSocket.peerRoute(descriptor) else {
+            self = .gone
+            return
+        }
         self = .unknown
-        guard let route = LoopbackSocket.peerRoute(descriptor) else { return }
         // A row may slip past a reading while others come and go.
         for _ in 0..<3 {
             for table in tables {

@@ -88,6 +88,12 @@ struct LogoutCommand: RunnableCommand {
         _ key: SessionKey, from store: any SessionStoring, _ provider: ProviderContext
     ) throws(OIDCError) -> Taken {
         var taken: Taken?
+        // Nothing is created, not even a lock, for a session that is not there.
+        do throws(OIDCError) {
+            guard try store.load(key) != nil else { return Taken(content: .success(nil)) }
+        } catch {
+            // A session that cannot be read is removed like any other.
+        }
         do {
             try store.withLock(key, provider.renewalWait) { () throws(OIDCError) in
                 taken = remove(key, from: store)

@@ -27,8 +27,14 @@ struct TokenOperand {
             guard !text.isEmpty else { throw OIDCError.usage("stdin holds no token") }
             return (Redacted(text), nil)
         }
-        let session = try SessionAccess(provider).session()
-        guard isRefreshToken else { return (session.tokens.access.token, session) }
+        let access = try SessionAccess(provider)
+        let session = try access.session()
+        guard isRefreshToken else {
+            guard let token = session.accessToken(from: session.source(for: access.demand()))?.token else {
+                throw OIDCError.usage("the session has no token for that scope or resource")
+            }
+            return (token, session)
+        }
         guard let token = session.tokens.refreshToken else {
             throw OIDCError(
                 .loginRequired, "the session has no refresh token", hint: provider.settings.loginLine)
