@@ -72,7 +72,8 @@ struct OutageTests {
         #expect(try world.failureFile == nil)
     }
 
-    @Test("a failure that a wrong clock noted, ahead or far back, is not believed", arguments: [600, -86_400])
+    @Test(
+        "a failure that a wrong clock noted, ahead or far back, is not believed", arguments: [600, -86_400])
     func failureOfAnotherTime(seconds: Int) throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
