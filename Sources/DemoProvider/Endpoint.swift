@@ -1,7 +1,7 @@
 import OIDCCore
 
 /// What the provider answers, by the names that the steps of the protocol have in messages.
-public enum Endpoint: String, Sendable, CaseIterable {
+package enum Endpoint: String, Sendable, CaseIterable {
     case discovery, jwks, authorize, login, consent, token, userinfo, revocation, introspection, device
     case devicePage = "device_page"
     case endSession = "end_session"
@@ -10,7 +10,7 @@ public enum Endpoint: String, Sendable, CaseIterable {
     case resource, home, unknown
 
     /// Below the issuer's own path; the resource server answers everything below its path.
-    public var path: String {
+    package var path: String {
         switch self {
         case .discovery: "/.well-known/openid-configuration"
         case .jwks: "/jwks"

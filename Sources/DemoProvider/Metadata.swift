@@ -27,11 +27,12 @@ extension DemoProvider {
         if configuration.certificateHeader != nil {
             metadata["tls_client_certificate_bound_access_tokens"] = true
         }
-        return cacheable(metadataAnswer(metadata))
+        return cacheable(.json(.object(metadata)))
     }
 
     func keySet(_ call: Call) -> HTTPResponse {
-        cacheable(keySetAnswer((keys.current + keys.previous).map(\.publicMembers)))
+        cacheable(
+            .json(["keys": .array((keys.current + keys.previous).map { .object($0.publicMembers) })]))
     }
 
     private func cacheable(_ response: HTTPResponse) -> HTTPResponse {

@@ -6,25 +6,23 @@ extension DemoProvider {
         issuer.path.hasSuffix("/") ? String(issuer.path.dropLast()) : issuer.path
     }
 
-    /// The absolute address of a path below the issuer, whatever address the request came to.
-    func address(_ path: String) -> String { "\(issuer.origin)\(basePath)\(path)" }
+    /// The absolute URL of a path below the issuer, whatever URL the request came to.
+    package func address(_ path: String) -> String { "\(issuer.origin)\(basePath)\(path)" }
 
-    func address(_ endpoint: Endpoint) -> String { address(endpoint.path) }
+    package func address(_ endpoint: Endpoint) -> String { address(endpoint.path) }
 
-    /// The endpoint of a path; below `/moved` each is found again, for redirects that lead there.
-    func route(_ requested: String) -> (Endpoint, path: String, wasMoved: Bool) {
+    /// Returns the endpoint that answers a request for a path, and the path below the issuer's own.
+    package func route(_ requested: String) -> (Endpoint, path: String) {
         // RFC 8414 §3.1: the well-known part stands before the issuer's path.
         if requested == "/.well-known/oauth-authorization-server\(basePath)" {
-            return (.discovery, requested, false)
+            return (.discovery, requested)
         }
-        guard requested.hasPrefix(basePath) else { return (.unknown, requested, false) }
-        var path = String(requested.dropFirst(basePath.count))
-        let wasMoved = path.hasPrefix("/moved/")
-        if wasMoved { path = String(path.dropFirst(6)) }
-        if path.isEmpty || path == "/" { return (.home, path, wasMoved) }
-        if path.hasPrefix("/api/") { return (.resource, path, wasMoved) }
+        guard requested.hasPrefix(basePath) else { return (.unknown, requested) }
+        let path = String(requested.dropFirst(basePath.count))
+        if path.isEmpty || path == "/" { return (.home, path) }
+        if path.hasPrefix("/api/") { return (.resource, path) }
         let endpoint = Endpoint.allCases.first { $0.path == path && $0 != .unknown }
-        return (endpoint ?? .unknown, path, wasMoved)
+        return (endpoint ?? .unknown, path)
     }
 
     mutating func answer(_ call: Call) -> HTTPResponse {

@@ -1,14 +1,14 @@
-import OIDCCore
-public import OIDCCrypto
+package import OIDCCore
+package import OIDCCrypto
 
 /// A private key with the name under which its public half is published.
-struct SigningKey: Sendable {
-    let id: String
-    let algorithm: SignatureAlgorithm
-    let key: PrivateKey
+package struct SigningKey: Sendable {
+    package let id: String
+    package let algorithm: SignatureAlgorithm
+    package let key: PrivateKey
 
     /// RFC 7517 §4.
-    var publicMembers: JSONObject {
+    package var publicMembers: JSONObject {
         JSONWebKey(publicKey: key.publicKey, keyID: id, algorithm: algorithm).json.object ?? JSONObject()
     }
 }
@@ -60,8 +60,11 @@ struct SigningKeys: Sendable {
 }
 
 extension DemoProvider {
-    /// New signing keys; tokens signed by the ones before still verify.
-    public mutating func rotateKeys() throws(CryptoError) {
+    /// Returns the key that signs with an algorithm; the tests sign with it what the provider never would.
+    package func signingKey(for algorithm: SignatureAlgorithm) -> SigningKey? { keys.key(for: algorithm) }
+
+    /// Replaces the signing keys; tokens signed by the ones before still verify.
+    package mutating func rotateKeys() throws(CryptoError) {
         try keys.rotate()
     }
 }

@@ -1,6 +1,7 @@
 import DemoProvider
 import OIDCCore
 import OIDCCrypto
+import TestSupport
 
 extension Module {
     static let all = core + keys + fapi

@@ -1,6 +1,7 @@
 import DemoProvider
 import OIDCCore
 import OIDCCrypto
+import TestSupport
 import Testing
 
 /// A provider, a clock and a browser in memory, with the requests that tests repeat.
@@ -13,7 +14,7 @@ struct DemoWorld {
     static let rsaKey = Result { try PrivateKey.generate(.rsa2048) }
     static let ellipticKey = Result { try PrivateKey.generate(.p256) }
 
-    var provider: DemoProvider
+    var provider: FaultyProvider
     var now = Instant(secondsSinceEpoch: 1_800_000_000)
     var browser = BrowserStandIn()
 
@@ -24,7 +25,7 @@ struct DemoWorld {
         var configuration = DemoConfiguration()
         configuration.signingKeys = [try DemoWorld.rsaKey.get(), try DemoWorld.ellipticKey.get()]
         change(&configuration)
-        provider = try DemoProvider(
+        provider = try FaultyProvider(
             issuer: try #require(WebURL(issuer)), configuration: configuration, faults: faults)
     }
 

@@ -1,6 +1,7 @@
 import DemoProvider
 import OIDCCore
 import OIDCCrypto
+import TestSupport
 import Testing
 
 @Suite struct EndpointTests {

@@ -2,6 +2,7 @@ import DemoProvider
 import OIDCCore
 import OIDCCrypto
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite struct FaultTests {
@@ -33,7 +34,7 @@ import Testing
             configuration.signsUserInfo = faults.contains {
                 if case .userInfo = $0 { true } else { false }
             }
-            world.provider = try DemoProvider(
+            world.provider = try FaultyProvider(
                 issuer: world.provider.issuer, configuration: configuration, faults: faults,
                 random: { counter.bytes($0) })
         }

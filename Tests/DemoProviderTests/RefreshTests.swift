@@ -1,5 +1,6 @@
 import DemoProvider
 import OIDCCore
+import TestSupport
 import Testing
 
 @Suite struct RefreshTests {

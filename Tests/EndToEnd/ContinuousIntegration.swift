@@ -3,6 +3,7 @@ import Foundation
 import OIDCCore
 import OIDCCrypto
 import OIDCSystem
+import TestSupport
 
 /// A CI system that gives its jobs an identity: its key, and a server that hands tokens out.
 struct ContinuousIntegration: Sendable {

@@ -1,21 +1,21 @@
-public import DemoProvider
-public import OIDCCore
+package import DemoProvider
+package import OIDCCore
 import OIDCCrypto
 import Synchronization
 
 /// The demo provider as a transport, with a clock that only tests move: flows run whole without a socket.
-public final class InMemoryProvider: HTTPTransport {
-    public static let issuer = "http://127.0.0.1:9480"
+package final class InMemoryProvider: HTTPTransport {
+    package static let issuer = "http://127.0.0.1:9480"
 
     /// Looks at a request before the provider does, and may answer in its place.
-    public typealias Interceptor = @Sendable (HTTPRequest) throws(OIDCError) -> HTTPResponse?
+    package typealias Interceptor = @Sendable (HTTPRequest) throws(OIDCError) -> HTTPResponse?
 
     private static let keys = Result { [try PrivateKey.generate(.rsa2048), try PrivateKey.generate(.p256)] }
-    private let provider: Mutex<DemoProvider?>
+    private let provider: Mutex<FaultyProvider?>
     private let time: Mutex<Instant>
     private let interceptor = Mutex<Interceptor?>(nil)
 
-    public init(
+    package init(
         startingAt start: Instant = Instant(secondsSinceEpoch: 1_800_000_000),
         _ change: (inout DemoConfiguration) -> Void = { _ in }
     ) throws {
@@ -23,43 +23,44 @@ public final class InMemoryProvider: HTTPTransport {
         configuration.signingKeys = try InMemoryProvider.keys.get()
         change(&configuration)
         guard let issuer = WebURL(InMemoryProvider.issuer) else { throw OIDCError(.failed, "no issuer") }
-        let demo = try DemoProvider(issuer: issuer, configuration: configuration)
+        let demo = try FaultyProvider(issuer: issuer, configuration: configuration)
         provider = Mutex(demo)
         time = Mutex(start)
     }
 
-    public var now: Instant { time.withLock { $0 } }
+    package var now: Instant { time.withLock { $0 } }
 
-    public func pass(_ seconds: Int64) { time.withLock { $0 = $0.adding(seconds) } }
+    package func pass(_ seconds: Int64) { time.withLock { $0 = $0.adding(seconds) } }
 
-    public func intercept(_ body: Interceptor?) { interceptor.withLock { $0 = body } }
+    package func intercept(_ body: Interceptor?) { interceptor.withLock { $0 = body } }
 
     /// Reads or changes the provider between requests.
     @discardableResult
-    public func with<Value: Sendable>(_ body: (inout DemoProvider) throws -> sending Value) rethrows -> Value
+    package func with<Value: Sendable>(_ body: (inout FaultyProvider) throws -> sending Value) rethrows
+        -> Value
     {
         try provider.withLock { try body(&$0!) }
     }
 
-    public var faults: Set<Fault> {
+    package var faults: Set<Fault> {
         get { with { $0.faults } }
         set { with { $0.faults = newValue } }
     }
 
-    public func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
+    package func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
         let interceptor = interceptor.withLock { $0 }
         if let interceptor, let answer = try interceptor(request) { return answer }
         return with { [now] in $0.handle(request, at: now) }
     }
 
     /// What the flows get: this provider, its clock, no cache.
-    public var environment: LoginEnvironment {
+    package var environment: LoginEnvironment {
         LoginEnvironment(
             transport: self, cache: NoCache(), now: { [self] in now }, random: { Random.bytes($0) })
     }
 
     /// A whole sign-in of the public demo client, as the flows do it.
-    public func signIn(
+    package func signIn(
         _ scope: String = "openid profile email offline_access",
         _ change: (inout Login) throws -> Void = { _ in }
     ) throws -> Session {
@@ -78,7 +79,7 @@ public final class InMemoryProvider: HTTPTransport {
     }
 
     /// The URL that the browser of a user who agrees ends on.
-    public func callback(of url: WebURL, _ choice: BrowserStandIn.Choice = .approve) throws -> String {
+    package func callback(of url: WebURL, _ choice: BrowserStandIn.Choice = .approve) throws -> String {
         var browser = BrowserStandIn(choice)
         var request: HTTPRequest? = browser.open(url)
         while let current = request {

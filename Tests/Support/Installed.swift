@@ -1,9 +1,9 @@
 import Foundation
 
 /// What of the machine a test leans on; without it the test is skipped, and says so.
-public enum Installed {
+package enum Installed {
     /// Whether programs of these names are on PATH, or where daemons are.
-    public static func programs(_ names: String...) -> Bool {
+    package static func programs(_ names: String...) -> Bool {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
         let directories = path.split(separator: ":").map(String.init) + ["/usr/sbin", "/usr/bin", "/bin"]
         return names.allSatisfy { name in
@@ -12,7 +12,7 @@ public enum Installed {
     }
 
     /// Without a list of authorities no TLS connection is begun.
-    public static let certificateAuthorities = [
+    package static let certificateAuthorities = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem",
     ].contains { FileManager.default.fileExists(atPath: $0) }
 }

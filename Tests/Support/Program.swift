@@ -1,32 +1,32 @@
-public import Foundation
+package import Foundation
 import OIDCCore
 
 /// The built `oidc`, run as a user would: a home of its own, nothing of the machine's environment.
-public struct Program: Sendable {
-    public let home: URL
-    public var environment: [String: String]
+package struct Program: Sendable {
+    package let home: URL
+    package var environment: [String: String]
 
     /// What a run ended with.
-    public struct Outcome: Sendable {
-        public let status: Int32
-        public let output: String
-        public let errorOutput: String
+    package struct Outcome: Sendable {
+        package let status: Int32
+        package let output: String
+        package let errorOutput: String
 
-        public init(status: Int32, output: String, errorOutput: String) {
+        package init(status: Int32, output: String, errorOutput: String) {
             self.status = status
             self.output = output
             self.errorOutput = errorOutput
         }
 
         /// The last line that begins with `error: `.
-        public var error: String? {
+        package var error: String? {
             errorOutput.split(separator: "\n").last { $0.hasPrefix("error: ") }.map {
                 String($0.dropFirst(7))
             }
         }
     }
 
-    public init(_ variables: [String: String] = [:]) throws {
+    package init(_ variables: [String: String] = [:]) throws {
         home = FileManager.default.temporaryDirectory.appendingPathComponent("oidc-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
         environment = [
@@ -37,7 +37,7 @@ public struct Program: Sendable {
     }
 
     /// For a client of a provider.
-    public init(_ provider: ProviderServer, client: String = "demo", _ variables: [String: String] = [:])
+    package init(_ provider: ProviderServer, client: String = "demo", _ variables: [String: String] = [:])
         throws
     {
         try self.init(
@@ -45,16 +45,16 @@ public struct Program: Sendable {
     }
 
     /// Where the tests run under a sanitizer, the program does too, and wants to be told how.
-    public static let sanitizerOptions = ProcessInfo.processInfo.environment.filter {
+    package static let sanitizerOptions = ProcessInfo.processInfo.environment.filter {
         ["ASAN_OPTIONS", "TSAN_OPTIONS"].contains($0.key)
     }
 
-    public func remove() {
+    package func remove() {
         try? FileManager.default.removeItem(at: home)
     }
 
     /// Beside the test bundle, where the build puts it.
-    public static var path: String {
+    package static var path: String {
         var directory = Bundle.main.bundleURL
         for _ in 0..<6 {
             let candidate = directory.appendingPathComponent("oidc")
@@ -65,7 +65,7 @@ public struct Program: Sendable {
     }
 
     /// `executable` is another program that calls this one, such as a shell.
-    public func start(
+    package func start(
         _ arguments: [String], input: Input = .none, _ variables: [String: String] = [:],
         executable: String = Program.path
     ) throws -> Run {
@@ -74,13 +74,13 @@ public struct Program: Sendable {
     }
 
     @discardableResult
-    public func run(
+    package func run(
         _ arguments: String..., input: String? = nil, variables: [String: String] = [:]
     ) throws -> Outcome {
         try start(arguments, input: input.map { .text($0) } ?? .none, variables).finish()
     }
 
-    public enum Input: Sendable {
+    package enum Input: Sendable {
         case none
         case text(String)
         /// A pipe that stays open; see `Run.type`.
@@ -88,11 +88,11 @@ public struct Program: Sendable {
     }
 
     /// Every session file.
-    public var sessionFiles: [URL] {
+    package var sessionFiles: [URL] {
         files(in: ".local/state/oidc").filter { $0.pathExtension == "json" }
     }
 
-    public func files(in path: String) -> [URL] {
+    package func files(in path: String) -> [URL] {
         let directory = home.appendingPathComponent(path)
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []
         return names.sorted().map { directory.appendingPathComponent($0) }

@@ -1,18 +1,18 @@
-public import DemoProvider
-public import OIDCCore
+package import DemoProvider
+package import OIDCCore
 import OIDCSystem
 import Synchronization
 
 /// The demo provider behind a real socket on loopback, with its state at hand: counts, faults, clock.
-public final class ProviderServer: Sendable {
-    public let origin: String
+package final class ProviderServer: Sendable {
+    package let origin: String
     /// Where it listens itself.
-    public let backend: String
+    package let backend: String
     private let box: Box
     private let server: BackgroundServer
 
     private final class Box: Sendable {
-        let provider = Mutex<DemoProvider?>(nil)
+        let provider = Mutex<FaultyProvider?>(nil)
         /// Milliseconds that each token request takes.
         let delay = Mutex<Int64>(0)
         let interceptor = Mutex<(@Sendable (HTTPRequest) -> HTTPResponse?)?>(nil)
@@ -27,7 +27,7 @@ public final class ProviderServer: Sendable {
     }
 
     /// `issuer` where the provider is reached through another server.
-    public init(
+    package init(
         _ configuration: DemoConfiguration = DemoConfiguration(), faults: Set<Fault> = [],
         issuer: String? = nil
     ) throws {
@@ -43,7 +43,7 @@ public final class ProviderServer: Sendable {
         origin = issuer ?? server.origin
         backend = server.origin
         guard let issuer = WebURL(origin) else { throw OIDCError(.failed, "no origin") }
-        let provider = try DemoProvider(issuer: issuer, configuration: configuration, faults: faults)
+        let provider = try FaultyProvider(issuer: issuer, configuration: configuration, faults: faults)
         box.provider.withLock { $0 = provider }
     }
 
@@ -54,26 +54,27 @@ public final class ProviderServer: Sendable {
 
     /// Reads or changes the provider between requests.
     @discardableResult
-    public func with<Value: Sendable>(_ body: (inout DemoProvider) throws -> sending Value) rethrows -> Value
+    package func with<Value: Sendable>(_ body: (inout FaultyProvider) throws -> sending Value) rethrows
+        -> Value
     {
         try box.provider.withLock { provider in
             try body(&provider!)
         }
     }
 
-    public func requestCount(_ endpoint: Endpoint) -> Int { with { $0.requestCount(endpoint) } }
-    public func requestCount(grant: String) -> Int { with { $0.requestCount(grant: grant) } }
+    package func requestCount(_ endpoint: Endpoint) -> Int { with { $0.requestCount(endpoint) } }
+    package func requestCount(grant: String) -> Int { with { $0.requestCount(grant: grant) } }
 
     /// Delays each answer of the token endpoint; zero also releases requests that wait already.
-    public func delayTokens(milliseconds: Int64) { box.delay.withLock { $0 = milliseconds } }
+    package func delayTokens(milliseconds: Int64) { box.delay.withLock { $0 = milliseconds } }
 
     /// Answers in the provider's place where it returns something.
-    public func intercept(_ body: (@Sendable (HTTPRequest) -> HTTPResponse?)?) {
+    package func intercept(_ body: (@Sendable (HTTPRequest) -> HTTPResponse?)?) {
         box.interceptor.withLock { $0 = body }
     }
 
     /// Plays a person: the pages come from the provider itself, and the request that leaves it is returned.
-    public func redirect(
+    package func redirect(
         of url: WebURL, _ choice: BrowserStandIn.Choice = .approve
     ) -> HTTPRequest? {
         var browser = BrowserStandIn(choice)

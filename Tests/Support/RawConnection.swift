@@ -5,11 +5,11 @@ import Foundation
 #endif
 
 /// A peer on loopback that sends whatever bytes it likes.
-public final class RawConnection: Sendable {
+package final class RawConnection: Sendable {
     private let descriptor: Int32
 
     /// Nil where nobody listens, or no more connections are taken.
-    public init?(port: UInt16) {
+    package init?(port: UInt16) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -32,7 +32,7 @@ public final class RawConnection: Sendable {
 
     /// False where the other side is gone, or takes nothing for two seconds.
     @discardableResult
-    public func send(_ bytes: [UInt8]) -> Bool {
+    package func send(_ bytes: [UInt8]) -> Bool {
         var sent = 0
         while sent < bytes.count {
             var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
@@ -49,12 +49,12 @@ public final class RawConnection: Sendable {
     }
 
     @discardableResult
-    public func send(_ text: String) -> Bool { send(Array(text.utf8)) }
+    package func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
-    public func finishSending() { Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
+    package func finishSending() { Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
 
     /// What comes until the other side closes, or the time is over.
-    public func received(within seconds: Double = 5) -> String {
+    package func received(within seconds: Double = 5) -> String {
         let end = Date().addingTimeInterval(seconds)
         var bytes: [UInt8] = []
         while true {
@@ -70,13 +70,13 @@ public final class RawConnection: Sendable {
     }
 
     /// The status of an answer.
-    public static func status(_ answer: String) -> Int? {
+    package static func status(_ answer: String) -> Int? {
         guard answer.hasPrefix("HTTP/1.1 ") else { return nil }
         return Int(answer.dropFirst(9).prefix(3))
     }
 
     /// One request with `Connection: close` in it, and its answer.
-    public static func exchange(port: UInt16, _ text: String, within seconds: Double = 5) -> String {
+    package static func exchange(port: UInt16, _ text: String, within seconds: Double = 5) -> String {
         guard let connection = RawConnection(port: port) else { return "" }
         connection.send(text)
         return connection.received(within: seconds)

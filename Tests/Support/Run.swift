@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 
 /// One process of the program, from its start to its end.
-public final class Run: @unchecked Sendable {
+package final class Run: @unchecked Sendable {
     // `Process` and its pipes are set up before the run is shared; what changes is behind `collected`.
     private let process = Process()
     private let input = Pipe()
@@ -50,27 +50,27 @@ public final class Run: @unchecked Sendable {
         thread.start()
     }
 
-    public var identifier: Int32 { process.processIdentifier }
-    public var isRunning: Bool { process.isRunning }
+    package var identifier: Int32 { process.processIdentifier }
+    package var isRunning: Bool { process.isRunning }
 
-    public func type(_ text: String) {
+    package func type(_ text: String) {
         try? input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
     }
 
-    public func closeInput() {
+    package func closeInput() {
         try? input.fileHandleForWriting.close()
     }
 
-    public func signal(_ number: Int32) {
+    package func signal(_ number: Int32) {
         kill(process.processIdentifier, number)
     }
 
-    public var errorOutput: String {
+    package var errorOutput: String {
         String(decoding: collected.withLock { $0.errorOutput }, as: UTF8.self)
     }
 
     /// Waits until stderr holds a text that `pick` finds something in; nil after that time or the program's end.
-    public func errorOutput<Found>(within seconds: Double = 20, where pick: (String) -> Found?) -> Found? {
+    package func errorOutput<Found>(within seconds: Double = 20, where pick: (String) -> Found?) -> Found? {
         let end = Date().addingTimeInterval(seconds)
         while Date() < end {
             if let found = pick(errorOutput) { return found }
@@ -81,7 +81,7 @@ public final class Run: @unchecked Sendable {
     }
 
     /// The address that a sign-in prints.
-    public var address: String? {
+    package var address: String? {
         errorOutput { text in
             text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
                 .first { $0.contains("code_challenge=") || $0.contains("request_uri=") }
@@ -89,7 +89,7 @@ public final class Run: @unchecked Sendable {
     }
 
     /// Waits for the end; a program that hangs is killed, and its status is -1.
-    public func finish(within seconds: Double = 180) -> Program.Outcome {
+    package func finish(within seconds: Double = 180) -> Program.Outcome {
         let end = Date().addingTimeInterval(seconds)
         while process.isRunning, Date() < end { usleep(2_000) }
         let hangs = process.isRunning

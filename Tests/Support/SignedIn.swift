@@ -1,12 +1,12 @@
-public import DemoProvider
+package import DemoProvider
 import Foundation
-public import OIDCCore
+package import OIDCCore
 import OIDCSystem
 
 extension Program {
     /// Signs alice in, played through the provider's pages; `before` may meddle with the listener first.
     @discardableResult
-    public func signIn(
+    package func signIn(
         at provider: ProviderServer, _ options: [String] = [], choice: BrowserStandIn.Choice = .approve,
         before: (WebURL) throws -> Void = { _ in }
     ) throws -> Outcome {

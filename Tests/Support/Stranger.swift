@@ -1,16 +1,16 @@
 import Foundation
 
 /// Another, unprivileged user of this machine, who can reach our loopback ports.
-public enum Stranger {
+package enum Stranger {
     private static let program = "/usr/bin/setpriv"
 
     /// Becoming another user takes root and util-linux.
-    public static var isAvailable: Bool {
+    package static var isAvailable: Bool {
         geteuid() == 0 && FileManager.default.isExecutableFile(atPath: program)
     }
 
     /// Starts a process of the other user that sends the text to the port, and prints what comes back.
-    public static func start(port: UInt16, _ text: String, host: String = "127.0.0.1") throws -> Answer {
+    package static func start(port: UInt16, _ text: String, host: String = "127.0.0.1") throws -> Answer {
         let process = Process()
         let (input, output) = (Pipe(), Pipe())
         process.executableURL = URL(fileURLWithPath: program)
@@ -27,12 +27,12 @@ public enum Stranger {
         return Answer(process: process, output: output)
     }
 
-    public struct Answer {
+    package struct Answer {
         fileprivate let process: Process
         fileprivate let output: Pipe
 
         /// Waits for the end of the connection.
-        public func text() -> String {
+        package func text() -> String {
             let data = output.fileHandleForReading.readDataToEndOfFile()
             process.waitUntilExit()
             return String(decoding: data, as: UTF8.self)

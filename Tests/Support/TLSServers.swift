@@ -1,15 +1,15 @@
 import Foundation
-public import OIDCCore
+package import OIDCCore
 
 /// Servers that speak TLS, each with its own fault, and the certificates they need, all made here; by python3
 /// and openssl, since we write no TLS.
-public final class TLSServers: Sendable {
-    public let folder: String
+package final class TLSServers: Sendable {
+    package let folder: String
     private let ports: [String: Int]
     /// The servers end with this end of their standard input.
     private let input: FileHandle
 
-    public static let areAvailable: Bool = {
+    package static let areAvailable: Bool = {
         ["python3 -c 'import ssl'", "openssl version"].allSatisfy { command in
             let process = Process()
             process.executableURL = URL(fileURLWithPath: "/bin/sh")
@@ -21,7 +21,7 @@ public final class TLSServers: Sendable {
     }()
 
     /// Made once for all tests.
-    public static let shared = try? TLSServers()
+    package static let shared = try? TLSServers()
 
     private init() throws {
         folder = NSTemporaryDirectory() + "oidc-tls-\(UInt64.random(in: 0 ... .max))"
@@ -48,21 +48,21 @@ public final class TLSServers: Sendable {
             })
     }
 
-    public func url(_ name: String, host: String = "127.0.0.1") -> WebURL? {
+    package func url(_ name: String, host: String = "127.0.0.1") -> WebURL? {
         ports[name].flatMap { WebURL("https://\(host):\($0)/x?secret") }
     }
 
     /// What `good` answers below `/NAME/`, in place of its protocol's version.
-    public func publish(_ name: String, _ body: String) throws {
+    package func publish(_ name: String, _ body: String) throws {
         try Data(body.utf8).write(to: URL(fileURLWithPath: path("\(name).json")))
     }
 
     /// A proxy whose tunnels all end at this machine, whatever the name.
-    public var proxy: String { "http://127.0.0.1:\(ports["proxy"] ?? 0)" }
+    package var proxy: String { "http://127.0.0.1:\(ports["proxy"] ?? 0)" }
 
-    public func port(_ name: String) -> Int { ports[name] ?? 0 }
+    package func port(_ name: String) -> Int { ports[name] ?? 0 }
 
-    public func path(_ file: String) -> String { "\(folder)/\(file)" }
+    package func path(_ file: String) -> String { "\(folder)/\(file)" }
 
     private static let script = #"""
         import os, shutil, socket, ssl, subprocess, sys, threading, warnings

@@ -1,12 +1,12 @@
 import Foundation
 import Synchronization
-public import Testing
+package import Testing
 
 /// For suites whose tests wait for other processes: a few suites run at once, each on a thread of its own.
 ///
 /// Tests block while they wait, so they stay off the threads of Swift concurrency. Use it with `.serialized`: a test
 /// then starts when the one before it ends, and the time printed for it is its own.
-public struct WaitingTrait: SuiteTrait, TestScoping {
+package struct WaitingTrait: SuiteTrait, TestScoping {
     /// Suites that run at once. Most of the time a test waits, so two cores take more than two.
     private static let limit = 6
     private static let threads = WaitingThreads(count: limit)
@@ -15,7 +15,7 @@ public struct WaitingTrait: SuiteTrait, TestScoping {
     /// Starts before suites that take less time, or the last one runs alone at the end.
     let isLong: Bool
 
-    public func provideScope(
+    package func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
         await WaitingTrait.turns.take(first: isLong)
@@ -25,8 +25,8 @@ public struct WaitingTrait: SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == WaitingTrait {
-    public static var waiting: Self { WaitingTrait(isLong: false) }
-    public static var waitingLong: Self { WaitingTrait(isLong: true) }
+    package static var waiting: Self { WaitingTrait(isLong: false) }
+    package static var waitingLong: Self { WaitingTrait(isLong: true) }
 }
 
 /// A semaphore that suspends tasks instead of blocking threads.

@@ -34,11 +34,8 @@ extension DemoProvider {
         var pairs = pairs
         if let state = target.state { pairs.append(FormEncoding.Pair("state", state)) }
         pairs.append(FormEncoding.Pair("iss", issuer.text))
-        pairs = faulty(pairs)
-        if target.mode == .formPost, !has(.authorization(.modeIgnored)) {
-            return formPostPage(target.address, pairs)
-        }
-        let separator = has(.authorization(.inFragment)) ? "#" : target.address.contains("?") ? "&" : "?"
+        if target.mode == .formPost { return formPostPage(target.address, pairs) }
+        let separator = target.address.contains("?") ? "&" : "?"
         return .redirect(to: "\(target.address)\(separator)\(FormEncoding.encode(pairs))")
     }
 }

@@ -14,7 +14,6 @@ extension DemoProvider {
             guard wasPushed || !configuration.requiresPushedAuthorization else {
                 throw .invalidRequest("this provider demands pushed authorization requests")
             }
-            if let refusal = faultyAuthorizationError() { throw refusal }
             let request = try requested(parameters, by: client, answering: redirect)
             return try begin(request, call)
         } catch {

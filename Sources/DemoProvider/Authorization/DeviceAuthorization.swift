@@ -46,7 +46,7 @@ extension DemoProvider {
         answer["verification_uri_complete"] = .string("\(page)?\(complete)")
         answer["expires_in"] = JSONValue(configuration.deviceLifetime)
         answer["interval"] = JSONValue(configuration.deviceInterval)
-        return deviceAnswer(answer)
+        return .json(.object(answer))
     }
 
     /// RFC 8628 §6.1: eight consonants that are easy to tell apart.
@@ -67,7 +67,7 @@ extension DemoProvider {
         }
         let isTooSoon = record.lastPoll.map { request.now.seconds(since: $0) < record.interval } ?? false
         record.lastPoll = request.now
-        if isTooSoon || has(.device(.alwaysSlowDown)) {
+        if isTooSoon {
             record.interval += 5
             state.devices[code] = record
             throw Refusal("slow_down", "polled too soon")

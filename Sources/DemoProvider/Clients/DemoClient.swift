@@ -1,33 +1,33 @@
-public import OIDCCore
-public import OIDCCrypto
+package import OIDCCore
+package import OIDCCrypto
 
 /// A client as it is registered (RFC 7591 §2).
-public struct DemoClient: Sendable {
-    public var id: String
-    public var secret: Redacted<String>?
+package struct DemoClient: Sendable {
+    package var id: String
+    package var secret: Redacted<String>?
     /// `none`, `client_secret_basic`, `client_secret_post`, `client_secret_jwt`, `private_key_jwt`,
     /// `tls_client_auth` or `self_signed_tls_client_auth`.
-    public var authenticationMethods: Set<String>
+    package var authenticationMethods: Set<String>
     /// Compared exactly, but for the port of a loopback address (RFC 8252 §7.3).
-    public var redirectURIs: [String]
+    package var redirectURIs: [String]
     /// Any path and port on 127.0.0.1, [::1] and localhost will do.
-    public var allowsAnyLoopbackRedirect: Bool
-    public var postLogoutRedirectURIs: [String]
+    package var allowsAnyLoopbackRedirect: Bool
+    package var postLogoutRedirectURIs: [String]
     /// Nil: every grant.
-    public var grantTypes: Set<String>?
+    package var grantTypes: Set<String>?
     /// Public keys for `private_key_jwt`.
-    public var keys: JWKSet
+    package var keys: JWKSet
     /// The outside identity whose tokens serve as this client's assertions (RFC 7523 §3).
-    public var federatedIdentity: FederatedIdentity?
+    package var federatedIdentity: FederatedIdentity?
     /// SHA-256 of the client's certificate, base64url (RFC 8705 §2.2); its tokens are bound to it, however
     /// it authenticates.
-    public var certificateThumbprint: String?
+    package var certificateThumbprint: String?
     /// The subject of a certificate that the terminator has verified (RFC 8705 §2.1).
-    public var certificateSubject: String?
+    package var certificateSubject: String?
     /// Nil: the provider's first algorithm.
-    public var idTokenAlgorithm: SignatureAlgorithm?
+    package var idTokenAlgorithm: SignatureAlgorithm?
 
-    public init(
+    package init(
         id: String, secret: String? = nil, authenticationMethods: Set<String>? = nil,
         redirectURIs: [String] = [], allowsAnyLoopbackRedirect: Bool = true,
         postLogoutRedirectURIs: [String] = [], grantTypes: Set<String>? = nil,
@@ -53,11 +53,11 @@ public struct DemoClient: Sendable {
     }
 
     /// A native application without a secret; a redirect to a scheme of its own serves pasted addresses.
-    public static let publicDemo = DemoClient(id: "demo", redirectURIs: ["com.example.demo:/callback"])
-    public static let confidentialDemo = DemoClient(id: "demo-confidential", secret: "demo-secret")
+    package static let publicDemo = DemoClient(id: "demo", redirectURIs: ["com.example.demo:/callback"])
+    package static let confidentialDemo = DemoClient(id: "demo-confidential", secret: "demo-secret")
 
     /// For people: the name, and how it proves itself.
-    public var summary: String {
+    package var summary: String {
         "\(id) (\(secret.map { "secret: \($0.revealed)" } ?? "public"))"
     }
 
@@ -88,24 +88,24 @@ public struct DemoClient: Sendable {
 }
 
 /// A subject of another issuer, such as a job of a CI system.
-public struct FederatedIdentity: Hashable, Sendable {
-    public var issuer: String
-    public var subject: String
+package struct FederatedIdentity: Hashable, Sendable {
+    package var issuer: String
+    package var subject: String
 
-    public init(issuer: String, subject: String) {
+    package init(issuer: String, subject: String) {
         self.issuer = issuer
         self.subject = subject
     }
 }
 
 /// An issuer whose tokens are taken as assertions and subject tokens, with its keys.
-public struct TrustedIssuer: Sendable {
-    public var issuer: String
-    public var keys: JWKSet
+package struct TrustedIssuer: Sendable {
+    package var issuer: String
+    package var keys: JWKSet
     /// What the tokens' `aud` must contain; nil: this provider's issuer or token endpoint.
-    public var audience: String?
+    package var audience: String?
 
-    public init(issuer: String, keys: JWKSet, audience: String? = nil) {
+    package init(issuer: String, keys: JWKSet, audience: String? = nil) {
         self.issuer = issuer
         self.keys = keys
         self.audience = audience

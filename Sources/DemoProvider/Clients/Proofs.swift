@@ -42,7 +42,6 @@ extension DemoProvider {
         }
         guard remember("dpop \(verified.thumbprint) \(verified.identifier)", until: call.now.adding(300))
         else { throw Refusal("invalid_dpop_proof", "jti: this proof was sent before") }
-        if has(.proof(.nonceAlwaysDemanded)) { throw Refusal("use_dpop_nonce", "yet another nonce") }
         return verified.thumbprint
     }
 
@@ -55,17 +54,14 @@ extension DemoProvider {
 
     /// Adds the nonce that proofs must carry from now on (RFC 9449 §8.2), where nonces are demanded.
     mutating func withNonce(_ response: HTTPResponse, _ realm: NonceRealm, _ call: Call) -> HTTPResponse {
-        guard demandsNonce(realm), !has(.proof(.nonceMissing)) else { return response }
+        guard demandsNonce(realm) else { return response }
         var response = response
-        if has(.proof(.nonceAlwaysDemanded)) { state.nonces = [:] }
-        let malformed = has(.proof(.nonceMalformed))
-        response.headers["DPoP-Nonce"] = malformed ? "a \"nonce\"\\ " : currentNonce(realm, call.now)
+        response.headers["DPoP-Nonce"] = currentNonce(realm, call.now)
         return response
     }
 
     private func demandsNonce(_ realm: NonceRealm) -> Bool {
-        if has(.proof(.nonceAlwaysDemanded)) { return true }
-        return switch realm {
+        switch realm {
         case .authorizationServer: configuration.requiresDPoPNonceAtToken
         case .resource: configuration.requiresDPoPNonceAtResource
         }

@@ -1,37 +1,37 @@
-public import OIDCCore
+package import OIDCCore
 
 /// Plays a person at a browser: follows redirects, keeps cookies, presses the buttons of plain forms.
 ///
 /// Pure: it says what to send next, the caller sends it. It knows pages like those of `DemoProvider`, where
 /// each button is a form of its own.
-public struct BrowserStandIn: Sendable {
-    public enum Choice: Sendable {
+package struct BrowserStandIn: Sendable {
+    package enum Choice: Sendable {
         /// The first form of every page.
         case approve
         /// The form with the id `deny` where a page has one.
         case deny
     }
 
-    public var choice: Choice
+    package var choice: Choice
     /// Typed in place of what a form offers, by the field's name.
-    public var typed: [String: String]
+    package var typed: [String: String]
     private var cookies: [String: [String: String]] = [:]
     private var requestsLeft = 0
 
-    public init(_ choice: Choice = .approve, typing typed: [String: String] = [:]) {
+    package init(_ choice: Choice = .approve, typing typed: [String: String] = [:]) {
         self.choice = choice
         self.typed = typed
     }
 
     /// Types an address; the cookies of earlier visits are sent along.
-    public mutating func open(_ url: WebURL) -> HTTPRequest {
+    package mutating func open(_ url: WebURL) -> HTTPRequest {
         requestsLeft = 20
         return withCookies(HTTPRequest(.get, url))
     }
 
     /// What follows an answer: its redirect, or its form; nil where the page is the end, and after twenty
     /// requests.
-    public mutating func next(after response: HTTPResponse, to request: HTTPRequest) -> HTTPRequest? {
+    package mutating func next(after response: HTTPResponse, to request: HTTPRequest) -> HTTPRequest? {
         keepCookies(response, request.url)
         requestsLeft -= 1
         guard requestsLeft > 0 else { return nil }
@@ -75,12 +75,12 @@ public struct BrowserStandIn: Sendable {
 }
 
 /// A form of a page, as far as a program can press its button.
-struct HTMLForm {
-    var id: String?
-    var action: String
-    var fields: [FormEncoding.Pair]
+package struct HTMLForm {
+    package var id: String?
+    package var action: String
+    package var fields: [FormEncoding.Pair]
 
-    static func all(in page: String) -> [HTMLForm] {
+    package static func all(in page: String) -> [HTMLForm] {
         page.pieces(between: "<form ").dropFirst().map { rest in
             let whole = rest.pieces(between: "</form>").first ?? rest
             let head = whole.prefix { $0 != ">" }

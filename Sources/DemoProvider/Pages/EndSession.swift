@@ -32,10 +32,8 @@ extension DemoProvider {
         guard let id, let client = state.clients[id], client.allows(postLogoutRedirect: address) else {
             throw .invalidRequest("post_logout_redirect_uri is not registered for this client")
         }
-        var pairs = parameters["state"].map { [FormEncoding.Pair("state", $0)] } ?? []
-        if has(.endSession(.stateMissing)) { pairs = [] }
-        if has(.endSession(.stateInvalid)) { pairs = [FormEncoding.Pair("state", "another-state")] }
-        guard !pairs.isEmpty else { return address }
+        guard let state = parameters["state"] else { return address }
+        let pairs = [FormEncoding.Pair("state", state)]
         return "\(address)\(address.contains("?") ? "&" : "?")\(FormEncoding.encode(pairs))"
     }
 

@@ -52,8 +52,7 @@ extension DemoProvider {
         if let code { parts += ["error=\"\(code)\"", "error_description=\"\(refusal.description)\""] }
         parts += more.map { "\($0.0)=\"\($0.1)\"" }
         if isProven { parts.append("algs=\"\(DemoProvider.proofAlgorithms.joined(separator: " "))\"") }
-        let proofScheme = has(.proof(.schemeLowerCase)) ? "dpop" : "DPoP"
-        let value = "\(isProven ? proofScheme : "Bearer") \(parts.joined(separator: ", "))"
+        let value = "\(isProven ? "DPoP" : "Bearer") \(parts.joined(separator: ", "))"
         return Refusal(
             refusal.code, description, status: status, headers: [("WWW-Authenticate", value)])
     }

@@ -2,20 +2,15 @@ import OIDCCore
 import OIDCCrypto
 
 extension DemoProvider {
-    /// OIDC Core §2; nil where a fault leaves it out.
-    mutating func idToken(
+    /// Returns an ID token about who signed in (OIDC Core §2).
+    func idToken(
         _ grant: Grant, _ client: DemoClient, accessToken: String?, isRefresh: Bool, _ now: Instant
-    ) throws(Refusal) -> String? {
-        let active = idTokenFaults(isRefresh: isRefresh)
-        if active.contains(.missing) { return nil }
+    ) throws(Refusal) -> String {
         do {
-            if has(.keys(.rotationBeforeSigning)) { try rotateKeys() }
             let algorithm = client.idTokenAlgorithm ?? configuration.signingAlgorithms.first ?? .rs256
             let hash = try accessToken.map { token throws(CryptoError) in try halfHash(token, algorithm) }
             let claims = idTokenClaims(grant, accessTokenHash: hash, isRefresh: isRefresh, now)
-            var draft = try draft(claims, for: client, algorithm)
-            try apply(active, to: &draft, for: client, at: now)
-            return damaged(try draft.serialized(), active)
+            return try draft(claims, for: client, algorithm).serialized()
         } catch {
             throw .serverError(error)
         }

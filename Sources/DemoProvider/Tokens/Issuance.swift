@@ -28,9 +28,9 @@ extension DemoProvider {
         answer["scope"] = .string(issue.scope.text)
         if let refresh = refreshToken(issue, grant, request) { answer["refresh_token"] = .string(refresh) }
         if issue.withIDToken {
-            let token = try idToken(
-                grant, request.client, accessToken: access, isRefresh: issue.isRefresh, request.now)
-            if let token { answer["id_token"] = .string(token) }
+            answer["id_token"] = .string(
+                try idToken(
+                    grant, request.client, accessToken: access, isRefresh: issue.isRefresh, request.now))
         }
         return answer
     }
@@ -95,12 +95,12 @@ extension DemoProvider {
     }
 
     /// Ends every access token that is out, as a provider does that restarts or changes its mind.
-    public mutating func revokeAccessTokens() {
+    package mutating func revokeAccessTokens() {
         for token in state.access.keys { state.access[token]?.isRevoked = true }
     }
 
     /// Ends every sign-in: access and refresh tokens alike.
-    public mutating func revokeAll() {
+    package mutating func revokeAll() {
         for id in state.grants.keys { revokeGrant(id) }
     }
 }

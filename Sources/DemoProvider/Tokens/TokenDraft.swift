@@ -1,20 +1,16 @@
 import OIDCCore
 import OIDCCrypto
 
-/// A token on its way to be signed (RFC 7515 §3.1), open to the faults that change it.
+/// A token on its way to be signed (RFC 7515 §3.1), with what signs it.
 struct TokenDraft {
-    enum Signer {
+    private enum Signer {
         case key(PrivateKey, SignatureAlgorithm)
         case secret([UInt8], SignatureAlgorithm)
-        /// An empty signature.
-        case nobody
     }
 
-    var header: JSONObject
-    var claims: JSONObject
-    var signer: Signer
-    /// In place of the claims.
-    var payload: [UInt8]?
+    private var header: JSONObject
+    private let claims: JSONObject
+    private let signer: Signer
 
     init(claims: JSONObject, type: String, key: SigningKey, algorithm: SignatureAlgorithm) {
         header = JSONObject()
@@ -34,7 +30,7 @@ struct TokenDraft {
     }
 
     func serialized() throws(CryptoError) -> String {
-        let payload = payload ?? JSONValue.object(claims).bytes
+        let payload = JSONValue.object(claims).bytes
         let input = "\(Base64URL.encode(JSONValue.object(header).bytes)).\(Base64URL.encode(payload))"
         return "\(input).\(Base64URL.encode(try signature(of: Array(input.utf8))))"
     }
@@ -44,7 +40,6 @@ struct TokenDraft {
         case .key(let key, let algorithm): return try key.sign(input, algorithm)
         case .secret(let secret, let algorithm):
             return try Digest.authenticationCode(input, key: secret, algorithm.hash ?? .sha256)
-        case .nobody: return []
         }
     }
 }

@@ -18,15 +18,13 @@ extension DemoProvider {
         var response = protected(call) { (me, call) throws(Refusal) in
             let parameters = try me.tokenParameters(call)
             let type = try parameters.required("grant_type")
-            me.countGrant(type)
             let client = try me.authenticatedClient(parameters, call)
             guard client.allows(grant: type) else {
                 throw .unauthorizedClient("this client may not use the grant \(type)")
             }
             let binding = try me.tokenBinding(client, call)
             let request = TokenCall(call: call, parameters: parameters, client: client, binding: binding)
-            let answer = try me.granted(type, request)
-            return me.tokenAnswer(answer, isRefresh: type == "refresh_token")
+            return .json(.object(try me.granted(type, request)))
         }
         response.headers["Pragma"] = "no-cache"
         return withNonce(response, .authorizationServer, call)

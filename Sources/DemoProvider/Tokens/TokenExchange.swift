@@ -55,7 +55,7 @@ extension DemoProvider {
         // RFC 8693 §2.2.1: whatever was issued stands under access_token.
         let token = try idToken(grant, request.client, accessToken: nil, isRefresh: false, request.now)
         var answer = JSONObject()
-        answer["access_token"] = .string(token ?? "")
+        answer["access_token"] = .string(token)
         answer["issued_token_type"] = .string(wanted.rawValue)
         answer["token_type"] = "N_A"
         answer["expires_in"] = JSONValue(configuration.idTokenLifetime)

@@ -48,9 +48,8 @@ struct HostileEndpointTests {
     private static let client = DemoClient(id: "planted", secret: "planted-client-secret-8d1f")
 
     private func world(_ foreign: ProviderServer) throws -> (ProviderServer, Program) {
-        let provider = try TrustWorld.server {
+        let provider = try TrustWorld.server(foreign: foreign.origin) {
             $0.clients = [Self.client]
-            $0.foreignOrigin = foreign.origin
             $0.deviceInterval = 1
         }
         let secret = try #require(Self.client.secret?.revealed)

@@ -25,7 +25,7 @@ struct HostileProviderTests {
         arguments: [Endpoint.discovery, .token, .jwks], AnswerFault.allCases)
     func answers(endpoint: Endpoint, fault: AnswerFault) throws {
         let foreign = try TrustWorld.server()
-        let provider = try TrustWorld.server([.answer(endpoint, fault)]) { $0.foreignOrigin = foreign.origin }
+        let provider = try TrustWorld.server([.answer(endpoint, fault)], foreign: foreign.origin)
         let program = try Program(provider, ["OIDC_HTTP_TIMEOUT": "20"])
         defer { program.remove() }
         let outcome = try program.signIn(at: provider)
@@ -143,7 +143,7 @@ struct HostileProviderTests {
             .withoutTokenEndpoint: (4, "token_endpoint"),
             .withoutAuthorizationEndpoint: (4, "authorization_endpoint"), .duplicateMembers: (4, "issuer"),
         ]
-        let provider = try TrustWorld.server([.metadata(fault)]) { $0.foreignOrigin = "https://127.0.0.1:9" }
+        let provider = try TrustWorld.server([.metadata(fault)], foreign: "https://127.0.0.1:9")
         let program = try Program(provider)
         defer { program.remove() }
         let outcome = try program.signIn(at: provider)

@@ -103,7 +103,7 @@ struct HostileTransportTests {
     func offeredKeys(fault: IDTokenFault) throws {
         let foreign = try RawServer { _, write in _ = write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
         }
-        let provider = try TrustWorld.server([.idToken(fault)]) { $0.foreignOrigin = foreign.origin }
+        let provider = try TrustWorld.server([.idToken(fault)], foreign: foreign.origin)
         let program = try Program(provider)
         defer { program.remove() }
         #expect(try program.signIn(at: provider).status == 7)

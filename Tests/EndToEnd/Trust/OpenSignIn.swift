@@ -61,12 +61,15 @@ enum TrustWorld {
     private static let rsaKey = Result { try PrivateKey.generate(.rsa2048) }
 
     static func server(
-        _ faults: Set<Fault> = [], _ change: (inout DemoConfiguration) -> Void = { _ in }
+        _ faults: Set<Fault> = [], foreign: String? = nil,
+        _ change: (inout DemoConfiguration) -> Void = { _ in }
     ) throws -> ProviderServer {
         var configuration = DemoConfiguration()
         configuration.signingKeys = [try rsaKey.get()]
         change(&configuration)
-        return try ProviderServer(configuration, faults: faults)
+        let server = try ProviderServer(configuration, faults: faults)
+        if let foreign { server.with { $0.foreignOrigin = foreign } }
+        return server
     }
 }
 

@@ -1,7 +1,8 @@
+import DemoProvider
 import OIDCCore
 
 /// What can be wrong with metadata, or unusual and right (`pkceSilent`, `authorizationEndpointQuery`).
-public enum MetadataFault: String, Sendable, CaseIterable {
+package enum MetadataFault: String, Sendable, CaseIterable {
     case issuerMismatch, issuerTrailingSlash, issuerMissing, issuerNumber
     case plainHTTPTokenEndpoint, plainHTTPKeys, plainHTTPUserInfo
     case foreignTokenEndpoint
@@ -15,20 +16,20 @@ public enum MetadataFault: String, Sendable, CaseIterable {
     case duplicateMembers, unknownMembers
 }
 
-extension DemoProvider {
-    func metadataAnswer(_ metadata: JSONObject) -> HTTPResponse {
-        var metadata = metadata
+extension FaultyProvider {
+    func changedMetadata(_ response: HTTPResponse) -> HTTPResponse {
+        guard var metadata = response.successObject else { return response }
         for case .metadata(let fault) in faults { apply(fault, to: &metadata) }
-        var response = HTTPResponse.json(.object(metadata))
+        var response = response.with(metadata)
         if has(.metadata(.duplicateMembers)) {
-            response.body = response.body.dropLast() + Array(",\"issuer\":\"https://other.example\"}".utf8)
+            response.appendMember("\"issuer\":\"https://other.example\"")
         }
         return response
     }
 
     private func apply(_ fault: MetadataFault, to metadata: inout JSONObject) {
         switch fault {
-        case .issuerMismatch: metadata["issuer"] = .string(configuration.foreignOrigin)
+        case .issuerMismatch: metadata["issuer"] = .string(foreignOrigin)
         case .issuerTrailingSlash:
             let text = issuer.text
             metadata["issuer"] = .string(text.hasSuffix("/") ? String(text.dropLast()) : "\(text)/")
@@ -38,7 +39,7 @@ extension DemoProvider {
         case .plainHTTPKeys: metadata["jwks_uri"] = "http://other.example/jwks"
         case .plainHTTPUserInfo: metadata["userinfo_endpoint"] = "http://127.0.0.1:9/userinfo"
         case .foreignTokenEndpoint:
-            metadata["token_endpoint"] = .string("\(configuration.foreignOrigin)/token")
+            metadata["token_endpoint"] = .string("\(foreignOrigin)/token")
         case .tokenEndpointNumber: metadata["token_endpoint"] = 42
         case .plainPKCEOnly: metadata["code_challenge_methods_supported"] = ["plain"]
         case .pkceSilent: metadata["code_challenge_methods_supported"] = nil
@@ -50,12 +51,12 @@ extension DemoProvider {
             metadata["x_demo"] = ["anything": [1, "two", .null, [:]]]
         default:
             applyToAuthorizationEndpoint(fault, &metadata)
-            if let name = DemoProvider.removed[fault] { metadata[name] = nil }
+            if let name = FaultyProvider.removed[fault] { metadata[name] = nil }
         }
     }
 
     private func applyToAuthorizationEndpoint(_ fault: MetadataFault, _ metadata: inout JSONObject) {
-        let endpoint = address(.authorize)
+        let endpoint = demo.address(.authorize)
         let text: JSONValue? =
             switch fault {
             case .authorizationEndpointScript: "javascript:alert(document.domain)"

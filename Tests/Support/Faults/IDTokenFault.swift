@@ -1,8 +1,9 @@
+import DemoProvider
 import OIDCCore
 import OIDCCrypto
 
 /// What can be wrong with an ID token, or unusual and right (`audienceArray`, `keyIDMissing`).
-public enum IDTokenFault: String, Sendable, CaseIterable {
+package enum IDTokenFault: String, Sendable, CaseIterable {
     case missing
     case issuerInvalid, issuerMissing
     case subjectInvalid, subjectMissing, subjectEmpty, subjectTooLong, subjectNumber
@@ -26,7 +27,7 @@ public enum IDTokenFault: String, Sendable, CaseIterable {
     case payloadNoJSON, payloadArray, payloadDuplicates, payloadInvalidUTF8, payloadHuge
 }
 
-extension DemoProvider {
+extension FaultyProvider {
     /// The ID token's faults that are on.
     func idTokenFaults(isRefresh: Bool) -> Set<IDTokenFault> {
         var active: Set<IDTokenFault> = []
@@ -40,21 +41,42 @@ extension DemoProvider {
         return active
     }
 
-    func apply(
-        _ faults: Set<IDTokenFault>, to draft: inout TokenDraft, for client: DemoClient, at now: Instant
+    /// Forges the ID token of a token response again, with the faults that are on.
+    func replaceIDToken(in answer: inout JSONObject, _ call: FaultyCall) {
+        let active = idTokenFaults(isRefresh: call.isRefresh)
+        // RFC 8693 §2.2.1: an exchange returns any type of token as access_token.
+        let isExchanged = answer["issued_token_type"]?.string?.hasSuffix(":id_token") == true
+        let name = isExchanged ? "access_token" : "id_token"
+        guard !active.isEmpty || has(.keys(.symmetric)), let text = answer[name]?.string else { return }
+        if active.contains(.missing) {
+            answer[name] = isExchanged ? "" : nil
+            return
+        }
+        guard var token = ForgedToken(text, demo) else { return }
+        let now = call.time.adding(configuration.clockOffset)
+        do {
+            try apply(active, to: &token, at: now)
+            answer[name] = .string(damaged(try token.serialized(), active))
+        } catch {
+            answer[name] = .string("this fault could not be made: \(error)")
+        }
+    }
+
+    private func apply(
+        _ faults: Set<IDTokenFault>, to token: inout ForgedToken, at now: Instant
     ) throws(CryptoError) {
         for fault in IDTokenFault.allCases where faults.contains(fault) {
-            applyToClaims(fault, &draft.claims, now)
-            try applyToHeader(fault, &draft, client)
-            applyToPayload(fault, &draft)
+            applyToClaims(fault, &token.claims, now)
+            try applyToHeader(fault, &token)
+            applyToPayload(fault, &token)
         }
-        if has(.keys(.symmetric)) { draft.sign(withSecret: DemoProvider.publishedSecret) }
+        if has(.keys(.symmetric)) { token.sign(withSecret: FaultyProvider.publishedSecret) }
     }
 
     private func applyToClaims(_ fault: IDTokenFault, _ claims: inout JSONObject, _ now: Instant) {
         let client = claims["aud"] ?? .null
         switch fault {
-        case .issuerInvalid: claims["iss"] = .string(configuration.foreignOrigin)
+        case .issuerInvalid: claims["iss"] = .string(foreignOrigin)
         case .issuerMissing: claims["iss"] = nil
         case .subjectInvalid: claims["sub"] = "mallory"
         case .subjectMissing: claims["sub"] = nil
@@ -71,7 +93,7 @@ extension DemoProvider {
         case .authorizedPartyInvalid: claims["azp"] = "somebody-else"
         case .nonceInvalid: claims["nonce"] = "another-nonce"
         case .nonceMissing: claims["nonce"] = nil
-        case .accessTokenHashInvalid: claims["at_hash"] = .string(Base64URL.encode(random(16)))
+        case .accessTokenHashInvalid: claims["at_hash"] = .string(Base64URL.encode(Random.bytes(16)))
         default: applyToTimes(fault, &claims, now)
         }
     }
@@ -91,15 +113,15 @@ extension DemoProvider {
         }
     }
 
-    private func applyToPayload(_ fault: IDTokenFault, _ draft: inout TokenDraft) {
-        let whole = JSONValue.object(draft.claims).bytes
+    private func applyToPayload(_ fault: IDTokenFault, _ token: inout ForgedToken) {
+        let whole = JSONValue.object(token.claims).bytes
         switch fault {
-        case .payloadNoJSON: draft.payload = Array("sub=alice".utf8)
-        case .payloadArray: draft.payload = [0x5B] + whole + [0x5D]
-        case .payloadDuplicates: draft.payload = whole.dropLast() + Array(",\"sub\":\"mallory\"}".utf8)
+        case .payloadNoJSON: token.payload = Array("sub=alice".utf8)
+        case .payloadArray: token.payload = [0x5B] + whole + [0x5D]
+        case .payloadDuplicates: token.payload = whole.dropLast() + Array(",\"sub\":\"mallory\"}".utf8)
         case .payloadInvalidUTF8:
-            draft.payload = whole.dropLast() + Array(",\"x\":\"".utf8) + [0xC3, 0x22, 0x7D]
-        case .payloadHuge: draft.claims["padding"] = .string(String(repeating: "x", count: 2 << 20))
+            token.payload = whole.dropLast() + Array(",\"x\":\"".utf8) + [0xC3, 0x22, 0x7D]
+        case .payloadHuge: token.claims["padding"] = .string(String(repeating: "x", count: 2 << 20))
         default: break
         }
     }

@@ -1,8 +1,9 @@
+import DemoProvider
 import OIDCCore
 import OIDCCrypto
 
 /// What can be wrong with a key set, or unusual and right (`single`, `unknownKinds`, `withoutKeyIDs`).
-public enum KeySetFault: String, Sendable, CaseIterable {
+package enum KeySetFault: String, Sendable, CaseIterable {
     /// New keys right before each ID token is signed.
     case rotationBeforeSigning
     case single, withoutKeyIDs, unknownKinds
@@ -17,12 +18,14 @@ public enum KeySetFault: String, Sendable, CaseIterable {
     case twoThousand, tenThousand
 }
 
-extension DemoProvider {
-    func keySetAnswer(_ keys: [JSONObject]) -> HTTPResponse {
-        var keys = keys
+extension FaultyProvider {
+    func changedKeySet(_ response: HTTPResponse) -> HTTPResponse {
+        guard var set = response.successObject, let listed = set["keys"]?.array else { return response }
+        var keys = listed.compactMap(\.object)
         for case .keys(let fault) in faults { apply(fault, to: &keys) }
-        if has(.keys(.withoutKeys)) { return .json(["key": []]) }
-        return .json(["keys": .array(keys.map { .object($0) })])
+        set["keys"] = .array(keys.map { .object($0) })
+        if has(.keys(.withoutKeys)) { set = (["key": []] as JSONValue).object ?? set }
+        return response.with(set)
     }
 
     private func apply(_ fault: KeySetFault, to keys: inout [JSONObject]) {
@@ -33,10 +36,10 @@ extension DemoProvider {
         case .encryptionUse: change(&keys) { $0["use"] = "enc" }
         case .wrongAlgorithm: change(&keys) { $0["alg"] = "RSA-OAEP" }
         case .weakRSA:
-            let modulus = [UInt8(0x80)] + random(126) + [1]
+            let modulus = [UInt8(0x80)] + Random.bytes(126) + [1]
             change(&keys) { if $0["kty"] == "RSA" { $0["n"] = .string(Base64URL.encode(modulus)) } }
-        case .symmetric: keys = [DemoProvider.symmetricKey]
-        case .unknownKinds: keys = DemoProvider.oddKeys + keys
+        case .symmetric: keys = [FaultyProvider.symmetricKey]
+        case .unknownKinds: keys = FaultyProvider.oddKeys + keys
         case .onlyForeign: keys = keys.compactMap { foreign(like: $0) }
         case .duplicateKeyIDs: keys = keys.compactMap { foreign(like: $0) } + keys
         case .twoThousand: keys = strangers(2_000) + keys
@@ -53,7 +56,7 @@ extension DemoProvider {
     private func foreign(like key: JSONObject) -> JSONObject? {
         if key["kty"] == "RSA" {
             var members = key
-            members["n"] = .string(Base64URL.encode([0xC0] + random(254) + [1]))
+            members["n"] = .string(Base64URL.encode([0xC0] + Random.bytes(254) + [1]))
             return members
         }
         guard key["crv"] == "P-256", let other = try? PrivateKey.generate(.p256) else { return nil }

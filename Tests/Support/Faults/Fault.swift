@@ -1,5 +1,7 @@
+package import DemoProvider
+
 /// One thing that the provider does wrong, or oddly but legally, by the part of an answer that it concerns.
-public enum Fault: Hashable, Sendable {
+package enum Fault: Hashable, Sendable {
     case metadata(MetadataFault)
     case keys(KeySetFault)
     case authorization(AuthorizationFault)
@@ -21,7 +23,7 @@ public enum Fault: Hashable, Sendable {
     case refuses(Endpoint, String)
 
     /// Every fault, for tests that must survive each of them.
-    public static func all(answering endpoints: [Endpoint]) -> [Fault] {
+    package static func all(answering endpoints: [Endpoint]) -> [Fault] {
         var all: [Fault] = MetadataFault.allCases.map { .metadata($0) }
         all += KeySetFault.allCases.map { .keys($0) }
         all += AuthorizationFault.allCases.map { .authorization($0) }

@@ -1,7 +1,8 @@
+import DemoProvider
 import OIDCCore
 
 /// What can be wrong with a device authorization (RFC 8628), or unusual and right (`intervalMissing`).
-public enum DeviceFault: String, Sendable, CaseIterable {
+package enum DeviceFault: String, Sendable, CaseIterable {
     case intervalMissing, intervalZero, intervalNegative, intervalText, intervalHuge, intervalInfinite
     case expiresInMissing, expiresInNegative, expiresInHuge
     case deviceCodeMissing, userCodeMissing, userCodeEscapes
@@ -10,15 +11,15 @@ public enum DeviceFault: String, Sendable, CaseIterable {
     case alwaysSlowDown
 }
 
-extension DemoProvider {
-    func deviceAnswer(_ answer: JSONObject) -> HTTPResponse {
-        var answer = answer
+extension FaultyProvider {
+    func changedDevice(_ response: HTTPResponse) -> HTTPResponse {
+        guard var answer = response.successObject else { return response }
         var raw = ""
         for case .device(let fault) in faults {
             applyToNumbers(fault, &answer, &raw)
             applyToTexts(fault, &answer)
         }
-        var response = HTTPResponse.json(.object(answer))
+        var response = response.with(answer)
         if !raw.isEmpty { response.body = response.body.dropLast() + Array("\(raw)}".utf8) }
         return response
     }

@@ -1,7 +1,8 @@
+import DemoProvider
 import OIDCCore
 
 /// A whole answer that is broken, or unusual and right; possible at every endpoint.
-public enum AnswerFault: String, Sendable, CaseIterable {
+package enum AnswerFault: String, Sendable, CaseIterable {
     case emptySuccess, emptyBadRequest, htmlSuccess, htmlForbidden, htmlServerError
     case unauthorized, notFound, serverError, badGateway, unavailable, tooManyRequests
     case errorWithSuccess, errorWithEscapes, errorHuge
@@ -13,12 +14,12 @@ public enum AnswerFault: String, Sendable, CaseIterable {
     case duplicateMembers, invalidUTF8, truncated, plainTextType, byteOrderMark
 }
 
-extension DemoProvider {
-    /// The answer that a fault of the whole answer gives; nil for other faults.
-    mutating func faultyAnswer(_ fault: Fault, _ call: Call) -> HTTPResponse? {
+extension FaultyProvider {
+    /// Returns the answer that a fault of the whole answer gives; nil for other faults.
+    mutating func brokenAnswer(_ fault: Fault, _ call: FaultyCall) -> HTTPResponse? {
         switch fault {
         case .refuses(_, let code):
-            Refusal(code, "refused on purpose", status: code == "invalid_client" ? 401 : 400).response
+            .refusal(code, "refused on purpose", status: code == "invalid_client" ? 401 : 400)
         case .answer(_, let fault):
             refusal(fault) ?? oddBody(fault) ?? redirect(fault, call) ?? changed(fault, answer(call))
         default: nil
@@ -33,19 +34,19 @@ extension DemoProvider {
         case .htmlSuccess: return .faulty(200, html, "text/html")
         case .htmlForbidden: return .faulty(403, html, "text/html")
         case .htmlServerError: return .faulty(500, html, "text/html")
-        case .unauthorized: return Refusal("invalid_token", "not now", status: 401).response
-        case .notFound: return .text("404 not found", status: 404)
-        case .serverError: return Refusal("server_error", "something broke", status: 500).response
-        case .badGateway: return .text("502 bad gateway", status: 502)
-        case .unavailable: return .text("503 unavailable", status: 503)
+        case .unauthorized: return .refusal("invalid_token", "not now", status: 401)
+        case .notFound: return .faulty(404, "404 not found\n", "text/plain")
+        case .serverError: return .refusal("server_error", "something broke", status: 500)
+        case .badGateway: return .faulty(502, "502 bad gateway\n", "text/plain")
+        case .unavailable: return .faulty(503, "503 unavailable\n", "text/plain")
         case .tooManyRequests:
             let wait = [("Retry-After", "7")]
-            return Refusal("temporarily_unavailable", "slow down", status: 429, headers: wait).response
-        case .errorWithSuccess: return Refusal("invalid_request", "with status 200", status: 200).response
+            return .refusal("temporarily_unavailable", "slow down", status: 429, headers: wait)
+        case .errorWithSuccess: return .refusal("invalid_request", "with status 200", status: 200)
         case .errorWithEscapes:
-            return Refusal("bad\u{1B}[2Jcode", raw: "no\u{1B}]0;owned\u{07}\u{202E}\r\nerror: fake").response
+            return .refusal("bad\u{1B}[2Jcode", FaultyProvider.hostileText)
         case .errorHuge:
-            return Refusal("invalid_request", String(repeating: "x", count: 100_000)).response
+            return .refusal("invalid_request", String(repeating: "x", count: 100_000))
         default: return nil
         }
     }
@@ -72,14 +73,14 @@ extension DemoProvider {
         }
     }
 
-    private func redirect(_ fault: AnswerFault, _ call: Call) -> HTTPResponse? {
+    private func redirect(_ fault: AnswerFault, _ call: FaultyCall) -> HTTPResponse? {
         let query = call.request.url.query.map { "?\($0)" } ?? ""
-        let moved = "\(address("/moved\(call.path)"))\(query)"
-        let foreign = "\(configuration.foreignOrigin)\(call.path)\(query)"
+        let moved = "\(demo.address("/moved\(call.path)"))\(query)"
+        let foreign = "\(foreignOrigin)\(call.path)\(query)"
         switch fault {
         case .redirectSameOrigin: return .faultyRedirect(302, moved)
         case .redirectSameOriginKeepingMethod: return .faultyRedirect(307, moved)
-        case .redirectLoop: return .faultyRedirect(302, "\(address(call.path))\(query)")
+        case .redirectLoop: return .faultyRedirect(302, "\(demo.address(call.path))\(query)")
         case .redirectForeign: return .faultyRedirect(302, foreign)
         case .redirectForeignKeepingMethod: return .faultyRedirect(307, foreign)
         case .redirectScript: return .faultyRedirect(302, "javascript:alert(1)")

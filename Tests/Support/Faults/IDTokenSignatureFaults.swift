@@ -1,53 +1,54 @@
+import DemoProvider
 import OIDCCore
 import OIDCCrypto
 
-extension DemoProvider {
+extension FaultyProvider {
     /// The secret that `KeySetFault.symmetric` publishes.
     static let publishedSecret = Array("a secret that everybody can read".utf8)
 
-    func applyToHeader(
-        _ fault: IDTokenFault, _ draft: inout TokenDraft, _ client: DemoClient
-    ) throws(CryptoError) {
+    func applyToHeader(_ fault: IDTokenFault, _ token: inout ForgedToken) throws(CryptoError) {
         switch fault {
-        case .keyIDMissing: draft.header["kid"] = nil
-        case .keyIDUnknown: draft.header["kid"] = "no-such-key"
-        case .keyIDHostile: draft.header["kid"] = "../../../../dev/null'; DROP TABLE keys; --"
+        case .keyIDMissing: token.header["kid"] = nil
+        case .keyIDUnknown: token.header["kid"] = "no-such-key"
+        case .keyIDHostile: token.header["kid"] = "../../../../dev/null'; DROP TABLE keys; --"
         case .unsigned, .unsignedMixedCase:
-            draft.header["alg"] = fault == .unsigned ? "none" : "nOnE"
-            draft.signer = .nobody
+            token.header["alg"] = fault == .unsigned ? "none" : "nOnE"
+            token.signer = .nobody
         case .hmacWithPublicKey:
-            guard let key = keys.current.first else { return }
-            draft.sign(withSecret: JSONValue.object(key.publicMembers).bytes)
+            guard let algorithm = configuration.signingAlgorithms.first,
+                let key = demo.signingKey(for: algorithm)
+            else { return }
+            token.sign(withSecret: JSONValue.object(key.publicMembers).bytes)
         case .hmacWithSecret:
-            draft.sign(withSecret: Array((client.secret?.revealed ?? "guess").utf8))
+            token.sign(withSecret: token.clientSecret ?? Array("guess".utf8))
         case .algorithmAlternate:
-            draft.header["alg"] = draft.header["alg"] == "ES256" ? "RS256" : "ES256"
+            token.header["alg"] = token.header["alg"] == "ES256" ? "RS256" : "ES256"
         case .algorithmUnlisted:
-            guard let key = keys.key(for: .ps256) else { return }
-            draft.header["alg"] = "PS256"
-            draft.header["kid"] = .string(key.id)
-            draft.signer = .key(key.key, .ps256)
+            guard let key = demo.signingKey(for: .ps256) else { return }
+            token.header["alg"] = "PS256"
+            token.header["kid"] = .string(key.id)
+            token.signer = .key(key.key, .ps256)
         case .criticalHeader:
-            draft.header["crit"] = ["demo"]
-            draft.header["demo"] = true
+            token.header["crit"] = ["demo"]
+            token.header["demo"] = true
         case .embeddedKey, .keyAddress, .certificateChain, .certificateAddress:
-            try offerForeignKey(fault, &draft)
+            try offerForeignKey(fault, &token)
         default: break
         }
     }
 
     /// RFC 8725 §3.10: keys that a token itself brings are nobody's.
-    private func offerForeignKey(_ fault: IDTokenFault, _ draft: inout TokenDraft) throws(CryptoError) {
+    private func offerForeignKey(_ fault: IDTokenFault, _ token: inout ForgedToken) throws(CryptoError) {
         let key = try PrivateKey.generate(.p256)
-        draft.header["alg"] = "ES256"
-        draft.header["kid"] = nil
-        draft.signer = .key(key, .es256)
-        let address = JSONValue.string("\(configuration.foreignOrigin)/keys")
+        token.header["alg"] = "ES256"
+        token.header["kid"] = nil
+        token.signer = .key(key, .es256)
+        let address = JSONValue.string("\(foreignOrigin)/keys")
         switch fault {
-        case .embeddedKey: draft.header["jwk"] = JSONWebKey(publicKey: key.publicKey).json
-        case .keyAddress: draft.header["jku"] = address
-        case .certificateChain: draft.header["x5c"] = ["MIIB"]
-        default: draft.header["x5u"] = address
+        case .embeddedKey: token.header["jwk"] = JSONWebKey(publicKey: key.publicKey).json
+        case .keyAddress: token.header["jku"] = address
+        case .certificateChain: token.header["x5c"] = ["MIIB"]
+        default: token.header["x5u"] = address
         }
     }
 
@@ -70,13 +71,6 @@ extension DemoProvider {
             }
         }
         return token
-    }
-}
-
-extension TokenDraft {
-    mutating func sign(withSecret secret: [UInt8]) {
-        header["alg"] = "HS256"
-        signer = .secret(secret, .hs256)
     }
 }
 

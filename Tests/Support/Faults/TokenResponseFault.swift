@@ -1,7 +1,8 @@
+import DemoProvider
 import OIDCCore
 
 /// What can be wrong with a token response, or unusual and right (`typeCase`, `expiresInMissing`).
-public enum TokenResponseFault: String, Sendable, CaseIterable {
+package enum TokenResponseFault: String, Sendable, CaseIterable {
     case typeCase, typeMissing, typeUnknown
     /// Bearer where a bound token was asked for.
     case typeBearer
@@ -18,31 +19,41 @@ public enum TokenResponseFault: String, Sendable, CaseIterable {
     case errorWithToken
 }
 
-extension DemoProvider {
-    /// A token response, with the faults that are on.
-    func tokenAnswer(_ answer: JSONObject, isRefresh: Bool) -> HTTPResponse {
+extension FaultyProvider {
+    func changedTokens(_ response: HTTPResponse, _ call: FaultyCall) -> HTTPResponse {
+        if has(.device(.alwaysSlowDown)), call.grant?.hasSuffix(":device_code") == true,
+            response.status == 200
+                || String(decoding: response.body, as: UTF8.self).contains("authorization_pending")
+        {
+            return demo.stamped(.refusal("slow_down", "polled too soon"), at: call.time)
+        }
+        guard var answer = response.successObject else { return response }
+        replaceIDToken(in: &answer, call)
         var active: Set<TokenResponseFault> = []
         for fault in faults {
             switch fault {
             case .tokenResponse(let fault): active.insert(fault)
-            case .refreshResponse(let fault) where isRefresh: active.insert(fault)
+            case .refreshResponse(let fault) where call.isRefresh: active.insert(fault)
             default: break
             }
         }
-        var answer = answer
         for fault in active {
             applyToType(fault, &answer)
             applyToLifetime(fault, &answer)
             applyToTokens(fault, &answer)
         }
         if active.contains(.errorWithSuccess) {
-            return .json(["error": "invalid_request", "error_description": "refused with status 200"])
+            answer = JSONObject()
+            answer["error"] = "invalid_request"
+            answer["error_description"] = "refused with status 200"
         }
-        return encoded(answer, active)
+        return encoded(answer, active, response)
     }
 
-    private func encoded(_ answer: JSONObject, _ active: Set<TokenResponseFault>) -> HTTPResponse {
-        var response = HTTPResponse.json(.object(answer))
+    private func encoded(
+        _ answer: JSONObject, _ active: Set<TokenResponseFault>, _ response: HTTPResponse
+    ) -> HTTPResponse {
+        var response = response.with(answer)
         if active.contains(.formEncoded) {
             let pairs = answer.members.map {
                 FormEncoding.Pair($0.name, $0.value.string ?? $0.value.compact)
@@ -50,10 +61,10 @@ extension DemoProvider {
             response.headers["Content-Type"] = "application/x-www-form-urlencoded"
             response.body = Array(FormEncoding.encode(pairs).utf8)
         } else if active.contains(.duplicateMembers) {
-            response.body = response.body.dropLast() + Array(",\"access_token\":\"another\"}".utf8)
+            response.appendMember("\"access_token\":\"another\"")
         } else if active.contains(.expiresInHuge) || active.contains(.expiresInInfinite) {
             let number = active.contains(.expiresInHuge) ? "1e300" : "1e999"
-            response.body = response.body.dropLast() + Array(",\"expires_in\":\(number)}".utf8)
+            response.appendMember("\"expires_in\":\(number)")
         }
         return response
     }
