@@ -30,7 +30,7 @@ struct CurlPostponementTests {
         let start = #"{"refresh_token":"next","x":""#
         let long = answer("200 OK", body: start + String(repeating: "a", count: 2 << 20) + #""}"#)
         for whole in ["HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n\(start)", long] {
-            let server = try ScriptedServer.answering(whole)
+            let server = try ScriptedServer { peer in if peer.readRequest() != nil { peer.write(whole) } }
             let response = try CurlTransport().send(Self.redeeming(server.url()), stage: .token)
             #expect(response.failure != nil)
             #expect(String(decoding: response.body, as: UTF8.self).hasPrefix(start))
