@@ -33,6 +33,11 @@ struct CommandContext: Sendable {
     ) throws(OIDCError) -> ProviderContext {
         ProviderContext(try settings(options, and: more), self)
     }
+
+    /// The session of the options, variables and profile.
+    func access(_ options: ProviderOptions) throws(OIDCError) -> SessionAccess {
+        try SessionAccess(try provider(options))
+    }
 }
 
 /// A command that can be run; its result is the exit code.

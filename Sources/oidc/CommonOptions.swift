@@ -1,5 +1,6 @@
 import CommandLineKit
 import OIDCCore
+import OIDCSystem
 
 enum OutputFormat: String, CaseIterable, OptionValue, Sendable {
     case text
@@ -83,13 +84,16 @@ struct ProviderOptions: OptionGroup {
     }
 }
 
-extension SettingKind {
-    /// All accepted values, if they can be listed.
-    var choices: [String] {
-        switch self {
-        case .choice(let words): words
-        case .flag: ["true", "false"]
-        default: []
+/// Text that an option names: a file, or `-` for stdin.
+enum InputText {
+    static func read(_ path: String, limit: Int = 1 << 20, named name: String) throws(OIDCError) -> String {
+        let bytes =
+            path == "-"
+            ? try UserFile.readStandardInput(limit: limit)
+            : try UserFile.require(path, limit: limit, named: name).bytes
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw OIDCError.usage("\(name): expected UTF-8 text")
         }
+        return text
     }
 }

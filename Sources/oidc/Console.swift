@@ -51,3 +51,39 @@ struct Console: Sendable {
         try output(Terminal.isTerminal(.standardOutput) ? json.indented : json.compact)
     }
 }
+
+/// Colors, if the terminal supports them.
+struct TextStyle {
+    let isOn: Bool
+
+    func title(_ text: String) -> String { painted(text, "1") }
+    func name(_ text: String) -> String { text.isEmpty ? "" : painted(text, "36") }
+    func good(_ text: String) -> String { painted(text, "32") }
+    func bad(_ text: String) -> String { painted(text, "31") }
+    func warning(_ text: String) -> String { painted(text, "33") }
+
+    private func painted(_ text: String, _ code: String) -> String {
+        isOn ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text
+    }
+}
+
+/// One line for each request and each answer; addresses come without their queries.
+extension HTTPTraceEvent {
+    var line: String {
+        switch self {
+        case .request(let method, let url, let bytes):
+            "→ \(method) \(url)" + (bytes > 0 ? " (\(bytes) bytes)" : "")
+        case .answer(let method, let url, let status, let elapsed, let isReused, let bytes):
+            "← \(status) \(method) \(url) (\(bytes) bytes, \(HTTPTraceEvent.milliseconds(elapsed)) ms, "
+                + "\(isReused ? "same connection" : "new connection"))"
+        case .failure(let method, let url, let elapsed, let message):
+            "← failed \(method) \(url) (\(HTTPTraceEvent.milliseconds(elapsed)) ms): \(message)"
+        case .repeating(let method, let url, let pause):
+            "again in \(HTTPTraceEvent.milliseconds(pause)) ms: \(method) \(url)"
+        }
+    }
+
+    private static func milliseconds(_ duration: Duration) -> Int64 {
+        duration.components.seconds * 1_000 + duration.components.attoseconds / 1_000_000_000_000_000
+    }
+}

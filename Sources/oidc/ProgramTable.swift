@@ -1,3 +1,4 @@
+import CPlatform
 import CommandLineKit
 
 extension Program {
@@ -45,4 +46,12 @@ extension Program {
             "--client-secret": "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET",
         ],
         manual: { Manual.sections })
+}
+
+/// What `oidc --version` prints.
+enum Version {
+    static let number = "0.1.0"
+
+    static var commit: String { String(cString: oidc_build_commit()) }
+    static var text: String { commit.isEmpty ? "oidc \(number)" : "oidc \(number) (\(commit))" }
 }

@@ -18,12 +18,12 @@ struct AuthorizeURLCommand: RunnableCommand {
         options: [
             .value(\.prompt, "--prompt", "P", "none, login, consent, select_account or create"),
             .value(\.loginHint, "--login-hint", "H", "account to suggest"),
-            .group(\.provider), .group(\.common),
+            .group(\.options), .group(\.common),
         ])
 
     var prompt: String?
     var loginHint: String?
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
@@ -34,8 +34,8 @@ struct AuthorizeURLCommand: RunnableCommand {
             guard let word else { continue }
             entries.append(try SettingsLoader.entry(setting, word, .option(option), named: option))
         }
-        let setup = try context.provider(provider, and: entries)
-        let signIn = SignIn(setup: setup, access: try SessionAccess(setup))
+        let provider = try context.provider(options, and: entries)
+        let signIn = SignIn(provider: provider, access: try SessionAccess(provider))
         let (pending, url) = try signIn.begin()
         try context.console.output(pending.json(opening: url))
         return 0

@@ -79,7 +79,3 @@ struct CompletionValues {
         return (Setting.named(name)?.kind.choices ?? []).map { Candidate("\(name)=\($0)") }
     }
 }
-
-extension SettingKind {
-    fileprivate var isSecret: Bool { if case .secret = self { true } else { false } }
-}

@@ -23,13 +23,13 @@ struct ConfigShowCommand: RunnableCommand {
             Example("oidc config show", "the settings of the default profile"),
             Example("oidc config show -p work -o json", "another profile, as JSON"),
         ],
-        options: [.group(\.provider), .group(\.common)])
+        options: [.group(\.options), .group(\.common)])
 
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let settings = try context.settings(provider)
+        let settings = try context.settings(options)
         if context.console.isJSON {
             var object = JSONObject()
             for entry in settings.layers.entries {

@@ -17,11 +17,11 @@ struct ConfigInitCommand: RunnableCommand {
         ],
         options: [
             .flag(\.isForced, "--force", "replace a profile of that name"),
-            .group(\.provider), .group(\.common),
+            .group(\.options), .group(\.common),
         ])
 
     var isForced = false
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
@@ -31,7 +31,7 @@ struct ConfigInitCommand: RunnableCommand {
                 "there is no place for a configuration file: neither HOME nor XDG_CONFIG_HOME is set",
                 hint: "name one with --config FILE or OIDC_CONFIG")
         }
-        let entries = try provider.entries()
+        let entries = try options.entries()
         let name = loader.profileName ?? "default"
         // What is written must do by itself; variables say how the provider is reached, as with a `ca_file`.
         let written = SettingLayers(profile: nil, entries: entries)
@@ -45,8 +45,8 @@ struct ConfigInitCommand: RunnableCommand {
         let named = settings.provider
         if named.issuer == nil, named.endpoints[.token] == nil { throw Self.missing(.issuer) }
         if settings.client.id == nil { throw Self.missing(.clientID) }
-        let setup = ProviderContext(settings, context)
-        _ = try setup.metadata(try setup.environment(), for: [.authorization, .token])
+        let provider = ProviderContext(settings, context)
+        _ = try provider.metadata(try provider.environment(), for: [.authorization, .token])
         try writer.write(as: name, replacing: isForced) { _ in entries }
         context.console.note(
             "Wrote profile \(DisplayText.clean(name)) to \(DisplayText.clean(path)). Now: oidc login"

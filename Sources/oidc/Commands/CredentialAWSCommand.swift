@@ -17,31 +17,32 @@ struct CredentialAWSCommand: RunnableCommand {
         options: [
             .value(\.type, "--type", "TYPE", "the token to send: ID token, or access token"),
             .flag(\.isSetup, "--setup", "print the lines for AWS's configuration"),
-            .group(\.provider), .group(\.common),
+            .group(\.options), .group(\.common),
         ])
 
-    var type = TokenCommand.TokenKind.id
+    var type = TokenKind.id
     var isSetup = false
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         guard !isSetup else { return try setUp(context) }
-        let access = try context.access(provider)
-        let role = try AWSCredential.Role(access.setup.settings.tools)
-        let token = try HandedToken(type, access)
-        let credential = try access.setup.transport().perform(AWSCredential.call(role, token.text))
+        let access = try context.access(options)
+        let role = try AWSCredential.Role(access.provider.settings.tools)
+        let token = try CredentialToken(type, access)
+        let credential = try access.provider.transport().perform(AWSCredential.call(role, token.text))
         try context.console.output(credential.json.compact)
         return 0
     }
 
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let more = type == .id ? [] : ["--type", type.rawValue]
-        let setup = try CredentialSetup("aws", context, provider, more: more)
-        _ = try AWSCredential.Role(setup.settings.tools)
-        let profile = setup.settings.profile
+        let command = try CredentialCommandLine("aws", context, options, more: more)
+        _ = try AWSCredential.Role(command.settings.tools)
+        let profile = command.settings.profile
         let name = profile == "default" ? "oidc" : profile ?? "oidc"
-        try context.console.output("[profile \(ShellWord.quoted(name))]\ncredential_process = \(setup.line)")
+        try context.console.output(
+            "[profile \(ShellWord.quoted(name))]\ncredential_process = \(command.line)")
         return 0
     }
 }

@@ -1,6 +1,4 @@
 import CommandLineKit
-import OIDCCore
-import OIDCSystem
 
 struct CredentialCommand: Command {
     static let name = "credential"
@@ -9,11 +7,4 @@ struct CredentialCommand: Command {
         CredentialKubectlCommand.self, CredentialGitCommand.self, CredentialDockerCommand.self,
         CredentialAWSCommand.self, CredentialGCPCommand.self,
     ]
-}
-
-extension CommandContext {
-    /// The session of the options; nobody is asked for anything.
-    func access(_ options: ProviderOptions) throws(OIDCError) -> SessionAccess {
-        try SessionAccess(try provider(options))
-    }
 }

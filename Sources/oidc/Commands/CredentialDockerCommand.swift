@@ -21,12 +21,12 @@ struct CredentialDockerCommand: RunnableCommand {
         ],
         options: [
             .flag(\.isSetup, "--setup", "print the lines for docker's configuration"),
-            .group(\.provider), .group(\.common),
+            .group(\.options), .group(\.common),
         ])
 
     var action: String?
     var isSetup = false
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
@@ -41,7 +41,7 @@ struct CredentialDockerCommand: RunnableCommand {
         switch action {
         case "get": return try get(context)
         case "list":
-            let hosts = try context.settings(provider).tools.dockerRegistries.checked()
+            let hosts = try context.settings(options).tools.dockerRegistries.checked()
             try context.console.output(DockerCredential.list(hosts).compact)
         default: _ = try UserFile.readStandardInput(limit: 1 << 20)
         }
@@ -52,12 +52,12 @@ struct CredentialDockerCommand: RunnableCommand {
     private func get(_ context: CommandContext) throws(OIDCError) -> Int32 {
         do {
             let input = try UserFile.readStandardInput(limit: DockerCredential.limit)
-            let settings = try context.settings(provider)
+            let settings = try context.settings(options)
             let hosts = try settings.tools.dockerRegistries.checked()
             if let (text, url) = DockerCredential.registry(input),
                 let host = hosts.first(where: { $0.serves(url) })
             {
-                let token = try HandedToken(
+                let token = try CredentialToken(
                     .access, try SessionAccess(ProviderContext(settings, context)))
                 try context.console.output(DockerCredential.answer(text, host, token).compact)
                 return 0
@@ -71,8 +71,8 @@ struct CredentialDockerCommand: RunnableCommand {
     }
 
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = try CredentialSetup("docker", context, provider)
-        let hosts = try setup.settings.tools.dockerRegistries.required(example: "registry.example.com")
+        let command = try CredentialCommandLine("docker", context, options)
+        let hosts = try command.settings.tools.dockerRegistries.required(example: "registry.example.com")
         var helpers = JSONObject()
         for host in hosts { helpers[host.host] = "oidc" }
         try context.console.output((["credHelpers": .object(helpers)] as JSONValue).indented)
@@ -80,7 +80,7 @@ struct CredentialDockerCommand: RunnableCommand {
             "Docker finds the helper by its name on PATH: "
                 + "ln -s \"$(command -v oidc)\" ~/.local/bin/docker-credential-oidc\n"
                 + "It has no options of its own: the default profile counts, or OIDC_PROFILE.")
-        let given = setup.settings.layers.entries.filter { $0.origin.layer == .options }
+        let given = command.settings.layers.entries.filter { $0.origin.layer == .options }
         if !given.isEmpty {
             context.console.warn(
                 "docker gives it no options, so the profile has to hold "

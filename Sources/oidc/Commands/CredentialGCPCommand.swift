@@ -17,12 +17,12 @@ struct CredentialGCPCommand: RunnableCommand {
         options: [
             .value(\.type, "--type", "TYPE", "the token to send: ID token, or JWT access token"),
             .flag(\.isSetup, "--setup", "print the external account's configuration"),
-            .group(\.provider), .group(\.common),
+            .group(\.options), .group(\.common),
         ])
 
-    var type = TokenCommand.TokenKind.id
+    var type = TokenKind.id
     var isSetup = false
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     private var standardType: String {
@@ -33,11 +33,11 @@ struct CredentialGCPCommand: RunnableCommand {
         guard !isSetup else { return try setUp(context) }
         let answer: JSONValue
         do {
-            let access = try context.access(provider)
+            let access = try context.access(options)
             let tokenType = try GoogleCredential.tokenType(
-                context.environment, setting: access.setup.settings.tools.gcpTokenType,
+                context.environment, setting: access.provider.settings.tools.gcpTokenType,
                 default: standardType)
-            answer = GoogleCredential.success(try HandedToken(type, access), type: tokenType)
+            answer = GoogleCredential.success(try CredentialToken(type, access), type: tokenType)
         } catch {
             guard error.kind != .interrupted else { throw error }
             answer = GoogleCredential.failure(error)
@@ -49,14 +49,14 @@ struct CredentialGCPCommand: RunnableCommand {
     /// Google's libraries split the command at every blank, so that no word may hold one.
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let more = type == .id ? [] : ["--type", type.rawValue]
-        let setup = try CredentialSetup("gcp", context, provider, more: more)
-        guard !setup.words.contains(where: { $0.contains(" ") }) else {
+        let command = try CredentialCommandLine("gcp", context, options, more: more)
+        guard !command.words.contains(where: { $0.contains(" ") }) else {
             throw .usage(
                 "Google's libraries cannot pass on an option with a blank in it",
                 hint: "put these settings into a profile, and name it with -p")
         }
         let tokenType = try GoogleCredential.tokenType(
-            [:], setting: setup.settings.tools.gcpTokenType, default: standardType)
+            [:], setting: command.settings.tools.gcpTokenType, default: standardType)
         let audience =
             "//iam.googleapis.com/projects/PROJECT_NUMBER/locations/global/workloadIdentityPools/POOL/providers/"
             + "PROVIDER"
@@ -65,7 +65,7 @@ struct CredentialGCPCommand: RunnableCommand {
             "subject_token_type": .string(tokenType), "token_url": "https://sts.googleapis.com/v1/token",
             "credential_source": [
                 "executable": [
-                    "command": .string(setup.words.joined(separator: " ")), "timeout_millis": 30_000,
+                    "command": .string(command.words.joined(separator: " ")), "timeout_millis": 30_000,
                 ]
             ],
         ]

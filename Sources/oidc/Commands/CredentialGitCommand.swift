@@ -21,12 +21,12 @@ struct CredentialGitCommand: RunnableCommand {
         ],
         options: [
             .flag(\.isSetup, "--setup", "print the commands that configure git"),
-            .group(\.provider), .group(\.common),
+            .group(\.options), .group(\.common),
         ])
 
     var action: String?
     var isSetup = false
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
@@ -39,27 +39,27 @@ struct CredentialGitCommand: RunnableCommand {
         let input = try UserFile.readStandardInput(limit: GitCredential.limit)
         guard action == "get" || action == "erase" else { return 0 }
         let question = try GitCredential(parsing: input)
-        let settings = try context.settings(provider)
+        let settings = try context.settings(options)
         guard let host = question.served(by: try settings.tools.gitHosts.checked()) else { return 0 }
         let access = try SessionAccess(ProviderContext(settings, context))
         if action == "erase" {
             if let password = question.password { try access.expire(password) }
             return 0
         }
-        try context.console.output(question.answer(host, try HandedToken(.access, access)))
+        try context.console.output(question.answer(host, try CredentialToken(.access, access)))
         return 0
     }
 
     /// The empty helper forgets those that are configured for all hosts.
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = try CredentialSetup("git", context, provider)
-        let hosts = try setup.settings.tools.gitHosts.required(example: "git.example.com")
+        let command = try CredentialCommandLine("git", context, options)
+        let hosts = try command.settings.tools.gitHosts.required(example: "git.example.com")
         for host in hosts {
             let isLoopback = WebURL("http://\(host.host)")?.isLoopback == true
             let name = ShellWord.quoted("credential.\(isLoopback ? "http" : "https")://\(host.host).helper")
             try context.console.output("git config --global --replace-all \(name) ''")
             try context.console.output(
-                "git config --global --add \(name) \(ShellWord.quoted("!\(setup.line)"))")
+                "git config --global --add \(name) \(ShellWord.quoted("!\(command.line)"))")
         }
         return 0
     }

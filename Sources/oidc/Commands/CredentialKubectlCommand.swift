@@ -17,19 +17,19 @@ struct CredentialKubectlCommand: RunnableCommand {
         options: [
             .value(\.type, "--type", "TYPE", "the token to return"),
             .flag(\.isSetup, "--setup", "print the lines for kubectl's configuration"),
-            .group(\.provider), .group(\.common),
+            .group(\.options), .group(\.common),
         ])
 
-    var type = TokenCommand.TokenKind.id
+    var type = TokenKind.id
     var isSetup = false
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         guard !isSetup else { return try setUp(context) }
         let credential = try KubernetesCredential(
             executionInfo: context.environment["KUBERNETES_EXEC_INFO"])
-        let token = try HandedToken(type, try context.access(provider))
+        let token = try CredentialToken(type, try context.access(options))
         try context.console.output(credential.answer(token).compact)
         return 0
     }
@@ -37,8 +37,8 @@ struct CredentialKubectlCommand: RunnableCommand {
     /// `v1beta1` is what old and new versions of kubectl both know. JSON's strings are YAML's too.
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let more = type == .id ? [] : ["--type", type.rawValue]
-        let setup = try CredentialSetup("kubectl", context, provider, more: more)
-        let words = setup.words.map { JSONValue.string($0).compact }
+        let command = try CredentialCommandLine("kubectl", context, options, more: more)
+        let words = command.words.map { JSONValue.string($0).compact }
         try context.console.output(
             """
             apiVersion: v1

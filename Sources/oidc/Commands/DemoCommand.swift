@@ -49,7 +49,7 @@ struct DemoCommand: RunnableCommand {
         do throws(OIDCError) { server = try LoopbackServer(LoopbackAddress(ports: .fixed(port))) } catch {
             throw OIDCError(error.kind, error.message, hint: "oidc demo --serve --port N")
         }
-        var provider = try DemoSetup.provider(at: server.origin)
+        var provider = try DemoProvider.local(at: server.origin)
         let clients = provider.configuration.clients.map { "  " + $0.summary }.joined(separator: "\n")
         context.console.note(
             """
@@ -66,25 +66,12 @@ struct DemoCommand: RunnableCommand {
             """)
         let console = context.console
         let event = server.serve { request in
-            guard server.isOurHost(request.host) else { return DemoSetup.misdirected }
+            guard server.isOurHost(request.host) else { return HTTPResponse.misdirected }
             guard let request = request.request(to: server.origin) else { return HTTPResponse(status: 400) }
             let response = provider.handle(request, at: Clock.now())
             console.trace("\(request.method) \(request.url.path) → \(response.status)")
             return response
         }
         if case .interrupted(let signal) = event { throw Interruption.error(signal: signal) }
-    }
-}
-
-enum DemoSetup {
-    /// The answer to a request for another host (RFC 9110 §15.5.20): a page of another site that has made its own
-    /// name resolve to this machine (DNS rebinding) gets nothing.
-    static let misdirected = HTTPResponse(
-        status: 421, headers: HTTPHeaders([("Content-Type", "text/plain")]),
-        body: Array("421 this is not the host that was asked for\n".utf8))
-
-    static func provider(at origin: String) throws(OIDCError) -> DemoProvider {
-        guard let issuer = WebURL(origin) else { throw OIDCError(.failed, "the demo has no address") }
-        do { return try DemoProvider(issuer: issuer) } catch { throw OIDCError(error) }
     }
 }

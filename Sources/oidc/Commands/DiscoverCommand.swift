@@ -14,20 +14,20 @@ struct DiscoverCommand: RunnableCommand {
             Example("oidc discover --issuer https://login.example.com", "any provider"),
             Example("oidc discover | jq -r .token_endpoint", "one member of the default profile's metadata"),
         ],
-        options: [.group(\.provider), .group(\.common)])
+        options: [.group(\.options), .group(\.common)])
 
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = try context.provider(provider)
-        guard let issuer = setup.settings.provider.issuer else {
+        let provider = try context.provider(options)
+        guard let issuer = provider.settings.provider.issuer else {
             throw Setting.issuer.missing(option: "--issuer URL")
         }
-        var environment = try setup.environment()
+        var environment = try provider.environment()
         environment.cache = FreshCache(kept: environment.cache)
         let documents = ProviderDocuments(
-            environment: environment, allowsInsecureHTTP: setup.allowsInsecureHTTP)
+            environment: environment, allowsInsecureHTTP: provider.allowsInsecureHTTP)
         let metadata = try documents.metadata(issuer: issuer)
         try context.console.output(.object(metadata.raw))
         for remark in metadata.remarks { context.console.note("note: \(DisplayText.clean(remark))") }

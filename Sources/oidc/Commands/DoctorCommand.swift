@@ -15,19 +15,19 @@ struct DoctorCommand: RunnableCommand {
             Example("oidc doctor -p work -o json", "another profile, as JSON"),
         ],
         exitCodes: [ExitCode("0", "no problem"), ExitCode("1", "a problem")],
-        options: [.group(\.provider), .group(\.common)])
+        options: [.group(\.options), .group(\.common)])
 
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let findings = Doctor(context: context, options: provider).findings()
+        let findings = Doctor(context: context, options: options).findings()
         if context.console.isJSON {
             try context.console.output(.array(findings.map(\.json)))
         } else {
-            let paint = Paint(isOn: Terminal.usesColor(.standardOutput, environment: context.environment))
+            let style = TextStyle(isOn: Terminal.usesColor(.standardOutput, environment: context.environment))
             let width = findings.map(\.check.utf8.count).max() ?? 0
-            for finding in findings { try context.console.output(finding.text(width: width, paint)) }
+            for finding in findings { try context.console.output(finding.text(width: width, style)) }
         }
         return findings.contains { $0.result == .problem } ? 1 : 0
     }

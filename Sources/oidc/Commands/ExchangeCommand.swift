@@ -18,11 +18,11 @@ struct ExchangeCommand: RunnableCommand {
         options: [
             .value(
                 \.pending, "--pending", "FILE", "what authorize-url printed", completion: .file),
-            .group(\.provider), .group(\.common),
+            .group(\.options), .group(\.common),
         ])
 
     var pending: String?
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
@@ -33,14 +33,14 @@ struct ExchangeCommand: RunnableCommand {
         }
         let pending = try Self.read(path)
         for (option, given, begun) in [
-            ("--issuer", provider.issuer, pending.issuer),
-            ("--client-id", provider.clientID, pending.clientID),
+            ("--issuer", options.issuer, pending.issuer),
+            ("--client-id", options.clientID, pending.clientID),
         ] where given != nil && given != begun {
             throw OIDCError.usage(
                 "\(option) is not the one that the sign-in was begun with", hint: "leave \(option) out")
         }
-        let setup = try context.provider(provider, and: Self.entries(pending))
-        let signIn = SignIn(setup: setup, access: try SessionAccess(setup))
+        let provider = try context.provider(options, and: Self.entries(pending))
+        let signIn = SignIn(provider: provider, access: try SessionAccess(provider))
         let outcome = try signIn.finish(pending) { () throws(OIDCError) in
             let bytes = try UserFile.readStandardInput(limit: 65_536)
             return String(decoding: bytes, as: UTF8.self)
@@ -83,7 +83,7 @@ struct ExchangeCommand: RunnableCommand {
     }
 
     private static func json(_ tokens: TokenSet) -> JSONValue {
-        var object = TokenOutput.json(tokens.access).object ?? JSONObject()
+        var object = tokens.access.json.object ?? JSONObject()
         object["refresh_token"] = tokens.refreshToken.map { .string($0.revealed) }
         object["id_token"] = tokens.idToken.map { .string($0.revealed) }
         return .object(object)

@@ -29,14 +29,14 @@ struct ExecCommand: RunnableCommand {
             .number(
                 \.minimumValidity, "--min-valid", "SECONDS", in: 0...604_800,
                 "how long the job takes; warns if the token may expire earlier"),
-            .group(\.provider), .group(\.common),
+            .group(\.options), .group(\.common),
         ])
 
     var command: [String] = []
     var variable = "OIDC_ACCESS_TOKEN"
     var isIDToken = false
     var minimumValidity = 60
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
@@ -56,9 +56,9 @@ struct ExecCommand: RunnableCommand {
         if let failure = Executable.problem(command.first ?? "", in: context.environment) {
             return report(failure, context)
         }
-        let settings = try context.settings(provider)
+        let settings = try context.settings(options)
         let access = try SessionAccess(ProviderContext(settings, context))
-        let token = try HandedToken(
+        let token = try CredentialToken(
             isIDToken ? .id : .access, access, minimumValidity: Int64(minimumValidity))
         warn(token, context)
         try Interruption.throwIfPending()
@@ -72,7 +72,7 @@ struct ExecCommand: RunnableCommand {
     }
 
     /// Half of a token's lifetime is enough to hand it out, but not always for the job.
-    private func warn(_ token: HandedToken, _ context: CommandContext) {
+    private func warn(_ token: CredentialToken, _ context: CommandContext) {
         guard let left = token.expiresAt?.seconds(since: context.now), left < Int64(minimumValidity) else {
             return
         }

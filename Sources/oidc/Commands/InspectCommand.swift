@@ -25,13 +25,13 @@ struct InspectCommand: RunnableCommand {
         options: [
             .value(\.type, "--type", "TYPE", "the session's token to show"),
             .value(\.jwks, "--jwks", "FILE|URL", "the keys to verify the signature with", completion: .file),
-            .group(\.provider), .group(\.common),
+            .group(\.options), .group(\.common),
         ])
 
     var source: String?
-    var type: TokenCommand.TokenKind?
+    var type: TokenKind?
     var jwks: String?
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
@@ -43,8 +43,8 @@ struct InspectCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = try context.provider(provider)
-        let compact = try token(setup)
+        let provider = try context.provider(options)
+        let compact = try token(provider)
         let token: JWS
         do { token = try JWS(compact: compact) } catch {
             throw OIDCError(
@@ -57,7 +57,7 @@ struct InspectCommand: RunnableCommand {
         }
         // Without keys, what stands in the token is shown all the same; the exit code says that it is unproven.
         let verification = Result { () throws(OIDCError) in
-            try TokenVerification(setup: setup, jwks: jwks).verdict(token)
+            try TokenVerification(provider: provider, jwks: jwks).verdict(token)
         }
         let verdict: SignatureVerdict
         switch verification {
@@ -67,13 +67,13 @@ struct InspectCommand: RunnableCommand {
         case .failure(let error): throw error
         }
         let inspection = TokenInspection(
-            token: token, verdict: verdict, clientID: setup.settings.client.id, now: context.now,
-            leeway: setup.settings.network.leeway)
+            token: token, verdict: verdict, clientID: provider.settings.client.id, now: context.now,
+            leeway: provider.settings.network.leeway)
         if context.console.isJSON {
             try context.console.output(inspection.json)
         } else {
-            let paint = Paint(isOn: Terminal.usesColor(.standardOutput, environment: context.environment))
-            try context.console.output(inspection.text(paint))
+            let style = TextStyle(isOn: Terminal.usesColor(.standardOutput, environment: context.environment))
+            try context.console.output(inspection.text(style))
         }
         for warning in inspection.warnings { context.console.warn(warning) }
         _ = try verification.get()
@@ -86,13 +86,13 @@ struct InspectCommand: RunnableCommand {
         return 0
     }
 
-    private func token(_ setup: ProviderContext) throws(OIDCError) -> String {
+    private func token(_ provider: ProviderContext) throws(OIDCError) -> String {
         if source != nil {
             return ASCII.trimmed(try InputText.read("-", limit: 2 << 20, named: "stdin"))
         }
-        let access = try SessionAccess(setup)
+        let access = try SessionAccess(provider)
         guard let session = try access.load() else {
-            throw SessionAccess.noSession(access.key, setup.settings)
+            throw SessionAccess.noSession(access.key, provider.settings)
         }
         let idToken = session.tokens.idToken?.revealed
         switch type {

@@ -29,7 +29,7 @@ struct LoginCommand: RunnableCommand {
                 \.prompt, "--prompt", "P", "none, login, consent, select_account or create",
                 completion: .values(["none", "login", "consent", "select_account", "create"])),
             .value(\.loginHint, "--login-hint", "H", "account to suggest"),
-            .group(\.provider), .group(\.common),
+            .group(\.options), .group(\.common),
         ])
 
     var flow: String?
@@ -38,7 +38,7 @@ struct LoginCommand: RunnableCommand {
     var timeout: Int?
     var prompt: String?
     var loginHint: String?
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
@@ -48,13 +48,13 @@ struct LoginCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = try context.provider(provider, and: try entries()).forSignIn()
-        let access = try SessionAccess(setup)
-        var signIn = SignIn(setup: setup, access: access)
+        let provider = try context.provider(options, and: try entries()).forSignIn()
+        let access = try SessionAccess(provider)
+        var signIn = SignIn(provider: provider, access: access)
         signIn.opensBrowser = !isWithoutBrowser
         let session = try signIn.run()
         let report = SessionReport(
-            session: session, profile: setup.settings.profile,
+            session: session, profile: provider.settings.profile,
             location: access.store.location(of: access.key), now: context.now)
         context.console.note(report.signedInLine)
         if context.console.isJSON { try context.console.output(report.json) }

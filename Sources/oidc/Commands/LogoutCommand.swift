@@ -25,14 +25,14 @@ struct LogoutCommand: RunnableCommand {
             .number(
                 \.timeout, "--timeout", "SECONDS", in: 1...86_400, "how long to wait for the browser",
                 defaultText: "300"),
-            .group(\.provider), .group(\.common),
+            .group(\.options), .group(\.common),
         ])
 
     var isAll = false
     var isLocal = false
     var endsProviderSession = false
     var timeout: Int?
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
@@ -45,18 +45,18 @@ struct LogoutCommand: RunnableCommand {
         let bound = try timeout.map { seconds throws(OIDCError) in
             try SettingsLoader.entry(.timeout, "\(seconds)", .option("--timeout"), named: "--timeout")
         }
-        let setup = try context.provider(provider, and: bound.map { [$0] } ?? [])
+        let provider = try context.provider(options, and: bound.map { [$0] } ?? [])
         guard isAll else {
-            let taken = try take(try SessionAccess(setup).key, from: try setup.store(), setup)
-            return try forget(taken, setup, context)
+            let taken = try take(try SessionAccess(provider).key, from: try provider.store(), provider)
+            return try forget(taken, provider, context)
         }
-        let known = try KnownSetups(setup)
+        let known = try KnownProviders(provider)
         var worst: Int32 = 0
         for store in try known.stores() {
             for stored in try store.all() {
                 do {
-                    let taken = try take(stored, from: store, setup)
-                    let own = taken.session.map { known.setup(of: $0.key) } ?? setup
+                    let taken = try take(stored, from: store, provider)
+                    let own = taken.session.map { known.provider(of: $0.key) } ?? provider
                     worst = max(worst, try forget(taken, own, context))
                 } catch {
                     guard error.kind != .interrupted else { throw error }
@@ -77,9 +77,9 @@ struct LogoutCommand: RunnableCommand {
     }
 
     private func take(
-        _ stored: StoredSession, from store: any SessionStoring, _ setup: ProviderContext
+        _ stored: StoredSession, from store: any SessionStoring, _ provider: ProviderContext
     ) throws(OIDCError) -> Taken {
-        if let key = stored.session?.key { return try take(key, from: store, setup) }
+        if let key = stored.session?.key { return try take(key, from: store, provider) }
         try store.remove(stored)
         return Taken(content: stored.content.map { $0 })
     }
@@ -87,11 +87,11 @@ struct LogoutCommand: RunnableCommand {
     /// Removed first: whatever the provider does or however long it takes, this much is done. Under the lock, as
     /// a refresh that is under way would bring the session back; without it where it cannot be had.
     private func take(
-        _ key: SessionKey, from store: any SessionStoring, _ setup: ProviderContext
+        _ key: SessionKey, from store: any SessionStoring, _ provider: ProviderContext
     ) throws(OIDCError) -> Taken {
         var taken: Taken?
         do {
-            try store.withLock(key, setup.renewalWait) { () throws(OIDCError) in
+            try store.withLock(key, provider.renewalWait) { () throws(OIDCError) in
                 taken = remove(key, from: store)
             }
         } catch {
@@ -110,7 +110,7 @@ struct LogoutCommand: RunnableCommand {
 
     /// A session that could not be read is forgotten too.
     private func forget(
-        _ taken: Taken, _ setup: ProviderContext, _ context: CommandContext
+        _ taken: Taken, _ provider: ProviderContext, _ context: CommandContext
     ) throws(OIDCError) -> Int32 {
         var failures: [OIDCError] = []
         switch taken.content {
@@ -126,16 +126,16 @@ struct LogoutCommand: RunnableCommand {
             context.console.note("there was no session")
         case .success(let session?):
             if !isLocal {
-                let signOut = SignOut(setup: setup, session: session)
+                let signOut = SignOut(provider: provider, session: session)
                 failures = signOut.revoke()
                 if endsProviderSession { failures += signOut.endProviderSession() }
             }
             if let failure = taken.failure { throw failure }
-            let provider = DisplayText.clean(session.key.provider)
+            let issuer = DisplayText.clean(session.key.provider)
             context.console.note(
                 failures.isEmpty && !isLocal
-                    ? "Signed out of \(provider); the session is forgotten."
-                    : "The session at \(provider) is forgotten here.")
+                    ? "Signed out of \(issuer); the session is forgotten."
+                    : "The session at \(issuer) is forgotten here.")
         }
         guard let failure = failures.first(where: { $0.kind == .interrupted }) ?? failures.first else {
             return 0

@@ -23,17 +23,17 @@ struct RegisterCommand: RunnableCommand {
                 "the provider's token, or - for stdin",
                 completion: .file),
             .flag(\.isForced, "--force", "replace a profile of that name"),
-            .group(\.provider), .group(\.common),
+            .group(\.options), .group(\.common),
         ])
 
     var clientName = "oidc"
     var initialAccessToken: String?
     var isForced = false
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let entries = try provider.entries()
+        let entries = try options.entries()
         guard let path = context.settingsLoader.path else {
             throw OIDCError.usage(
                 "there is no place for a configuration file: neither HOME nor XDG_CONFIG_HOME is set",
@@ -44,12 +44,12 @@ struct RegisterCommand: RunnableCommand {
         try writer.checkName(name, replacing: isForced)
         let secretFile = Self.secretFile(of: name, beside: path)
         try check(secretFile, of: name, among: try writer.existing().profiles)
-        let setup = ProviderContext(try settings(entries, context), context)
-        let client = try register(setup)
+        let provider = ProviderContext(try settings(entries, context), context)
+        let client = try register(provider)
         do throws(OIDCError) {
             try writer.write(as: name, replacing: isForced) { profiles throws(OIDCError) in
                 try check(secretFile, of: name, among: profiles)
-                return try written(entries, client, setup, secretFile: secretFile)
+                return try written(entries, client, provider, secretFile: secretFile)
             }
         } catch {
             var error = error
@@ -74,7 +74,7 @@ struct RegisterCommand: RunnableCommand {
     /// The options, and what the provider made of them: how the client proves itself is what it says, where
     /// that is a method of ours.
     private func written(
-        _ options: [SettingLayers.Entry], _ client: RegisteredClient, _ setup: ProviderContext,
+        _ options: [SettingLayers.Entry], _ client: RegisteredClient, _ provider: ProviderContext,
         secretFile: String
     ) throws(OIDCError) -> [SettingLayers.Entry] {
         if let secret = client.clientSecret {
@@ -84,7 +84,7 @@ struct RegisterCommand: RunnableCommand {
         }
         let method = client.clientSecret == nil ? nil : client.tokenEndpointAuthMethod
         let made: [(Setting, String?)] = [
-            (.issuer, setup.settings.provider.issuer), (.clientID, client.clientID),
+            (.issuer, provider.settings.provider.issuer), (.clientID, client.clientID),
             (.clientSecretFile, client.clientSecret.map { _ in secretFile }),
             (.clientAuth, method.flatMap { ClientAuthentication.methods.contains($0) ? $0 : nil }),
         ]
@@ -108,11 +108,11 @@ struct RegisterCommand: RunnableCommand {
         return try loader.load(entries, from: nil, in: "")
     }
 
-    private func register(_ setup: ProviderContext) throws(OIDCError) -> RegisteredClient {
-        let environment = try setup.environment()
-        let metadata = try setup.metadata(environment, for: [.registration])
+    private func register(_ provider: ProviderContext) throws(OIDCError) -> RegisteredClient {
+        let environment = try provider.environment()
+        let metadata = try provider.metadata(environment, for: [.registration])
         let endpoint = try metadata.require(.registration)
-        let settings = setup.settings
+        let settings = provider.settings
         var registration = Registration(
             clientName: clientName,
             redirectURIs: [settings.signIn.redirectURI ?? RedirectAddress.standard],

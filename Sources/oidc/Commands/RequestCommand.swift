@@ -27,14 +27,14 @@ struct RequestCommand: RunnableCommand {
         options: [
             .repeated(
                 \.allowedOrigins, "--allow-origin", "ORIGIN", "also send the token to this origin"),
-            .group(\.request), .group(\.provider), .group(\.common),
+            .group(\.request), .group(\.options), .group(\.common),
         ])
 
     var method: String?
     var url = ""
     var allowedOrigins: [String] = []
     var request = RequestOptions()
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
@@ -47,36 +47,10 @@ struct RequestCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         guard let url = WebURL(url) else { throw .usage("expected an http(s) address") }
-        let setup = try context.provider(provider)
-        let access = try SessionAccess(setup)
-        try AllowedOrigins(setup, try access.load(), naming: allowedOrigins).check(url)
-        try request.call(url, method, setup, access)
+        let provider = try context.provider(options)
+        let access = try SessionAccess(provider)
+        try AllowedOrigins(provider, try access.load(), naming: allowedOrigins).check(url)
+        try request.call(url, method, provider, access)
         return 0
-    }
-}
-
-extension RequestOptions {
-    /// `method` as it was typed, or what fits the body.
-    func call(
-        _ url: WebURL, _ method: String?, _ setup: ProviderContext, _ access: SessionAccess
-    ) throws(OIDCError) {
-        guard url.isSecure || url.isLoopback || setup.allowsInsecureHTTP else {
-            throw .usage(
-                "\(url.origin) is plain http, which is for this machine only: the token would be readable",
-                hint: "use https")
-        }
-        let fields: HTTPHeaders
-        let chosen: HTTPMethod
-        do throws(UsageError) {
-            fields = try parsedHeaders()
-            chosen = try HTTPMethod(operand: method ?? (data == nil ? "GET" : "POST"))
-        } catch {
-            throw OIDCError(error)
-        }
-        let body: SentBody = if let data { try SentBody(data) } else { .none }
-        try ResourceCall(
-            setup: setup, access: access, method: chosen, url: url, headers: fields, body: body,
-            includesHead: includesHead
-        ).run()
     }
 }

@@ -17,11 +17,11 @@ struct ResourcesCommand: RunnableCommand {
         operands: [
             .optional(\.title, "TITLE", "the resource to call", completion: .dynamic("resources"))
         ],
-        options: [.group(\.request), .group(\.provider), .group(\.common)])
+        options: [.group(\.request), .group(\.options), .group(\.common)])
 
     var title: String?
     var request = RequestOptions()
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
@@ -29,15 +29,15 @@ struct ResourcesCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = try context.provider(provider)
-        let resources = try Self.checked(setup.settings.tools)
+        let provider = try context.provider(options)
+        let resources = try Self.checked(provider.settings.tools)
         if let title {
             let resource = try Self.find(title, in: resources)
             try request.call(
-                resource.url, resource.method.name, setup, try SessionAccess(setup))
+                resource.url, resource.method.name, provider, try SessionAccess(provider))
             return 0
         }
-        let session = try SessionAccess(setup).load()
+        let session = try SessionAccess(provider).load()
         if context.console.isJSON {
             try context.console.output(.array(resources.map { Self.json($0, session) }))
         } else {
@@ -92,22 +92,5 @@ struct ResourcesCommand: RunnableCommand {
             ].map { DisplayText.clean($0) }
         }
         return Table.text(columns: [["TITLE", "STATE", "SCOPE", "URL"]] + rows)
-    }
-}
-
-extension Table {
-    /// Rows of equal length; the last column is not padded.
-    static func text(columns rows: [[String]]) -> String {
-        let count = rows.map(\.count).max() ?? 0
-        let widths = (0..<count).map { column in
-            rows.map { $0[column].unicodeScalars.count }.max() ?? 0
-        }
-        return rows.map { row in
-            row.enumerated().map { column, cell in
-                let isLast = column == row.count - 1
-                let padding = isLast ? 0 : widths[column] - cell.unicodeScalars.count + 2
-                return cell + String(repeating: " ", count: padding)
-            }.joined()
-        }.joined(separator: "\n")
     }
 }

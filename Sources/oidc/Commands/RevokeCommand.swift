@@ -19,37 +19,37 @@ struct RevokeCommand: RunnableCommand {
             .flag(
                 \.isRefreshToken, "--refresh-token",
                 "revoke a refresh token: the session's, or the one on stdin"),
-            .group(\.provider), .group(\.common),
+            .group(\.options), .group(\.common),
         ])
 
     var source: String?
     var isRefreshToken = false
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func validate() throws(UsageError) { try TokenOperand.validate(source) }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = try context.provider(provider)
+        let provider = try context.provider(options)
         let operand = TokenOperand(source: source, isRefreshToken: isRefreshToken)
-        let (token, session) = try operand.token(setup)
-        let call = try EndpointAccess(setup: setup, endpoint: .revocation, session: session)
+        let (token, session) = try operand.token(provider)
+        let call = try AuthenticatedEndpoint(provider: provider, endpoint: .revocation, session: session)
         try call.perform { (url, client, environment) throws(OIDCError) in
             try Revocation.call(
                 token, hint: isRefreshToken ? .refreshToken : .accessToken, at: url, client: client,
                 now: environment.now(), random: environment.random)
         }
-        try forget(token, setup)
+        try forget(token, provider)
         context.console.note("The provider has revoked the token.")
         return 0
     }
 
     /// Drops the token from the session, under its lock: what is revoked is neither handed out nor presented.
-    private func forget(_ token: Redacted<String>, _ setup: ProviderContext) throws(OIDCError) {
-        guard let key = try? setup.sessionKey(), case let store = try setup.store(),
+    private func forget(_ token: Redacted<String>, _ provider: ProviderContext) throws(OIDCError) {
+        guard let key = try? provider.sessionKey(), case let store = try provider.store(),
             let session = try? store.load(key), session.revoking(token) != session
         else { return }
-        try store.withLock(key, setup.renewalWait) { () throws(OIDCError) in
+        try store.withLock(key, provider.renewalWait) { () throws(OIDCError) in
             guard let current = try store.load(key) else { return }
             if let rest = current.revoking(token) {
                 _ = try store.replace(current, with: rest)

@@ -15,29 +15,29 @@ struct StatusCommand: RunnableCommand {
             ExitCode("0", "a token is available without signing in again"), ExitCode("3", "sign in first"),
         ],
         options: [
-            .flag(\.isAll, "--all", "every session, also those of other profiles"), .group(\.provider),
+            .flag(\.isAll, "--all", "every session, also those of other profiles"), .group(\.options),
             .group(\.common),
         ])
 
     var isAll = false
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = try context.provider(provider)
-        return isAll ? try showAll(setup, context) : try showOne(setup, context)
+        let provider = try context.provider(options)
+        return isAll ? try showAll(provider, context) : try showOne(provider, context)
     }
 
-    private func showOne(_ setup: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
-        let access = try SessionAccess(setup)
+    private func showOne(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
+        let access = try SessionAccess(provider)
         guard let session = try access.load() else {
             guard !access.key.grant.needsPerson else {
-                throw SessionAccess.noSession(access.key, setup.settings)
+                throw SessionAccess.noSession(access.key, provider.settings)
             }
             return try showNone(access, context)
         }
         let report = SessionReport(
-            session: session, profile: setup.settings.profile,
+            session: session, profile: provider.settings.profile,
             location: access.store.location(of: access.key), now: context.now)
         if context.console.isJSON {
             try context.console.output(report.json)
@@ -45,8 +45,9 @@ struct StatusCommand: RunnableCommand {
             try context.console.output(Table.text(report.lines))
         }
         guard !report.isUsable else { return 0 }
-        context.console.note("the token has expired and cannot be renewed; run: \(setup.settings.loginLine)")
-        return Diagnostics.exitCode(SessionAccess.noSession(access.key, setup.settings))
+        context.console.note(
+            "the token has expired and cannot be renewed; run: \(provider.settings.loginLine)")
+        return Diagnostics.exitCode(SessionAccess.noSession(access.key, provider.settings))
     }
 
     /// A grant without a person has a token as soon as one is asked for.
@@ -54,7 +55,7 @@ struct StatusCommand: RunnableCommand {
         let key = access.key
         if context.console.isJSON {
             try context.console.output([
-                "profile": JSONValue(access.setup.settings.profile), "issuer": .string(key.provider),
+                "profile": JSONValue(access.provider.settings.profile), "issuer": .string(key.provider),
                 "client_id": .string(key.clientID), "subject": .null, "scope": JSONValue(key.scope?.text),
                 "expires_at": .null, "can_refresh": true,
                 "store": .string(access.store.location(of: key)),
@@ -68,8 +69,8 @@ struct StatusCommand: RunnableCommand {
         return 0
     }
 
-    private func showAll(_ setup: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
-        let known = try KnownSetups(setup)
+    private func showAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
+        let known = try KnownProviders(provider)
         var reports: [SessionReport] = []
         var stored: [StoredSession] = []
         for store in try known.stores() { stored += try store.all() }
@@ -78,7 +79,7 @@ struct StatusCommand: RunnableCommand {
             case .success(let session):
                 reports.append(
                     SessionReport(
-                        session: session, profile: known.setup(of: session.key).settings.profile,
+                        session: session, profile: known.provider(of: session.key).settings.profile,
                         location: entry.location, now: context.now))
             case .failure(let error): context.console.warn(error.message)
             }
@@ -91,15 +92,5 @@ struct StatusCommand: RunnableCommand {
             try context.console.output(reports.map { Table.text($0.lines) }.joined(separator: "\n\n"))
         }
         return reports.contains(where: \.isUsable) ? 0 : 3
-    }
-}
-
-/// Names and values in two columns.
-enum Table {
-    static func text(_ rows: [(String, String)]) -> String {
-        let width = rows.map(\.0.unicodeScalars.count).max() ?? 0
-        return rows.map { name, value in
-            name + String(repeating: " ", count: width - name.unicodeScalars.count + 2) + value
-        }.joined(separator: "\n")
     }
 }

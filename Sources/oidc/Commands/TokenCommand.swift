@@ -23,20 +23,15 @@ struct TokenCommand: RunnableCommand {
             .flag(\.isHeader, "--header", "print it as an Authorization header"),
             .flag(\.isForced, "--refresh", "get a new one even if the stored one is fresh"),
             .flag(\.mayLogIn, "--login", "sign in if there is no session"),
-            .group(\.provider), .group(\.common),
+            .group(\.options), .group(\.common),
         ])
-
-    enum TokenKind: String, CaseIterable, OptionValue, Sendable {
-        case access
-        case id
-    }
 
     var minimumValidity = 60
     var type = TokenKind.access
     var isHeader = false
     var isForced = false
     var mayLogIn = false
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
@@ -45,8 +40,8 @@ struct TokenCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = try context.provider(provider)
-        let access = try SessionAccess(setup, mayKeepNothing: mayLogIn)
+        let provider = try context.provider(options)
+        let access = try SessionAccess(provider, mayKeepNothing: mayLogIn)
         guard type == .access || access.key.grant.needsPerson else {
             throw OIDCError.usage(
                 "grant \(access.key.grant.rawValue) gives no ID token", hint: "leave --type id out")
@@ -56,7 +51,7 @@ struct TokenCommand: RunnableCommand {
             try print(access, context)
         } catch {
             guard mayLogIn, error.kind == .loginRequired, access.key.grant.needsPerson else { throw error }
-            try print(LoginOnDemand(setup: setup, access: access, seen: seen).run(), context)
+            try print(SignInOnDemand(provider: provider, access: access, seen: seen).run(), context)
         }
         return 0
     }
@@ -76,13 +71,13 @@ struct TokenCommand: RunnableCommand {
             let own = try seen.flatMap { session throws(OIDCError) in
                 session.accessToken(from: session.source(for: demand))
             }
-            delivery = try access.renewed(demand, seen: seen, refusing: .of(own))
+            delivery = try access.refreshed(demand, seen: seen, refusing: .of(own))
         } else {
             delivery = try access.token(demand)
         }
         let token = delivery.access
         if context.console.isJSON {
-            try context.console.output(TokenOutput.json(token))
+            try context.console.output(token.json)
         } else if isHeader {
             try context.console.output("Authorization: \(token.type.name) \(token.token.revealed)")
         } else {
@@ -96,24 +91,12 @@ struct TokenCommand: RunnableCommand {
     }
 
     private func printIDToken(_ access: SessionAccess, _ context: CommandContext) throws(OIDCError) {
-        let source = IDTokenSource(access: access, minimumValidity: Int64(minimumValidity))
-        let idToken = try source.idToken(forced: isForced)
+        let idToken = try access.idToken(minimumValidity: Int64(minimumValidity), forced: isForced)
         guard context.console.isJSON else { return try context.console.output(idToken.compact) }
         try context.console.output([
             "id_token": .string(idToken.compact), "token_type": "Bearer",
             "expires_at": JSONValue(idToken.expiresAt.secondsSinceEpoch),
-            "scope": JSONValue(source.scope?.text),
+            "scope": JSONValue((try? access.load())??.grantedScope?.text),
         ])
-    }
-}
-
-/// How tokens look with `-o json`.
-enum TokenOutput {
-    static func json(_ token: AccessToken) -> JSONValue {
-        [
-            "access_token": .string(token.token.revealed), "token_type": .string(token.type.name),
-            "expires_at": token.expiresAt.map { JSONValue($0.secondsSinceEpoch) } ?? .null,
-            "scope": JSONValue(token.scope?.text),
-        ]
     }
 }

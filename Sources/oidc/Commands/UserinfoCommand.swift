@@ -17,12 +17,12 @@ struct UserinfoCommand: RunnableCommand {
         options: [
             .value(\.claim, "--claim", "NAME", "print only this claim, without quotes"),
             .flag(\.mayLogIn, "--login", "sign in if there is no session"),
-            .group(\.provider), .group(\.common),
+            .group(\.options), .group(\.common),
         ])
 
     var claim: String?
     var mayLogIn = false
-    var provider = ProviderOptions()
+    var options = ProviderOptions()
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
@@ -30,15 +30,15 @@ struct UserinfoCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let setup = try context.provider(provider)
-        let access = try SessionAccess(setup, mayKeepNothing: mayLogIn)
+        let provider = try context.provider(options)
+        let access = try SessionAccess(provider, mayKeepNothing: mayLogIn)
         let seen = mayLogIn ? try? access.load() : nil
         let claims: JSONObject
         do {
             claims = try fetch(access)
         } catch {
             guard mayLogIn, error.kind == .loginRequired, access.key.grant.needsPerson else { throw error }
-            let access = try LoginOnDemand(setup: setup, access: access, seen: seen).run()
+            let access = try SignInOnDemand(provider: provider, access: access, seen: seen).run()
             claims = try fetch(access)
         }
         guard let claim else {
@@ -55,10 +55,10 @@ struct UserinfoCommand: RunnableCommand {
     }
 
     private func fetch(_ access: SessionAccess) throws(OIDCError) -> JSONObject {
-        let setup = access.setup
-        return try ProtectedRequest(access, environment: try setup.environment()).userInfo(
-            leeway: setup.settings.network.leeway, allowsInsecureHTTP: setup.allowsInsecureHTTP,
-            stepUpHint: { setup.settings.loginLine(for: $0) })
+        let provider = access.provider
+        return try ProtectedRequest(access, environment: try provider.environment()).userInfo(
+            leeway: provider.settings.network.leeway, allowsInsecureHTTP: provider.allowsInsecureHTTP,
+            stepUpHint: { provider.settings.loginLine(for: $0) })
     }
 
     /// A bare claim goes to a terminal as it is: without what a terminal acts on.

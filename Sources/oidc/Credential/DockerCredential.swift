@@ -17,7 +17,7 @@ enum DockerCredential {
         return (text, url)
     }
 
-    static func answer(_ text: String, _ host: CredentialHost, _ token: HandedToken) -> JSONValue {
+    static func answer(_ text: String, _ host: CredentialHost, _ token: CredentialToken) -> JSONValue {
         [
             "ServerURL": .string(text), "Username": .string(host.username ?? CredentialHost.usualName),
             "Secret": .string(token.text.revealed),

@@ -52,7 +52,7 @@ struct GitCredential {
         }
     }
 
-    func answer(_ host: CredentialHost, _ token: HandedToken) -> String {
+    func answer(_ host: CredentialHost, _ token: CredentialToken) -> String {
         var lines = [
             "username=\(host.username ?? username ?? CredentialHost.usualName)",
             "password=\(token.text.revealed)",

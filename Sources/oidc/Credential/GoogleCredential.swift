@@ -25,7 +25,7 @@ enum GoogleCredential {
         return type
     }
 
-    static func success(_ token: HandedToken, type: String) -> JSONValue {
+    static func success(_ token: CredentialToken, type: String) -> JSONValue {
         var answer = JSONObject()
         answer["version"] = 1
         answer["success"] = true

@@ -28,7 +28,7 @@ struct KubernetesCredential {
         apiVersion = version
     }
 
-    func answer(_ token: HandedToken) -> JSONValue {
+    func answer(_ token: CredentialToken) -> JSONValue {
         var status = JSONObject()
         status["token"] = .string(token.text.revealed)
         status["expirationTimestamp"] = token.expiresAt.map { .string($0.description) }

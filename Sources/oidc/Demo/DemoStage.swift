@@ -24,12 +24,12 @@ final class DemoStage: Sendable {
         self.provider = provider
         server = try BackgroundServer { request in
             guard let host = request.headers["Host"], request.url.origin == "http://\(host)" else {
-                return DemoSetup.misdirected
+                return HTTPResponse.misdirected
             }
             return provider.handle(request)
         }
         origin = server.origin
-        let demo = try DemoSetup.provider(at: origin)
+        let demo = try DemoProvider.local(at: origin)
         provider.state.withLock { $0 = demo }
     }
 
@@ -58,4 +58,20 @@ final class DemoStage: Sendable {
             throw OIDCError(.failed, "the browser could not be played: \(error)")
         }
     }
+}
+
+extension DemoProvider {
+    /// The demo provider at the origin of its server.
+    static func local(at origin: String) throws(OIDCError) -> DemoProvider {
+        guard let issuer = WebURL(origin) else { throw OIDCError(.failed, "the demo has no address") }
+        do { return try DemoProvider(issuer: issuer) } catch { throw OIDCError(error) }
+    }
+}
+
+extension HTTPResponse {
+    /// The answer to a request for another host (RFC 9110 §15.5.20): a page of another site that has made its own
+    /// name resolve to this machine (DNS rebinding) gets nothing.
+    static let misdirected = HTTPResponse(
+        status: 421, headers: HTTPHeaders([("Content-Type", "text/plain")]),
+        body: Array("421 this is not the host that was asked for\n".utf8))
 }

@@ -18,15 +18,15 @@ struct Doctor {
             settings = context.settings(SettingLayers(profile: nil, entries: []))
         }
         let isConfigured = findings.allSatisfy { $0.result != .problem }
-        let setup = ProviderContext(settings, context)
+        let provider = ProviderContext(settings, context)
         findings.append(settingsChecks.variables())
         if isConfigured {
             findings.append(settingsChecks.precedence(settings))
-            findings += ProviderChecks(setup: setup).findings()
+            findings += ProviderChecks(provider: provider).findings()
         }
         findings.append(libraries())
-        findings += MachineChecks(setup: setup).findings()
-        if isConfigured { findings += StoreChecks(setup: setup).findings() }
+        findings += MachineChecks(provider: provider).findings()
+        if isConfigured { findings += StoreChecks(provider: provider).findings() }
         return findings.map { $0.redacted(home: context.environment["HOME"]) }
     }
 

@@ -32,12 +32,12 @@ struct Finding {
         ]
     }
 
-    func text(width: Int, _ paint: Paint) -> String {
+    func text(width: Int, _ style: TextStyle) -> String {
         let word =
             switch result {
-            case .ok: paint.good("ok     ")
-            case .warning: paint.warning("warning")
-            case .problem: paint.bad("problem")
+            case .ok: style.good("ok     ")
+            case .warning: style.warning("warning")
+            case .problem: style.bad("problem")
             }
         let padding = String(repeating: " ", count: width - check.utf8.count)
         return "\(word)  \(check)\(padding)  \(detail)" + (remedy.map { "\n         try: \($0)" } ?? "")

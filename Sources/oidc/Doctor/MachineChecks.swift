@@ -3,10 +3,10 @@ import OIDCSystem
 
 /// What a sign-in needs of this machine.
 struct MachineChecks {
-    let setup: ProviderContext
+    let provider: ProviderContext
 
-    private var settings: Settings { setup.settings }
-    private var variables: [String: String] { setup.context.environment }
+    private var settings: Settings { provider.settings }
+    private var variables: [String: String] { provider.context.environment }
 
     func findings() -> [Finding] {
         [callback(), localhost(), browser(), identity()]
@@ -46,7 +46,9 @@ struct MachineChecks {
 
     private func browser() -> Finding {
         let choice: BrowserChoice
-        do throws(OIDCError) { choice = try setup.browserChoice() } catch { return Finding("browser", error) }
+        do throws(OIDCError) { choice = try provider.browserChoice() } catch {
+            return Finding("browser", error)
+        }
         switch choice {
         case .commands(let commands):
             let programs = commands.compactMap(\.first)

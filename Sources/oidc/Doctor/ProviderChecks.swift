@@ -4,15 +4,15 @@ import OIDCSystem
 
 /// The provider, and the way to it.
 struct ProviderChecks {
-    let setup: ProviderContext
+    let provider: ProviderContext
 
-    private var settings: Settings { setup.settings }
-    private var variables: [String: String] { setup.context.environment }
+    private var settings: Settings { provider.settings }
+    private var variables: [String: String] { provider.context.environment }
 
     func findings() -> [Finding] {
         guard let issuer = settings.provider.issuer else { return [named(), proxy(isReached: true)] }
         let probe: DateProbe
-        do throws(OIDCError) { probe = DateProbe(transport: try setup.transport()) } catch {
+        do throws(OIDCError) { probe = DateProbe(transport: try provider.transport()) } catch {
             return [Finding("TLS", error)]
         }
         let environment = LoginEnvironment(
@@ -20,7 +20,7 @@ struct ProviderChecks {
         var findings = discovery(environment, probe)
         findings.append(tls(WebURL(issuer), probe))
         findings.append(proxy(isReached: probe.failure?.kind != .unreachable))
-        findings.append(probe.clock(now: setup.context.now, leeway: settings.network.leeway))
+        findings.append(probe.clock(now: provider.context.now, leeway: settings.network.leeway))
         return findings
     }
 
@@ -36,7 +36,7 @@ struct ProviderChecks {
         var findings: [Finding] = []
         let metadata: ProviderMetadata
         do throws(OIDCError) {
-            metadata = try setup.metadata(environment, for: [.authorization, .token, .keys])
+            metadata = try provider.metadata(environment, for: [.authorization, .token, .keys])
         } catch {
             return [Finding("discovery", error), client(nil, environment)]
         }
@@ -57,7 +57,7 @@ struct ProviderChecks {
     private func keys(_ url: WebURL, _ environment: LoginEnvironment) -> Finding {
         do throws(OIDCError) {
             let documents = ProviderDocuments(
-                environment: environment, allowsInsecureHTTP: setup.allowsInsecureHTTP)
+                environment: environment, allowsInsecureHTTP: provider.allowsInsecureHTTP)
             let count = try documents.keys(url).keys(refetching: true).keys.count
             return count > 0
                 ? Finding("keys", .ok, "\(count) at \(url.withoutQuery)")
@@ -70,7 +70,7 @@ struct ProviderChecks {
     /// How the client proves itself, with what it needs for that: read, never shown.
     private func client(_ metadata: ProviderMetadata?, _ environment: LoginEnvironment) -> Finding {
         do throws(OIDCError) {
-            let client = try setup.client(metadata, environment)
+            let client = try provider.client(metadata, environment)
             for secret in settings.client.secretFiles {
                 guard let file = try UserFile.read(secret.path, limit: 1 << 20, named: secret.name),
                     file.permissions & 0o077 != 0
@@ -89,7 +89,7 @@ struct ProviderChecks {
         if let failure = probe.failure, failure.kind == .untrusted || failure.kind == .usage {
             return Finding("TLS", failure)
         }
-        if setup.allowsInsecureHTTP {
+        if provider.allowsInsecureHTTP {
             return Finding(
                 "TLS", .warning, "allow_insecure_http is set: tokens may cross the network in the open",
                 remedy: "use https, and remove allow_insecure_http")

@@ -3,21 +3,21 @@ import OIDCSystem
 
 /// Where sessions are kept, and the one that the settings mean.
 struct StoreChecks {
-    let setup: ProviderContext
+    let provider: ProviderContext
 
     func findings() -> [Finding] {
         let choice: SessionStoreChoice
         let store: any SessionStoring
         do throws(OIDCError) {
-            choice = try SessionStoreChoice(setting: setup.settings.store)
-            store = try setup.store()
+            choice = try SessionStoreChoice(setting: provider.settings.store)
+            store = try provider.store()
         } catch {
             return [Finding("store", error)]
         }
         guard choice != .none else {
             return [Finding("store", .warning, "none: sessions are not kept"), keychain(choice)]
         }
-        let key: SessionKey? = try? setup.sessionKey()
+        let key: SessionKey? = try? provider.sessionKey()
         return [self.store(store, key), keychain(choice)] + (key.map { [session(store, $0)] } ?? [])
     }
 
@@ -47,7 +47,7 @@ struct StoreChecks {
 
     private func keychain(_ choice: SessionStoreChoice) -> Finding {
         func isThere(_ name: String) -> Bool {
-            (try? Executable.find("docker-credential-\(name)", in: setup.context.environment)) != nil
+            (try? Executable.find("docker-credential-\(name)", in: provider.context.environment)) != nil
         }
         guard case .helper(let name) = choice else {
             let found = StoreChecks.helpers.filter(isThere)
@@ -68,10 +68,10 @@ struct StoreChecks {
         do throws(OIDCError) {
             guard let session = try store.load(key) else {
                 return key.grant.needsPerson
-                    ? Finding("session", .warning, "not signed in", remedy: setup.settings.loginLine)
+                    ? Finding("session", .warning, "not signed in", remedy: provider.settings.loginLine)
                     : Finding("session", .ok, "none yet; a token is fetched when it is asked for")
             }
-            let now = setup.context.now
+            let now = provider.context.now
             let report = SessionReport(session: session, profile: nil, location: "", now: now)
             if session.tokens.access.obtainedAt > now.adding(60) {
                 return Finding(
@@ -81,7 +81,8 @@ struct StoreChecks {
             return report.isUsable
                 ? Finding("session", .ok, "the token is valid \(report.validity)")
                 : Finding(
-                    "session", .warning, "expired, and cannot be renewed", remedy: setup.settings.loginLine)
+                    "session", .warning, "expired, and cannot be renewed", remedy: provider.settings.loginLine
+                )
         } catch {
             return Finding("session", error)
         }

@@ -62,6 +62,17 @@ enum SettingKind: Sendable {
     /// Any array, passed on as it is (RFC 9396).
     case array
 
+    /// All accepted values, if they can be listed.
+    var choices: [String] {
+        switch self {
+        case .choice(let words): words
+        case .flag: ["true", "false"]
+        default: []
+        }
+    }
+
+    var isSecret: Bool { if case .secret = self { true } else { false } }
+
     /// As it stands after "expected".
     var expectation: String {
         switch self {

@@ -115,7 +115,7 @@ struct SettingsLoader: Sendable {
         }
         let name = String(text[..<equals])
         guard let setting = Setting.named(name) else { throw unknown(name, in: "--set") }
-        if case .secret = setting.kind {
+        if setting.kind.isSecret {
             throw OIDCError.usage(
                 "\(name) is not taken from the command line, where every process can read it",
                 hint: "use client_secret_file, client_secret_command or \(setting.variable)")
@@ -143,7 +143,7 @@ struct SettingsLoader: Sendable {
     }
 
     private static func shown(_ value: JSONValue, of setting: Setting) -> String {
-        if case .secret = setting.kind { return "something else" }
+        if setting.kind.isSecret { return "something else" }
         if case .choice(let words) = setting.kind, let text = value.string {
             return "“\(DisplayText.distinct(text, from: words, limit: 80))”"
         }

@@ -31,7 +31,7 @@ struct InspectTests {
         let environment = variables.merging(["HOME": "/nonexistent"]) { first, _ in first }
         let context = CommandContext(
             console: Console(CommonOptions()), environment: environment, common: CommonOptions())
-        return try TokenVerification(setup: context.provider(ProviderOptions()), jwks: jwks)
+        return try TokenVerification(provider: context.provider(ProviderOptions()), jwks: jwks)
             .verdict(JWS(compact: token(claims)))
     }
 

@@ -3,10 +3,10 @@ import OIDCSystem
 
 /// Says what an answer other than 2xx means, and what may help.
 struct ResourceRefusal {
-    let setup: ProviderContext
+    let provider: ProviderContext
     let method: HTTPMethod
     let url: WebURL
-    let body: SentBody
+    let body: RequestData
     let answer: ResourceCall.Answer
 
     private var head: HTTPResponse { answer.head }
@@ -46,10 +46,10 @@ struct ResourceRefusal {
     }
 
     private func hint(_ challenge: AuthenticationChallenge?) -> String? {
-        if let stepUp = StepUp(head.challenges) { return setup.settings.loginLine(for: stepUp) }
+        if let stepUp = StepUp(head.challenges) { return provider.settings.loginLine(for: stepUp) }
         if challenge?.error == "insufficient_scope", let needed = challenge?.scope, needed.isWellFormed {
             let wanted = (answer.delivery.session.grantedScope ?? Scope("")).union(needed)
-            return "\(setup.settings.loginLine) --scope \(ShellWord.quoted(wanted.text))"
+            return "\(provider.settings.loginLine) --scope \(ShellWord.quoted(wanted.text))"
         }
         switch head.status {
         case 401 where !body.isRepeatable: return "give the body as @FILE, so that it can be sent again"

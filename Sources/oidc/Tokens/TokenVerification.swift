@@ -26,7 +26,7 @@ enum SignatureVerdict: Equatable {
 
 /// Finds the keys for a token and verifies it: those that are named, else the provider's.
 struct TokenVerification {
-    let setup: ProviderContext
+    let provider: ProviderContext
     let jwks: String?
 
     /// Returns what is known of the signature. A token of another issuer than the configured one is invalid,
@@ -43,12 +43,12 @@ struct TokenVerification {
     }
 
     private var namesProvider: Bool {
-        setup.settings.provider.issuer != nil || !setup.settings.provider.endpoints.isEmpty
+        provider.settings.provider.issuer != nil || !provider.settings.provider.endpoints.isEmpty
     }
 
     /// Why the token is not of the configured issuer. One without `iss` names none.
     private func foreignIssuer(_ token: JWS) -> String? {
-        guard let issuer = setup.settings.provider.issuer, let claim = token.claims?["iss"] else {
+        guard let issuer = provider.settings.provider.issuer, let claim = token.claims?["iss"] else {
             return nil
         }
         guard let found = claim.string else { return "iss: expected a string, found \(claim.typeName)" }
@@ -60,9 +60,9 @@ struct TokenVerification {
     /// A file, in which a symmetric key serves too, or an address.
     private func named(_ name: String, _ token: JWS) throws(OIDCError) -> SignatureVerdict {
         if let url = WebURL(name) {
-            let environment = try setup.environment()
+            let environment = try provider.environment()
             let source = ProviderDocuments(
-                environment: environment, allowsInsecureHTTP: setup.allowsInsecureHTTP
+                environment: environment, allowsInsecureHTTP: provider.allowsInsecureHTTP
             ).keys(url)
             return try verdict(token, source)
         }
@@ -77,10 +77,10 @@ struct TokenVerification {
     }
 
     private func published(_ token: JWS) throws(OIDCError) -> SignatureVerdict {
-        let environment = try setup.environment()
-        let metadata = try setup.metadata(environment, for: [.keys])
+        let environment = try provider.environment()
+        let metadata = try provider.metadata(environment, for: [.keys])
         if token.algorithm?.isSymmetric == true, metadata.signsWithSharedSecret,
-            let secret = try setup.secrets.value(setup.settings.client.secret)
+            let secret = try provider.secrets.value(provider.settings.client.secret)
         {
             let key = JSONWebKey(secret: Redacted(Array(secret.revealed.utf8)))
             return try verdict(token, JWKSet(keys: [key]), isLocal: true)
@@ -91,7 +91,7 @@ struct TokenVerification {
                 hint: "give the keys with --jwks FILE, or set jwks_uri", stage: .keys)
         }
         let documents = ProviderDocuments(
-            environment: environment, allowsInsecureHTTP: setup.allowsInsecureHTTP)
+            environment: environment, allowsInsecureHTTP: provider.allowsInsecureHTTP)
         return try verdict(token, documents.keys(url))
     }
 

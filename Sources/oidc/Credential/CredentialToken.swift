@@ -3,23 +3,22 @@ import OIDCSystem
 
 /// A token as another program is given it: the access token, unless it is bound to a key that stays with us,
 /// or the ID token.
-struct HandedToken {
+struct CredentialToken {
     let text: Redacted<String>
     let expiresAt: Instant?
 
     /// Fresh, from the store if it can be.
     init(
-        _ kind: TokenCommand.TokenKind, _ access: SessionAccess, minimumValidity: Int64 = 60
+        _ kind: TokenKind, _ access: SessionAccess, minimumValidity: Int64 = 60
     ) throws(OIDCError) {
         switch kind {
         case .access:
             let token = try access.token(access.demand(minimumValidity: minimumValidity)).access
-            guard token.type == .bearer else { throw HandedToken.refusal(of: token.type) }
+            guard token.type == .bearer else { throw CredentialToken.refusal(of: token.type) }
             text = token.token
             expiresAt = token.expiresAt
         case .id:
-            let token = try IDTokenSource(access: access, minimumValidity: minimumValidity)
-                .idToken(forced: false)
+            let token = try access.idToken(minimumValidity: minimumValidity)
             text = Redacted(token.compact)
             expiresAt = token.expiresAt
         }

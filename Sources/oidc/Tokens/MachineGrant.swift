@@ -3,18 +3,18 @@ import OIDCSystem
 
 /// A token that no person is needed for: the client's own, or one for an identity that a machine has.
 struct MachineGrant {
-    let setup: ProviderContext
+    let provider: ProviderContext
     let key: SessionKey
 
     /// A session with the token as its own; there is nothing to renew it by but the grant itself.
     func outcome() throws(OIDCError) -> TokenRefresh.Outcome {
-        let environment = try setup.environment()
-        let metadata = try setup.metadata(environment, for: [.token])
+        let environment = try provider.environment()
+        let metadata = try provider.metadata(environment, for: [.token])
         try metadata.validate(for: [.token], scope: Scope(""))
-        let client = try setup.client(metadata, environment)
+        let client = try provider.client(metadata, environment)
         let url = try metadata.require(.token, presentingCertificate: client.presentsCertificate)
-        let dpop: DPoPKey? = setup.settings.token.bindsTokens ? try DPoPKey.generate() : nil
-        let endpoint = try setup.tokenEndpoint(at: url, client: client, dpop: dpop)
+        let dpop: DPoPKey? = provider.settings.token.bindsTokens ? try DPoPKey.generate() : nil
+        let endpoint = try provider.tokenEndpoint(at: url, client: client, dpop: dpop)
         let now = environment.now()
         var tokens = try endpoint.send(
             try request(environment), over: environment.transport, now: now, random: environment.random)
@@ -36,21 +36,21 @@ struct MachineGrant {
         case .tokenExchange: return .tokenExchange(try exchange(environment))
         case .jwtBearer:
             return .jwtBearer(
-                assertion: try SubjectToken(setup).token(environment.transport),
+                assertion: try SubjectToken(provider).token(environment.transport),
                 scope: key.scope, audience: key.audience, resources: key.resources)
         default:
             return .clientCredentials(
                 scope: key.scope, audience: key.audience, resources: key.resources,
-                authorizationDetails: setup.settings.token.authorizationDetails)
+                authorizationDetails: provider.settings.token.authorizationDetails)
         }
     }
 
     private func exchange(_ environment: LoginEnvironment) throws(OIDCError) -> TokenExchange {
-        let settings = setup.settings.subject
+        let settings = provider.settings.subject
         var exchange = TokenExchange(
-            subjectToken: try SubjectToken(setup).token(environment.transport),
+            subjectToken: try SubjectToken(provider).token(environment.transport),
             subjectTokenType: TokenTypeIdentifier(settings.tokenType ?? "jwt"))
-        if let actor = try setup.secrets.text(settings.actorFile) {
+        if let actor = try provider.secrets.text(settings.actorFile) {
             exchange.actor = TokenExchange.Actor(
                 token: actor, type: TokenTypeIdentifier(settings.actorTokenType ?? "access_token"))
         }

@@ -6,15 +6,15 @@ import OIDCSystem
 struct AllowedOrigins {
     private let origins: Set<String>
 
-    init(_ setup: ProviderContext, _ session: Session?, naming named: [String]) throws(OIDCError) {
+    init(_ provider: ProviderContext, _ session: Session?, naming named: [String]) throws(OIDCError) {
         var origins: Set<String> = []
         let known = [
-            setup.settings.provider.issuer.flatMap { WebURL($0) },
+            provider.settings.provider.issuer.flatMap { WebURL($0) },
             session?.endpoints.issuer.flatMap { WebURL($0) },
             session?.endpoints.userInfo,
         ]
         for url in known.compactMap({ $0 }) { origins.insert(url.origin) }
-        for resource in setup.settings.tools.resources { origins.insert(resource.url.origin) }
+        for resource in provider.settings.tools.resources { origins.insert(resource.url.origin) }
         for text in named { origins.insert(try AllowedOrigins.origin(text)) }
         self.origins = origins
     }

@@ -3,10 +3,10 @@ import OIDCSystem
 
 /// Tells the provider that a session is over.
 struct SignOut {
-    let setup: ProviderContext
+    let provider: ProviderContext
     let session: Session
 
-    private var console: Console { setup.context.console }
+    private var console: Console { provider.context.console }
 
     func revoke() -> [OIDCError] {
         guard let endpoint = session.endpoints.revocation else {
@@ -14,8 +14,8 @@ struct SignOut {
             return []
         }
         do throws(OIDCError) {
-            let environment = try setup.environment()
-            let client = try setup.tokenEndpoint(of: session, environment).client
+            let environment = try provider.environment()
+            let client = try provider.tokenEndpoint(of: session, environment).client
             return SessionRevocation(session, as: client, environment).run(at: endpoint) { step in
                 switch step {
                 case .revoked(.refreshToken): console.note("Revoked the refresh token.")
@@ -35,7 +35,7 @@ struct SignOut {
             return []
         }
         do throws(OIDCError) {
-            try SignOutInBrowser(setup: setup, session: session, endpoint: endpoint).run()
+            try SignOutInBrowser(provider: provider, session: session, endpoint: endpoint).run()
             return []
         } catch {
             return [error]

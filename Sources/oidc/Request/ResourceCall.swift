@@ -4,12 +4,12 @@ import OIDCSystem
 
 /// One call of a protected resource: the answer's body goes to stdout, whatever its status.
 struct ResourceCall {
-    let setup: ProviderContext
+    let provider: ProviderContext
     let access: SessionAccess
     let method: HTTPMethod
     let url: WebURL
     let headers: HTTPHeaders
-    let body: SentBody
+    let body: RequestData
     let includesHead: Bool
 
     private static let redirectLimit = 3
@@ -17,9 +17,9 @@ struct ResourceCall {
     private static let skippedLimit = 1 << 20
 
     func run() throws(OIDCError) {
-        let transport = try setup.transport()
+        let transport = try provider.transport()
         let environment = LoginEnvironment(
-            transport: transport, cache: setup.cache, now: { Clock.now() }, random: Random.bytes)
+            transport: transport, cache: provider.cache, now: { Clock.now() }, random: Random.bytes)
         let request = ProtectedRequest(
             access, environment: environment, demand: access.demand(), isRepeatable: body.isRepeatable)
         var place = url
@@ -37,7 +37,8 @@ struct ResourceCall {
             }
         }
         guard (200..<300).contains(answer.head.status) else {
-            throw ResourceRefusal(setup: setup, method: method, url: place, body: body, answer: answer).error
+            throw ResourceRefusal(provider: provider, method: method, url: place, body: body, answer: answer)
+                .error
         }
     }
 
@@ -69,7 +70,7 @@ struct ResourceCall {
         var request = HTTPRequest(method, place, headers: headers)
         if !body.isEmpty, headers["Content-Type"] == nil { request.headers["Content-Type"] = body.mediaType }
         try attempt.authorize(&request)
-        let output = AnswerOutput(includesHead: includesHead, indentsJSON: setup.context.console.isJSON)
+        let output = ResponseOutput(includesHead: includesHead, indentsJSON: provider.context.console.isJSON)
         let reading = Reading(attempt.delivery)
         do {
             try transport.stream(

@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCSystem
 
 /// Stands in where no directory is named: nothing is found, and keeping says why it cannot be done.
-struct NowhereStore: SessionStoring {
+struct UnavailableStore: SessionStoring {
     let description = "nowhere"
 
     private static let failure = OIDCError(
@@ -12,9 +12,9 @@ struct NowhereStore: SessionStoring {
 
     func location(of key: SessionKey) -> String { description }
     func load(_ key: SessionKey) throws(OIDCError) -> Session? { nil }
-    func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) { throw NowhereStore.failure }
+    func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) { throw UnavailableStore.failure }
     func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
-        throw NowhereStore.failure
+        throw UnavailableStore.failure
     }
     func remove(_ key: SessionKey) throws(OIDCError) {}
     func all() throws(OIDCError) -> [StoredSession] { [] }
@@ -26,5 +26,5 @@ struct NowhereStore: SessionStoring {
         try body()
     }
 
-    func probe(_ key: SessionKey) throws(OIDCError) { throw NowhereStore.failure }
+    func probe(_ key: SessionKey) throws(OIDCError) { throw UnavailableStore.failure }
 }

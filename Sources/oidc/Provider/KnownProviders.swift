@@ -3,7 +3,7 @@ import OIDCSystem
 
 /// What the configuration knows besides what is asked for. A session is dealt with by the settings of its own
 /// provider and client: nobody else's secret goes there.
-struct KnownSetups {
+struct KnownProviders {
     private let asked: ProviderContext
     private let profiles: [ProviderContext]
     /// How the network is reached holds for every session.
@@ -39,10 +39,10 @@ struct KnownSetups {
     }
 
     /// The settings that a session came from; else its provider and client alone, without a secret.
-    func setup(of key: SessionKey) -> ProviderContext {
+    func provider(of key: SessionKey) -> ProviderContext {
         let known = [asked] + profiles
         let ofClient = known.filter {
-            (try? $0.provider()) == key.provider && $0.settings.client.id == key.clientID
+            (try? $0.identifier()) == key.provider && $0.settings.client.id == key.clientID
         }
         let own = ofClient.first {
             $0.settings.token.account == key.account && $0.settings.token.audience == key.audience

@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCSystem
 
 /// Passes an answer on to stdout while it comes, in bounded memory.
-final class AnswerOutput {
+final class ResponseOutput {
     private let includesHead: Bool
     private let isTerminal = Terminal.isTerminal(.standardOutput)
     /// JSON for a person is held back until it is whole, and indented.
@@ -27,7 +27,7 @@ final class AnswerOutput {
         guard var gathered = held else { return try write(Array(bytes)) }
         held = nil
         gathered.append(contentsOf: bytes)
-        if gathered.count <= AnswerOutput.heldLimit { held = gathered } else { try write(gathered) }
+        if gathered.count <= ResponseOutput.heldLimit { held = gathered } else { try write(gathered) }
     }
 
     func end() throws(OIDCError) {

@@ -116,7 +116,7 @@ struct ProviderContext {
     }
 
     /// The issuer, or the token endpoint where no issuer is known; what sessions are kept under.
-    func provider() throws(OIDCError) -> String {
+    func identifier() throws(OIDCError) -> String {
         if let issuer = settings.provider.issuer {
             try settings.provider.checkIssuer()
             return issuer
@@ -140,7 +140,8 @@ struct ProviderContext {
     /// What the settings' session is kept under.
     func sessionKey() throws(OIDCError) -> SessionKey {
         var key = SessionKey(
-            provider: try provider(), clientID: try settings.client.requiredID(), grant: settings.token.grant,
+            provider: try identifier(), clientID: try settings.client.requiredID(),
+            grant: settings.token.grant,
             audience: settings.token.audience, account: settings.token.account)
         guard !key.grant.needsPerson else { return key }
         key.scope = settings.token.scope
@@ -164,7 +165,7 @@ struct ProviderContext {
                 onWaiting: { [console = context.console] text in
                     if Terminal.isTerminal(.standardError) { console.note(text) }
                 })
-        case (_, nil): return NowhereStore()
+        case (_, nil): return UnavailableStore()
         }
     }
 }

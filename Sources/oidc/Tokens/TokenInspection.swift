@@ -43,17 +43,17 @@ struct TokenInspection {
         return warnings
     }
 
-    func text(_ paint: Paint) -> String {
-        var parts = [paint.title("Header"), Self.rows(token.header.members.map(row), paint)]
+    func text(_ style: TextStyle) -> String {
+        var parts = [style.title("Header"), Self.rows(token.header.members.map(row), style)]
         parts.append("")
         if let claims = token.claims {
-            parts += [paint.title("Claims"), Self.rows(claims.members.map(row), paint)]
+            parts += [style.title("Claims"), Self.rows(claims.members.map(row), style)]
         } else {
-            parts += [paint.title("Payload"), "  \(token.payload.count) bytes, no JSON object"]
+            parts += [style.title("Payload"), "  \(token.payload.count) bytes, no JSON object"]
         }
         let detail = verdict.reason.map { ": \(DisplayText.clean($0))" } ?? ""
-        let word = verdict == .valid ? paint.good("valid") : paint.bad(verdict.word)
-        parts += ["", "\(paint.title("Signature")) \(word)\(detail)"]
+        let word = verdict == .valid ? style.good("valid") : style.bad(verdict.word)
+        parts += ["", "\(style.title("Signature")) \(word)\(detail)"]
         return parts.joined(separator: "\n")
     }
 
@@ -77,29 +77,14 @@ struct TokenInspection {
         return (name, [DisplayText.clean(member.value.string ?? member.value.compact)])
     }
 
-    private static func rows(_ rows: [(String, [String])], _ paint: Paint) -> String {
+    private static func rows(_ rows: [(String, [String])], _ style: TextStyle) -> String {
         let width = rows.map(\.0.unicodeScalars.count).max() ?? 0
         return rows.flatMap { name, values in
             values.enumerated().map { index, value in
                 let shown = index == 0 ? name : ""
                 let padding = String(repeating: " ", count: width - shown.unicodeScalars.count + 2)
-                return "  \(paint.name(shown))\(padding)\(value)"
+                return "  \(style.name(shown))\(padding)\(value)"
             }
         }.joined(separator: "\n")
-    }
-}
-
-/// Colour, where the terminal wants it.
-struct Paint {
-    let isOn: Bool
-
-    func title(_ text: String) -> String { painted(text, "1") }
-    func name(_ text: String) -> String { text.isEmpty ? "" : painted(text, "36") }
-    func good(_ text: String) -> String { painted(text, "32") }
-    func bad(_ text: String) -> String { painted(text, "31") }
-    func warning(_ text: String) -> String { painted(text, "33") }
-
-    private func painted(_ text: String, _ code: String) -> String {
-        isOn ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text
     }
 }

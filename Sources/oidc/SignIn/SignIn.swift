@@ -3,7 +3,7 @@ import OIDCSystem
 
 /// A whole sign-in with the settings, by the flow that is possible here; told on stderr.
 struct SignIn {
-    let setup: ProviderContext
+    let provider: ProviderContext
     let key: SessionKey
     let store: any SessionStoring
     /// `--no-browser`: the address is printed, nothing is opened.
@@ -11,11 +11,11 @@ struct SignIn {
     /// Where set, a session that cannot be kept is no failure: somebody is waiting for its token.
     var onUnkept: ((OIDCError) -> Void)?
 
-    private var settings: SignInSettings { setup.settings.signIn }
-    private var console: Console { setup.context.console }
+    private var settings: SignInSettings { provider.settings.signIn }
+    private var console: Console { provider.context.console }
 
-    init(setup: ProviderContext, access: SessionAccess) {
-        self.setup = setup
+    init(provider: ProviderContext, access: SessionAccess) {
+        self.provider = provider
         key = access.key
         store = access.store
     }
@@ -23,28 +23,29 @@ struct SignIn {
     func run() throws(OIDCError) -> Session {
         try refuseMachine("login")
         try store.probe(key)
-        let deadline = setup.deadline ?? MonotonicTime.now().adding(seconds: settings.timeout)
-        let environment = try setup.environment()
-        let metadata = try setup.metadata(environment, for: needed)
+        let deadline = provider.deadline ?? MonotonicTime.now().adding(seconds: settings.timeout)
+        let environment = try provider.environment()
+        let metadata = try provider.metadata(environment, for: needed)
         let flow = try flow(metadata)
         let login = try login(metadata, environment)
-        let teller = SignInTeller(context: setup.context)
-        defer { teller.end() }
+        let reporter = SignInReporter(context: provider.context)
+        defer { reporter.end() }
         let outcome: Login.Outcome
         switch flow {
         case .device:
-            outcome = try DeviceSignIn(login: login, deadline: deadline, notice: teller.tell).run(keep: keep)
+            outcome = try DeviceSignIn(login: login, deadline: deadline, notice: reporter.report).run(
+                keep: keep)
         case .browser(let browser, let readsInput):
             let redirect = try settings.redirect()
             try refuseUnreadable(redirect)
             outcome = try BrowserSignIn(
                 login: login, redirect: redirect,
                 readsInput: (readsInput || redirect.loopback == nil) && !TerminalInput.isExhausted,
-                browser: browser, environment: setup.childEnvironment, deadline: deadline,
-                notice: teller.tell
+                browser: browser, environment: provider.childEnvironment, deadline: deadline,
+                notice: reporter.report
             ).run(keep: keep)
         }
-        teller.end()
+        reporter.end()
         for warning in outcome.warnings { console.warn(warning) }
         remarkOnTokenRefresh(outcome.session, metadata)
         return outcome.session
@@ -54,8 +55,8 @@ struct SignIn {
     func begin() throws(OIDCError) -> (pending: PendingAuthorization, url: WebURL) {
         try refuseMachine("authorize-url")
         try refuseBinding()
-        let environment = try setup.environment()
-        let metadata = try setup.metadata(environment, for: needed)
+        let environment = try provider.environment()
+        let metadata = try provider.metadata(environment, for: needed)
         let redirect = try settings.redirect()
         let address = settings.port.map { redirect.text(port: $0) } ?? redirect.text
         return try login(metadata, environment).begin(redirectURI: address)
@@ -67,8 +68,8 @@ struct SignIn {
     ) throws(OIDCError) -> Login.Outcome {
         try refuseBinding()
         let code = try pending.acceptPasted(try answer())
-        let environment = try setup.environment()
-        let metadata = try setup.metadata(
+        let environment = try provider.environment()
+        let metadata = try provider.metadata(
             environment, for: [.token] + (pending.scope.contains("openid") ? [.keys] : []))
         let login = try login(metadata, environment)
         return try Interruption.postponedOnceRedeeming { () throws(OIDCError) in try login.finish(code) }
@@ -83,7 +84,7 @@ struct SignIn {
 
     /// The key that tokens are bound to would be lost between the two halves.
     private func refuseBinding() throws(OIDCError) {
-        guard setup.settings.token.bindsTokens else { return }
+        guard provider.settings.token.bindsTokens else { return }
         throw OIDCError.usage("dpop needs a session to keep its key in", hint: "oidc login")
     }
 
@@ -100,7 +101,7 @@ struct SignIn {
     /// that cannot be had is no reason to lose a sign-in.
     private func save(_ session: Session) throws(OIDCError) {
         do {
-            try store.withLock(key, setup.renewalWait) { () throws(OIDCError) in
+            try store.withLock(key, provider.renewalWait) { () throws(OIDCError) in
                 try store.save(session, replacingDamaged: true)
             }
         } catch {
@@ -118,8 +119,8 @@ struct SignIn {
 
     /// The default scope is for people at an issuer; `offline_access` where the provider knows it.
     private func scope(_ metadata: ProviderMetadata?) -> Scope {
-        if let scope = setup.settings.token.scope { return scope }
-        guard setup.settings.provider.issuer != nil else { return Scope("") }
+        if let scope = provider.settings.token.scope { return scope }
+        guard provider.settings.provider.issuer != nil else { return Scope("") }
         let isOffline = metadata?.scopesSupported?.contains("offline_access") == true
         return Scope("openid profile email" + (isOffline ? " offline_access" : ""))
     }
@@ -128,32 +129,32 @@ struct SignIn {
         _ metadata: ProviderMetadata, _ environment: LoginEnvironment
     ) throws(OIDCError) -> Login {
         remarkOnPrompt()
-        let client = try setup.client(metadata, environment)
+        let client = try provider.client(metadata, environment)
         let scope = scope(metadata)
         try metadata.validate(for: [.token], scope: scope)
         let url = try metadata.require(.token, presentingCertificate: client.presentsCertificate)
-        let dpop: DPoPKey? = setup.settings.token.bindsTokens ? try DPoPKey.generate() : nil
+        let dpop: DPoPKey? = provider.settings.token.bindsTokens ? try DPoPKey.generate() : nil
         return Login(
             environment: environment, metadata: metadata,
-            tokenEndpoint: try setup.tokenEndpoint(at: url, client: client, dpop: dpop),
+            tokenEndpoint: try provider.tokenEndpoint(at: url, client: client, dpop: dpop),
             request: request(client, scope, dpop), key: key,
             pushing: settings.pushing,
-            leeway: setup.settings.network.leeway)
+            leeway: provider.settings.network.leeway)
     }
 
     private func request(_ client: Client, _ scope: Scope, _ dpop: DPoPKey?) -> AuthorizationRequest {
         var request = AuthorizationRequest(
             client: client, redirectURI: settings.redirectURI ?? RedirectAddress.standard, scope: scope
         )
-        request.audience = setup.settings.token.audience
-        request.resources = setup.settings.token.resources
+        request.audience = provider.settings.token.audience
+        request.resources = provider.settings.token.resources
         request.responseMode = settings.responseMode
         request.prompt = settings.prompt
         request.maxAge = settings.maxAge
         request.loginHint = settings.loginHint
         request.acrValues = settings.acrValues
         request.uiLocales = settings.uiLocales
-        request.authorizationDetails = setup.settings.token.authorizationDetails
+        request.authorizationDetails = provider.settings.token.authorizationDetails
         request.dpopThumbprint = dpop?.thumbprint
         request.extraParameters = settings.extraParameters
         return request
@@ -181,7 +182,7 @@ struct SignIn {
         case .paste: return .browser(nil, readsInput: true)
         case .auto, .browser:
             guard opensBrowser else { return .browser(nil, readsInput: isTerminal) }
-            let browser = try setup.browserChoice()
+            let browser = try provider.browserChoice()
             let usable = browser.isAvailable ? browser : nil
             guard settings.flow == .auto else { return .browser(usable, readsInput: isTerminal) }
             let isPasteOnly = try settings.redirect().loopback == nil

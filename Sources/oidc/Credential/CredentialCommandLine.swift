@@ -3,7 +3,7 @@ import OIDCSystem
 
 /// The command line that another program's configuration is to hold: this program with the options that were
 /// given now, and with what variables say in their place, as that program has none of our variables.
-struct CredentialSetup {
+struct CredentialCommandLine {
     let words: [String]
     let settings: Settings
 
@@ -12,12 +12,12 @@ struct CredentialSetup {
     ) throws(OIDCError) {
         let settings = try context.settings(provider)
         self.settings = settings
-        var words = [CredentialSetup.program(context.environment), "credential", kind]
+        var words = [CredentialCommandLine.program(context.environment), "credential", kind]
         func add(_ option: String, _ value: String?) {
             if let value { words += [option, value] }
         }
         let loader = context.settingsLoader
-        add("--config", loader.configPath.map { CredentialSetup.absolute($0, context.environment) })
+        add("--config", loader.configPath.map { CredentialCommandLine.absolute($0, context.environment) })
         add("-p", loader.profileName)
         words += try settings.repeatedOptions()
         for resource in provider.resource { add("--resource", resource) }

@@ -3,7 +3,7 @@ import OIDCSystem
 
 /// What `-d` names: text, `@FILE`, or `-` for stdin. What is short is held in memory and can be sent again; so
 /// can a file, whatever its size.
-struct SentBody {
+struct RequestData {
     /// Of what is held in memory.
     static let heldLimit = 1 << 20
 
@@ -17,7 +17,7 @@ struct SentBody {
     /// What the body looks like, where the caller does not say: JSON, or a form as a text without `@`.
     let mediaType: String?
 
-    static let none = SentBody(content: .bytes([]), mediaType: nil)
+    static let none = RequestData(content: .bytes([]), mediaType: nil)
 
     private init(content: Content, mediaType: String?) {
         self.content = content
@@ -37,20 +37,20 @@ struct SentBody {
         } else {
             self.init(
                 content: .bytes(Array(data.utf8)),
-                mediaType: SentBody.isJSON(data.utf8)
+                mediaType: RequestData.isJSON(data.utf8)
                     ? "application/json" : "application/x-www-form-urlencoded")
         }
     }
 
     private init(_ file: FileDescriptor, named name: String) throws(OIDCError) {
-        if let length = file.remainingLength, length > SentBody.heldLimit, let start = file.position {
+        if let length = file.remainingLength, length > RequestData.heldLimit, let start = file.position {
             self.init(content: .file(file, start: start), mediaType: "application/octet-stream")
             return
         }
-        let (bytes, isWhole) = try UserFile.beginning(of: file, limit: SentBody.heldLimit, named: name)
+        let (bytes, isWhole) = try UserFile.beginning(of: file, limit: RequestData.heldLimit, named: name)
         self.init(
             content: isWhole ? .bytes(bytes) : .begun(bytes, file),
-            mediaType: isWhole && SentBody.isJSON(bytes) ? "application/json" : "application/octet-stream")
+            mediaType: isWhole && RequestData.isJSON(bytes) ? "application/json" : "application/octet-stream")
     }
 
     private static func isJSON(_ bytes: some Sequence<UInt8>) -> Bool {

@@ -6,14 +6,14 @@ import OIDCSystem
 /// with an address of ours, which leads there: no other process sees the token in its arguments. Arguments are
 /// no secret, and any user can open ours: only this user's programs are led to the address with the token.
 struct SignOutInBrowser {
-    let setup: ProviderContext
+    let provider: ProviderContext
     let session: Session
     let endpoint: WebURL
 
-    private var console: Console { setup.context.console }
+    private var console: Console { provider.context.console }
 
     func run() throws(OIDCError) {
-        let redirect = try setup.settings.signIn.postLogoutRedirect()
+        let redirect = try provider.settings.signIn.postLogoutRedirect()
         let server = try LoopbackServer(redirect?.loopback ?? LoopbackAddress(), identifiesPeers: true)
         defer { server.close() }
         let returnAddress = redirect.map { $0.loopback == nil ? $0.text : $0.text(port: server.port) }
@@ -25,8 +25,9 @@ struct SignOutInBrowser {
         let returnPath = redirect?.loopback == nil ? nil : returnAddress.flatMap(WebURL.init)?.path
         var wait = SignOutWait(
             browser: try open("\(server.origin)\(start)"), console: console,
-            environment: setup.context.environment, returnAddress: returnPath == nil ? nil : returnAddress,
-            clientID: session.key.clientID, deadline: .now().adding(seconds: setup.settings.signIn.timeout))
+            environment: provider.context.environment, returnAddress: returnPath == nil ? nil : returnAddress,
+            clientID: session.key.clientID, deadline: .now().adding(seconds: provider.settings.signIn.timeout)
+        )
         try serve(server, from: start, to: pending, returningTo: returnPath, &wait)
         console.note(
             returnPath == nil
@@ -37,14 +38,14 @@ struct SignOutInBrowser {
     /// Opens our own URL, and prints it for the user to open if no browser does. A machine that has none is an
     /// error: the URL leads nowhere on another one.
     private func open(_ text: String) throws(OIDCError) -> Browser? {
-        let choice = try setup.browserChoice()
+        let choice = try provider.browserChoice()
         guard let url = WebURL(text) else { return nil }
         guard choice.isAvailable else {
-            return try Browser.open(url, with: choice, environment: setup.childEnvironment)
+            return try Browser.open(url, with: choice, environment: provider.childEnvironment)
         }
         console.note("To end the provider's session, open in a browser:\n\n  \(text)\n")
         do throws(OIDCError) {
-            let browser = try Browser.open(url, with: choice, environment: setup.childEnvironment)
+            let browser = try Browser.open(url, with: choice, environment: provider.childEnvironment)
             console.note("Opening your browser…")
             return browser
         } catch {

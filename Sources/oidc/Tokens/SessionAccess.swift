@@ -3,28 +3,28 @@ import OIDCSystem
 
 /// The session that the settings mean, and how its tokens are come by.
 struct SessionAccess {
-    let setup: ProviderContext
+    let provider: ProviderContext
     let key: SessionKey
     let store: any SessionStoring
 
-    private var context: CommandContext { setup.context }
+    private var context: CommandContext { provider.context }
 
     /// `mayKeepNothing`: where no directory is named, a session that is made for one command lives in memory.
-    init(_ setup: ProviderContext, mayKeepNothing: Bool = false) throws(OIDCError) {
-        self.setup = setup
-        key = try setup.sessionKey()
-        let store = try setup.store()
-        guard mayKeepNothing, key.grant.needsPerson, store is NowhereStore else {
+    init(_ provider: ProviderContext, mayKeepNothing: Bool = false) throws(OIDCError) {
+        self.provider = provider
+        key = try provider.sessionKey()
+        let store = try provider.store()
+        guard mayKeepNothing, key.grant.needsPerson, store is UnavailableStore else {
             self.store = store
             return
         }
-        setup.context.console.warn("there is no place for sessions, so that nothing will be kept")
+        provider.context.console.warn("there is no place for sessions, so that nothing will be kept")
         self.store = MemorySessionStore()
     }
 
     /// The same session, kept elsewhere.
     init(_ other: SessionAccess, in store: any SessionStoring) {
-        setup = other.setup
+        provider = other.provider
         key = other.key
         self.store = store
     }
@@ -33,7 +33,7 @@ struct SessionAccess {
     func load() throws(OIDCError) -> Session? {
         do throws(OIDCError) { return try store.load(key) } catch {
             var error = error
-            if error.hint == "oidc login" { error.hint = setup.settings.loginLine }
+            if error.hint == "oidc login" { error.hint = provider.settings.loginLine }
             throw error
         }
     }
@@ -44,14 +44,14 @@ struct SessionAccess {
         let scope = (session.requestedScope ?? Scope("")).union(wanted)
         throw OIDCError(
             .loginRequired, "the session was not granted the scope \(DisplayText.quoted(wanted.text))",
-            hint: "\(setup.settings.loginLine) --scope \(ShellWord.quoted(scope.text))", stage: .token)
+            hint: "\(provider.settings.loginLine) --scope \(ShellWord.quoted(scope.text))", stage: .token)
     }
 
     /// The demand of the settings. What a grant without a person asks for stands in its key.
     func demand(minimumValidity: Int64 = 60) -> TokenDemand {
         guard key.grant.needsPerson else { return TokenDemand(minimumValidity: minimumValidity) }
         return TokenDemand(
-            scope: setup.settings.token.scope, resources: setup.settings.token.resources,
+            scope: provider.settings.token.scope, resources: provider.settings.token.resources,
             minimumValidity: minimumValidity)
     }
 
@@ -62,24 +62,24 @@ struct SessionAccess {
         if let session, let access = try SessionTokens.fresh(in: session, for: demand, at: context.now) {
             return SessionTokens.Delivery(session: session, access: access)
         }
-        return try renewed(demand, seen: session, refusing: .none)
+        return try refreshed(demand, seen: session, refusing: .none)
     }
 
     /// A token other than the one that was refused.
     func token(
         _ demand: TokenDemand, insteadOf refused: SessionTokens.Delivery
     ) throws(OIDCError) -> SessionTokens.Delivery {
-        try renewed(demand, seen: refused.session, refusing: .of(refused.access))
+        try refreshed(demand, seen: refused.session, refusing: .of(refused.access))
     }
 
     /// The slow way: under the lock, over the network, told about.
-    func renewed(
+    func refreshed(
         _ demand: TokenDemand, seen: Session?, refusing refusal: SessionTokens.Refusal
     ) throws(OIDCError) -> SessionTokens.Delivery {
         try refuseWider(seen, demand)
-        if seen == nil, key.grant.needsPerson { throw SessionAccess.noSession(key, setup.settings) }
+        if seen == nil, key.grant.needsPerson { throw SessionAccess.noSession(key, provider.settings) }
         let tokens = SessionTokens(
-            store: store, key: key, now: { Clock.now() }, wait: setup.renewalWait,
+            store: store, key: key, now: { Clock.now() }, wait: provider.renewalWait,
             request: { (current, source) throws(OIDCError) in try request(current, source) })
         let delivery: SessionTokens.Delivery
         do throws(OIDCError) {
@@ -95,15 +95,15 @@ struct SessionAccess {
         _ current: Session?, _ source: TokenSource
     ) throws(OIDCError) -> SessionTokens.Answer {
         guard key.grant.needsPerson else {
-            let outcome = try MachineGrant(setup: setup, key: key).outcome()
+            let outcome = try MachineGrant(provider: provider, key: key).outcome()
             return SessionTokens.Answer { () throws(OIDCError) in outcome }
         }
-        guard let current else { throw SessionAccess.noSession(key, setup.settings) }
-        let environment = try setup.environment()
+        guard let current else { throw SessionAccess.noSession(key, provider.settings) }
+        let environment = try provider.environment()
         let refresh = TokenRefresh(
-            environment: environment, tokenEndpoint: try setup.tokenEndpoint(of: current, environment),
-            leeway: setup.settings.network.leeway,
-            allowedAlgorithms: setup.settings.client.idTokenAlgorithms)
+            environment: environment, tokenEndpoint: try provider.tokenEndpoint(of: current, environment),
+            leeway: provider.settings.network.leeway,
+            allowedAlgorithms: provider.settings.client.idTokenAlgorithms)
         let answer = try refresh.request(current, for: source)
         return SessionTokens.Answer(successor: answer.successor) { () throws(OIDCError) in
             try refresh.check(answer)
@@ -114,8 +114,33 @@ struct SessionAccess {
     private func completed(_ error: OIDCError) -> OIDCError {
         guard error.kind == .loginRequired || error.hint == "oidc login" else { return error }
         var error = error
-        error.hint = setup.settings.loginLine
+        error.hint = provider.settings.loginLine
         return error
+    }
+
+    /// Returns the session's ID token, refreshed if it is about to expire, or in any case if `forced`.
+    func idToken(minimumValidity: Int64, forced: Bool = false) throws(OIDCError) -> IDToken {
+        guard let session = try load() else { throw SessionAccess.noSession(key, provider.settings) }
+        let stored = session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }
+        if !forced, let stored, isFresh(stored, minimumValidity) { return stored }
+        let demand = TokenDemand(minimumValidity: minimumValidity)
+        let delivery = try refreshed(demand, seen: session, refusing: .of(session.tokens.access))
+        guard let idToken = delivery.session.tokens.idToken.flatMap({ IDToken.stored($0.revealed) }),
+            isFresh(idToken, minimumValidity), !forced || idToken.compact != stored?.compact
+        else {
+            throw OIDCError(
+                .loginRequired,
+                stored == nil
+                    ? "the session has no ID token"
+                    : "the ID token has expired, and a refresh brings no new one",
+                hint: provider.settings.loginLine, stage: .idToken)
+        }
+        return idToken
+    }
+
+    private func isFresh(_ token: IDToken, _ minimumValidity: Int64) -> Bool {
+        let left = token.expiresAt.seconds(since: context.now)
+        return left > min(minimumValidity, token.expiresAt.seconds(since: token.issuedAt) / 2)
     }
 
     static func noSession(_ key: SessionKey, _ settings: Settings) -> OIDCError {

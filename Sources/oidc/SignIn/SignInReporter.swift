@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCSystem
 
 /// Tells a sign-in on stderr: lines for what happened, one live line for the wait.
-final class SignInTeller {
+final class SignInReporter {
     private let console: Console
     private let environment: [String: String]
     private var statusLine: TerminalStatusLine
@@ -19,7 +19,7 @@ final class SignInTeller {
         statusLine.clear()
     }
 
-    func tell(_ notice: SignInNotice) {
+    func report(_ notice: SignInNotice) {
         if case .waiting(let seconds, let pasted) = notice {
             guard !console.isQuiet else { return }
             let typed = pasted > 0 ? "; \(pasted) characters pasted, press Enter" : ""
@@ -27,24 +27,24 @@ final class SignInTeller {
         }
         statusLine.clear()
         switch notice {
-        case .address(let url): tellAddress(url)
+        case .address(let url): reportURL(url)
         case .opened:
             isOpened = true
             console.note("The browser is opening it.")
         case .notOpened(let reason):
             console.warn(reason)
             console.note("Open the address above yourself.")
-        case .listening(let port): tellPort(port)
-        case .pasteOffered(let isOnlyWay): tellPaste(isOnlyWay: isOnlyWay)
-        case .device(let authorization): tellDevice(authorization)
+        case .listening(let port): reportPort(port)
+        case .pasteOffered(let isOnlyWay): reportPaste(isOnlyWay: isOnlyWay)
+        case .device(let authorization): reportDevice(authorization)
         case .remark(let text): console.warn(text)
-        case .turnedAway(let request): tellTurnedAway(request)
+        case .turnedAway(let request): reportTurnedAway(request)
         case .answered, .waiting: break
         }
     }
 
     /// Warns of the first callback that was turned away; the error at the end counts them all.
-    private func tellTurnedAway(_ request: TurnedAwayRequest) {
+    private func reportTurnedAway(_ request: TurnedAwayRequest) {
         console.trace(request.logLine)
         guard request.isCallback, !hasWarnedOfCallback else { return }
         hasWarnedOfCallback = true
@@ -52,11 +52,11 @@ final class SignInTeller {
     }
 
     /// Always on stderr, also with `--quiet`: without it nobody could go on.
-    private func tellAddress(_ url: WebURL) {
+    private func reportURL(_ url: WebURL) {
         StandardError.write("Sign in at:\n\n  \(url.text)\n\n")
     }
 
-    private func tellPort(_ port: UInt16) {
+    private func reportPort(_ port: UInt16) {
         let isRemote = environment["SSH_CONNECTION"] != nil || environment["SSH_TTY"] != nil
         guard isRemote, !isOpened else { return }
         let host = environment["HOSTNAME"].flatMap { $0.isEmpty ? nil : $0 } ?? "THIS-HOST"
@@ -65,7 +65,7 @@ final class SignInTeller {
                 + "  ssh -L \(port):127.0.0.1:\(port) \(ShellWord.quoted(host))\n")
     }
 
-    private func tellPaste(isOnlyWay: Bool) {
+    private func reportPaste(isOnlyWay: Bool) {
         guard isOnlyWay else {
             return console.note("Or paste here the address that the browser ends on, and press Enter.")
         }
@@ -78,7 +78,7 @@ final class SignInTeller {
             """)
     }
 
-    private func tellDevice(_ authorization: DeviceAuthorization) {
+    private func reportDevice(_ authorization: DeviceAuthorization) {
         let complete = authorization.verificationURIComplete
         StandardError.write(
             "On any device, open:\n\n  \(authorization.verificationURI.text)\n\nand enter the code:\n\n"

@@ -3,22 +3,22 @@ import OIDCSystem
 
 /// Signs in for a command that was given `--login`. Of several processes one does it; the others wait for it,
 /// and find its session. The session's own lock is free meanwhile.
-struct LoginOnDemand {
-    let setup: ProviderContext
+struct SignInOnDemand {
+    let provider: ProviderContext
     let access: SessionAccess
     /// What was stored when the command began.
     let seen: Session?
 
     /// Where the command finds its session now: in memory, when the store could not keep it.
     func run() throws(OIDCError) -> SessionAccess {
-        var signIn = SignIn(setup: setup.forSignIn(), access: access)
-        let deadline = MonotonicTime.now().adding(seconds: setup.settings.signIn.timeout)
+        var signIn = SignIn(provider: provider.forSignIn(), access: access)
+        let deadline = MonotonicTime.now().adding(seconds: provider.settings.signIn.timeout)
         var signInKey = access.key
         signInKey.grant = GrantType(rawValue: "authorization_code, signing in")
-        let console = setup.context.console
+        let console = provider.context.console
         var hasWaited = false
         let wait = LockWait(
-            limit: .seconds(setup.settings.signIn.timeout), noticeAfter: .zero,
+            limit: .seconds(provider.settings.signIn.timeout), noticeAfter: .zero,
             onWaiting: {
                 hasWaited = true
                 console.note("waiting for the sign-in of another oidc process …")
@@ -42,7 +42,7 @@ struct LoginOnDemand {
         signIn.onUnkept = { failure = $0 }
         let session = try signIn.run()
         guard let failure else { return access }
-        setup.context.console.warn("the session could not be kept: \(failure.told)")
+        provider.context.console.warn("the session could not be kept: \(failure.told)")
         let memory = MemorySessionStore()
         try memory.save(session, replacingDamaged: true)
         return SessionAccess(access, in: memory)
@@ -51,6 +51,6 @@ struct LoginOnDemand {
     private func unfinished(_ kind: OIDCError.Kind) -> OIDCError {
         OIDCError(
             kind, "the sign-in of another oidc process, which this one waited for, was not finished",
-            hint: setup.settings.loginLine, stage: .authorization)
+            hint: provider.settings.loginLine, stage: .authorization)
     }
 }

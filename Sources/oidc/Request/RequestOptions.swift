@@ -49,6 +49,32 @@ struct RequestOptions: OptionGroup {
     }
 }
 
+extension RequestOptions {
+    /// `method` as it was typed, or what fits the body.
+    func call(
+        _ url: WebURL, _ method: String?, _ provider: ProviderContext, _ access: SessionAccess
+    ) throws(OIDCError) {
+        guard url.isSecure || url.isLoopback || provider.allowsInsecureHTTP else {
+            throw .usage(
+                "\(url.origin) is plain http, which is for this machine only: the token would be readable",
+                hint: "use https")
+        }
+        let fields: HTTPHeaders
+        let chosen: HTTPMethod
+        do throws(UsageError) {
+            fields = try parsedHeaders()
+            chosen = try HTTPMethod(operand: method ?? (data == nil ? "GET" : "POST"))
+        } catch {
+            throw OIDCError(error)
+        }
+        let body: RequestData = if let data { try RequestData(data) } else { .none }
+        try ResourceCall(
+            provider: provider, access: access, method: chosen, url: url, headers: fields, body: body,
+            includesHead: includesHead
+        ).run()
+    }
+}
+
 extension HTTPMethod {
     /// RFC 9110 §9.1; TRACE and CONNECT are for proxies, and the one repeats the token.
     init(operand: String) throws(UsageError) {

@@ -1,0 +1,66 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+/// Which token a command is about: the session's, or one on stdin; never one in argv.
+struct TokenOperand {
+    let source: String?
+    let isRefreshToken: Bool
+
+    static func validate(_ source: String?) throws(UsageError) {
+        guard let source, source != "-" else { return }
+        throw UsageError(
+            "a token is not taken from the command line, where every process can read it",
+            hint: "give it on stdin, with - as the operand")
+    }
+
+    /// With the session that it belongs to, where it is the session's.
+    func token(_ provider: ProviderContext) throws(OIDCError) -> (Redacted<String>, Session?) {
+        if source != nil {
+            let text = ASCII.trimmed(try InputText.read("-", named: "stdin"))
+            guard !text.isEmpty else { throw OIDCError.usage("stdin holds no token") }
+            return (Redacted(text), nil)
+        }
+        let access = try SessionAccess(provider)
+        guard let session = try access.load() else {
+            throw SessionAccess.noSession(access.key, provider.settings)
+        }
+        guard isRefreshToken else { return (session.tokens.access.token, session) }
+        guard let token = session.tokens.refreshToken else {
+            throw OIDCError(
+                .loginRequired, "the session has no refresh token", hint: provider.settings.loginLine)
+        }
+        return (token, session)
+    }
+}
+
+/// An endpoint that the client proves itself to: the session's own, else the provider's.
+struct AuthenticatedEndpoint {
+    let url: WebURL
+    let client: Client
+    let environment: LoginEnvironment
+
+    init(provider: ProviderContext, endpoint: ProviderEndpoint, session: Session?) throws(OIDCError) {
+        environment = try provider.environment()
+        let kept = endpoint == .revocation ? session?.endpoints.revocation : session?.endpoints.introspection
+        if let session, let kept {
+            url = kept
+            client = try provider.client(nil, method: session.clientAuthentication, environment)
+            return
+        }
+        guard session == nil else {
+            throw OIDCError(
+                .usage, "the provider offers no \(endpoint.rawValue)",
+                hint: "set \(endpoint.rawValue), and sign in again", stage: .settings)
+        }
+        let metadata = try provider.metadata(environment, for: [endpoint])
+        client = try provider.client(metadata, environment)
+        url = try metadata.require(endpoint, presentingCertificate: client.presentsCertificate)
+    }
+
+    func perform<Value>(
+        _ call: (WebURL, Client, LoginEnvironment) throws(OIDCError) -> EndpointCall<Value>
+    ) throws(OIDCError) -> Value {
+        try environment.transport.perform(try call(url, client, environment))
+    }
+}
