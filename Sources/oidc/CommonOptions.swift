@@ -63,16 +63,11 @@ struct ProviderOptions: OptionGroup {
 
     /// The settings that these options give, the strongest layer there is.
     func entries() throws(OIDCError) -> [SettingLayers.Entry] {
-        var entries: [SettingLayers.Entry] = []
-        func add(_ setting: Setting, _ option: String, _ word: String?) throws(OIDCError) {
-            guard let word else { return }
-            entries.append(try SettingsLoader.entry(setting, word, .option(option), named: option))
-        }
-        try add(.issuer, "--issuer", issuer)
-        try add(.clientID, "--client-id", clientID)
-        try add(.scope, "--scope", scope.isEmpty ? nil : scope.joined(separator: " "))
-        try add(.audience, "--audience", audience)
-        try add(.grant, "--grant", grant)
+        var entries = try SettingsLoader.entries([
+            (.issuer, "--issuer", issuer), (.clientID, "--client-id", clientID),
+            (.scope, "--scope", scope.isEmpty ? nil : scope.joined(separator: " ")),
+            (.audience, "--audience", audience), (.grant, "--grant", grant),
+        ])
         if !resource.isEmpty {
             entries.append(
                 SettingLayers.Entry(

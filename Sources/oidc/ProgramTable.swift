@@ -55,3 +55,58 @@ enum Version {
     static var commit: String { String(cString: oidc_build_commit()) }
     static var text: String { commit.isEmpty ? "oidc \(number)" : "oidc \(number) (\(commit))" }
 }
+
+/// The parts of the manual that are not commands.
+enum Manual {
+    static let description = """
+        Signs users and machines in at OAuth 2.0 and OpenID Connect providers, keeps their sessions, and \
+        prints valid tokens. Data goes to stdout, everything else to stderr.
+        """
+
+    static let exitCodes: [(String, String)] = [
+        ("0", "done"), ("1", "a fault of this program or machine"),
+        ("2", "fix the command line or the configuration"), ("3", "run: oidc login"),
+        ("4", "the provider or the user refused, or a response broke the protocol"),
+        ("5", "the provider is unreachable: try later"), ("6", "timed out waiting for the sign-in"),
+        ("7", "an issuer, token, signature or certificate could not be verified"),
+        ("129, 130, 143", "ended by SIGHUP, SIGINT, SIGTERM"),
+    ]
+
+    static var settingsTable: String {
+        let rows = Setting.all.map { "| `\($0.name)` | \($0.summary) | \($0.kind.expectation) |" }
+        return (["| setting | what it is | value |", "| --- | --- | --- |"] + rows)
+            .joined(separator: "\n") + "\n"
+    }
+
+    static var sections: [ManSection] {
+        [
+            ManSection(
+                "SETTINGS", topic: "settings",
+                "Members of a profile in the configuration file, OIDC_<NAME> variables, or --set name=value.",
+                entries: Setting.all.map { (term: $0.name, meaning: $0.summary) }),
+            ManSection(
+                "EXIT STATUS", topic: "exit-codes", entries: exitCodes.map { (term: $0.0, meaning: $0.1) }),
+            ManSection(
+                "ENVIRONMENT", topic: "environment",
+                entries: [
+                    (term: "OIDC_CONFIG", meaning: "the configuration file"),
+                    (term: "OIDC_PROFILE", meaning: "the profile to use"),
+                    (term: "OIDC_STATE_DIR", meaning: "where sessions are kept"),
+                    (term: "OIDC_CACHE_DIR", meaning: "where metadata and keys are kept"),
+                    (
+                        term: "BROWSER",
+                        meaning:
+                            "browsers to try, separated by colons; words may be quoted, %s is replaced by the URL"
+                    ),
+                    (term: "NO_COLOR", meaning: "disables color"),
+                ]),
+            ManSection(
+                "FILES",
+                entries: [
+                    (term: "~/.config/oidc/config.json", meaning: "profiles"),
+                    (term: "~/.local/state/oidc/", meaning: "sessions, one file each, mode 0600"),
+                    (term: "~/.cache/oidc/", meaning: "metadata and keys; safe to delete"),
+                ]),
+        ]
+    }
+}

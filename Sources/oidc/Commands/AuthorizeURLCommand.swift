@@ -27,13 +27,9 @@ struct AuthorizeURLCommand: RunnableCommand {
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        var entries: [SettingLayers.Entry] = []
-        for (setting, option, word) in [
-            (Setting.prompt, "--prompt", prompt), (.loginHint, "--login-hint", loginHint),
-        ] {
-            guard let word else { continue }
-            entries.append(try SettingsLoader.entry(setting, word, .option(option), named: option))
-        }
+        let entries = try SettingsLoader.entries([
+            (.prompt, "--prompt", prompt), (.loginHint, "--login-hint", loginHint),
+        ])
         let provider = try context.provider(options, and: entries)
         let signIn = SignIn(provider: provider, access: try SessionAccess(provider))
         let (pending, url) = try signIn.begin()

@@ -87,11 +87,7 @@ struct ConfigPathCommand: RunnableCommand {
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        guard let path = context.settingsLoader.path else {
-            throw OIDCError.usage(
-                "there is no place for a configuration file: neither HOME nor XDG_CONFIG_HOME is set",
-                hint: "name one with --config FILE or OIDC_CONFIG")
-        }
+        let path = try context.settingsLoader.requiredPath()
         try context.console.output(path)
         return 0
     }

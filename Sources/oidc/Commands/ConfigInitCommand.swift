@@ -26,11 +26,7 @@ struct ConfigInitCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         var loader = context.settingsLoader
-        guard let path = loader.path else {
-            throw OIDCError.usage(
-                "there is no place for a configuration file: neither HOME nor XDG_CONFIG_HOME is set",
-                hint: "name one with --config FILE or OIDC_CONFIG")
-        }
+        let path = try loader.requiredPath()
         let entries = try options.entries()
         let name = loader.profileName ?? "default"
         // What is written must do by itself; variables say how the provider is reached, as with a `ca_file`.

@@ -36,8 +36,7 @@ struct CredentialAWSCommand: RunnableCommand {
     }
 
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let more = type == .id ? [] : ["--type", type.rawValue]
-        let command = try CredentialCommandLine("aws", context, options, more: more)
+        let command = try CredentialCommandLine("aws", context, options, type: type)
         _ = try AWSCredential.Role(command.settings.tools)
         let profile = command.settings.profile
         let name = profile == "default" ? "oidc" : profile ?? "oidc"

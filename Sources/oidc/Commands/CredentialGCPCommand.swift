@@ -48,8 +48,7 @@ struct CredentialGCPCommand: RunnableCommand {
 
     /// Google's libraries split the command at every blank, so that no word may hold one.
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let more = type == .id ? [] : ["--type", type.rawValue]
-        let command = try CredentialCommandLine("gcp", context, options, more: more)
+        let command = try CredentialCommandLine("gcp", context, options, type: type)
         guard !command.words.contains(where: { $0.contains(" ") }) else {
             throw .usage(
                 "Google's libraries cannot pass on an option with a blank in it",

@@ -36,8 +36,7 @@ struct CredentialKubectlCommand: RunnableCommand {
 
     /// `v1beta1` is what old and new versions of kubectl both know. JSON's strings are YAML's too.
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let more = type == .id ? [] : ["--type", type.rawValue]
-        let command = try CredentialCommandLine("kubectl", context, options, more: more)
+        let command = try CredentialCommandLine("kubectl", context, options, type: type)
         let words = command.words.map { JSONValue.string($0).compact }
         try context.console.output(
             """

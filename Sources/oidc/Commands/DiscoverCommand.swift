@@ -26,9 +26,7 @@ struct DiscoverCommand: RunnableCommand {
         }
         var environment = try provider.environment()
         environment.cache = FreshCache(kept: environment.cache)
-        let documents = ProviderDocuments(
-            environment: environment, allowsInsecureHTTP: provider.allowsInsecureHTTP)
-        let metadata = try documents.metadata(issuer: issuer)
+        let metadata = try provider.documents(environment).metadata(issuer: issuer)
         try context.console.output(.object(metadata.raw))
         for remark in metadata.remarks { context.console.note("note: \(DisplayText.clean(remark))") }
         return 0

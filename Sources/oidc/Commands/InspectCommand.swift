@@ -90,10 +90,7 @@ struct InspectCommand: RunnableCommand {
         if source != nil {
             return ASCII.trimmed(try InputText.read("-", limit: 2 << 20, named: "stdin"))
         }
-        let access = try SessionAccess(provider)
-        guard let session = try access.load() else {
-            throw SessionAccess.noSession(access.key, provider.settings)
-        }
+        let session = try SessionAccess(provider).session()
         let idToken = session.tokens.idToken?.revealed
         switch type {
         case .access: return session.tokens.access.token.revealed

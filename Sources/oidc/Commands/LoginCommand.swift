@@ -62,16 +62,11 @@ struct LoginCommand: RunnableCommand {
     }
 
     private func entries() throws(OIDCError) -> [SettingLayers.Entry] {
-        var entries: [SettingLayers.Entry] = []
-        func add(_ setting: Setting, _ option: String, _ word: String?) throws(OIDCError) {
-            guard let word else { return }
-            entries.append(try SettingsLoader.entry(setting, word, .option(option), named: option))
-        }
-        try add(.flow, "--flow", isWithoutBrowser ? "browser" : flow)
-        try add(.port, "--port", port.map { String($0) })
-        try add(.timeout, "--timeout", timeout.map { String($0) })
-        try add(.prompt, "--prompt", prompt)
-        try add(.loginHint, "--login-hint", loginHint)
-        return entries
+        try SettingsLoader.entries([
+            (.flow, "--flow", isWithoutBrowser ? "browser" : flow),
+            (.port, "--port", port.map { String($0) }),
+            (.timeout, "--timeout", timeout.map { String($0) }),
+            (.prompt, "--prompt", prompt), (.loginHint, "--login-hint", loginHint),
+        ])
     }
 }

@@ -42,10 +42,8 @@ struct LogoutCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let bound = try timeout.map { seconds throws(OIDCError) in
-            try SettingsLoader.entry(.timeout, "\(seconds)", .option("--timeout"), named: "--timeout")
-        }
-        let provider = try context.provider(options, and: bound.map { [$0] } ?? [])
+        let bound = try SettingsLoader.entries([(.timeout, "--timeout", timeout.map { String($0) })])
+        let provider = try context.provider(options, and: bound)
         guard isAll else {
             let taken = try take(try SessionAccess(provider).key, from: try provider.store(), provider)
             return try forget(taken, provider, context)

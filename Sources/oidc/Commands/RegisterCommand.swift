@@ -34,11 +34,7 @@ struct RegisterCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let entries = try options.entries()
-        guard let path = context.settingsLoader.path else {
-            throw OIDCError.usage(
-                "there is no place for a configuration file: neither HOME nor XDG_CONFIG_HOME is set",
-                hint: "name one with --config FILE or OIDC_CONFIG")
-        }
+        let path = try context.settingsLoader.requiredPath()
         let name = context.settingsLoader.profileName ?? "default"
         let writer = ProfileWriter(path: path)
         try writer.checkName(name, replacing: isForced)

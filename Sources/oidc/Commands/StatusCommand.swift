@@ -31,9 +31,7 @@ struct StatusCommand: RunnableCommand {
     private func showOne(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let access = try SessionAccess(provider)
         guard let session = try access.load() else {
-            guard !access.key.grant.needsPerson else {
-                throw SessionAccess.noSession(access.key, provider.settings)
-            }
+            guard !access.key.grant.needsPerson else { throw access.noSession }
             return try showNone(access, context)
         }
         let report = SessionReport(
@@ -47,7 +45,7 @@ struct StatusCommand: RunnableCommand {
         guard !report.isUsable else { return 0 }
         context.console.note(
             "the token has expired and cannot be renewed; run: \(provider.settings.loginLine)")
-        return Diagnostics.exitCode(SessionAccess.noSession(access.key, provider.settings))
+        return Diagnostics.exitCode(access.noSession)
     }
 
     /// A grant without a person has a token as soon as one is asked for.

@@ -46,13 +46,7 @@ struct TokenCommand: RunnableCommand {
             throw OIDCError.usage(
                 "grant \(access.key.grant.rawValue) gives no ID token", hint: "leave --type id out")
         }
-        let seen = mayLogIn ? try? access.load() : nil
-        do {
-            try print(access, context)
-        } catch {
-            guard mayLogIn, error.kind == .loginRequired, access.key.grant.needsPerson else { throw error }
-            try print(SignInOnDemand(provider: provider, access: access, seen: seen).run(), context)
-        }
+        try access.signingIn(mayLogIn) { access throws(OIDCError) in try print(access, context) }
         return 0
     }
 

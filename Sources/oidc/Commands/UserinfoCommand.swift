@@ -32,15 +32,7 @@ struct UserinfoCommand: RunnableCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options)
         let access = try SessionAccess(provider, mayKeepNothing: mayLogIn)
-        let seen = mayLogIn ? try? access.load() : nil
-        let claims: JSONObject
-        do {
-            claims = try fetch(access)
-        } catch {
-            guard mayLogIn, error.kind == .loginRequired, access.key.grant.needsPerson else { throw error }
-            let access = try SignInOnDemand(provider: provider, access: access, seen: seen).run()
-            claims = try fetch(access)
-        }
+        let claims = try access.signingIn(mayLogIn, fetch)
         guard let claim else {
             try context.console.output(.object(claims))
             return 0

@@ -8,7 +8,7 @@ struct CredentialCommandLine {
     let settings: Settings
 
     init(
-        _ kind: String, _ context: CommandContext, _ provider: ProviderOptions, more: [String] = []
+        _ kind: String, _ context: CommandContext, _ provider: ProviderOptions, type: TokenKind? = nil
     ) throws(OIDCError) {
         let settings = try context.settings(provider)
         self.settings = settings
@@ -22,7 +22,8 @@ struct CredentialCommandLine {
         words += try settings.repeatedOptions()
         for resource in provider.resource { add("--resource", resource) }
         for assignment in provider.assignments { add("--set", assignment) }
-        self.words = words + more
+        if type == .access { words += ["--type", TokenKind.access.rawValue] }
+        self.words = words
     }
 
     /// For a shell, or a program that splits as one does.

@@ -29,16 +29,20 @@ struct ProviderContext {
     var allowsInsecureHTTP: Bool { settings.provider.allowsInsecureHTTP }
 
     /// What reaches the network.
-    func environment() throws(OIDCError) -> LoginEnvironment {
-        LoginEnvironment(
-            transport: try transport(), cache: cache, now: { Clock.now() },
-            random: Random.bytes)
+    func environment() throws(OIDCError) -> LoginEnvironment { environment(over: try transport()) }
+
+    func environment(over transport: any HTTPTransport) -> LoginEnvironment {
+        LoginEnvironment(transport: transport, cache: cache, now: { Clock.now() }, random: Random.bytes)
+    }
+
+    func documents(_ environment: LoginEnvironment) -> ProviderDocuments {
+        ProviderDocuments(environment: environment, allowsInsecureHTTP: allowsInsecureHTTP)
     }
 
     /// The environment of the programs that are started.
     var childEnvironment: [String: String] { settings.childEnvironment(context.environment) }
 
-    var cache: any DocumentCache {
+    private var cache: any DocumentCache {
         guard let directory = StateDirectories(environment: context.environment).cache else {
             return NoCache()
         }
@@ -102,9 +106,7 @@ struct ProviderContext {
             try settings.provider.checkIssuer()
             return registered(configured)
         }
-        let documents = ProviderDocuments(
-            environment: environment, allowsInsecureHTTP: allowsInsecureHTTP)
-        return registered(try documents.metadata(issuer: issuer).merging(explicit: explicit))
+        return registered(try documents(environment).metadata(issuer: issuer).merging(explicit: explicit))
     }
 
     /// The metadata with the one algorithm that this client's ID tokens are registered for, if that is set.
@@ -167,5 +169,17 @@ struct ProviderContext {
                 })
         case (_, nil): return UnavailableStore()
         }
+    }
+
+    /// Returns the browser to open. A setting that would let a shell read the URL is refused, as an entry of
+    /// `$BROWSER` is passed over.
+    func browserChoice() throws(OIDCError) -> BrowserChoice {
+        let command = settings.signIn.browser
+        if let problem = BrowserCommand.problem(command) {
+            throw .usage("browser: \(problem)", hint: #"set browser to a program, as in ["firefox", "%s"]"#)
+        }
+        return BrowserChoice.resolve(
+            setting: command, .current(environment: context.environment),
+            remark: { [console = context.console] in console.warn($0) })
     }
 }

@@ -18,8 +18,7 @@ struct ResourceCall {
 
     func run() throws(OIDCError) {
         let transport = try provider.transport()
-        let environment = LoginEnvironment(
-            transport: transport, cache: provider.cache, now: { Clock.now() }, random: Random.bytes)
+        let environment = provider.environment(over: transport)
         let request = ProtectedRequest(
             access, environment: environment, demand: access.demand(), isRepeatable: body.isRepeatable)
         var place = url

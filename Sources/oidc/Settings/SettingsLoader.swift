@@ -20,6 +20,13 @@ struct SettingsLoader: Sendable {
         configPath ?? StateDirectories(environment: environment).configuration
     }
 
+    func requiredPath() throws(OIDCError) -> String {
+        if let path { return path }
+        throw OIDCError.usage(
+            "there is no place for a configuration file: neither HOME nor XDG_CONFIG_HOME is set",
+            hint: "name one with --config FILE or OIDC_CONFIG")
+    }
+
     func load(_ options: [SettingLayers.Entry] = []) throws(OIDCError) -> Settings {
         try load(options, from: try file(), in: path ?? "")
     }
@@ -122,6 +129,18 @@ struct SettingsLoader: Sendable {
         }
         return try entry(
             setting, String(text[text.index(after: equals)...]), .option("--set"), named: "--set \(name)")
+    }
+
+    /// The settings of options that were given, by the option's name.
+    static func entries(
+        _ options: [(Setting, option: String, word: String?)]
+    ) throws(OIDCError) -> [SettingLayers.Entry] {
+        var entries: [SettingLayers.Entry] = []
+        for (setting, option, word) in options {
+            guard let word else { continue }
+            entries.append(try entry(setting, word, .option(option), named: option))
+        }
+        return entries
     }
 
     static func entry(

@@ -56,3 +56,22 @@ struct SignInSettings: Sendable {
             postLogoutRedirectURI, port: port, setting: Setting.postLogoutRedirectURI.name)
     }
 }
+
+extension Settings {
+    func authorizationRequest(_ client: Client, _ scope: Scope, _ dpop: DPoPKey?) -> AuthorizationRequest {
+        var request = AuthorizationRequest(
+            client: client, redirectURI: signIn.redirectURI ?? RedirectAddress.standard, scope: scope)
+        request.audience = token.audience
+        request.resources = token.resources
+        request.responseMode = signIn.responseMode
+        request.prompt = signIn.prompt
+        request.maxAge = signIn.maxAge
+        request.loginHint = signIn.loginHint
+        request.acrValues = signIn.acrValues
+        request.uiLocales = signIn.uiLocales
+        request.authorizationDetails = token.authorizationDetails
+        request.dpopThumbprint = dpop?.thumbprint
+        request.extraParameters = signIn.extraParameters
+        return request
+    }
+}

@@ -137,27 +137,9 @@ struct SignIn {
         return Login(
             environment: environment, metadata: metadata,
             tokenEndpoint: try provider.tokenEndpoint(at: url, client: client, dpop: dpop),
-            request: request(client, scope, dpop), key: key,
+            request: provider.settings.authorizationRequest(client, scope, dpop), key: key,
             pushing: settings.pushing,
             leeway: provider.settings.network.leeway)
-    }
-
-    private func request(_ client: Client, _ scope: Scope, _ dpop: DPoPKey?) -> AuthorizationRequest {
-        var request = AuthorizationRequest(
-            client: client, redirectURI: settings.redirectURI ?? RedirectAddress.standard, scope: scope
-        )
-        request.audience = provider.settings.token.audience
-        request.resources = provider.settings.token.resources
-        request.responseMode = settings.responseMode
-        request.prompt = settings.prompt
-        request.maxAge = settings.maxAge
-        request.loginHint = settings.loginHint
-        request.acrValues = settings.acrValues
-        request.uiLocales = settings.uiLocales
-        request.authorizationDetails = provider.settings.token.authorizationDetails
-        request.dpopThumbprint = dpop?.thumbprint
-        request.extraParameters = settings.extraParameters
-        return request
     }
 
     /// A redirect that only a person can bring needs a person at stdin.
@@ -212,19 +194,5 @@ struct SignIn {
         console.note(
             "note: no refresh token was given, although offline_access was asked for; "
                 + "some providers give one only with: oidc login --prompt consent")
-    }
-}
-
-extension ProviderContext {
-    /// Returns the browser to open. A setting that would let a shell read the URL is refused, as an entry of
-    /// `$BROWSER` is passed over.
-    func browserChoice() throws(OIDCError) -> BrowserChoice {
-        let command = settings.signIn.browser
-        if let problem = BrowserCommand.problem(command) {
-            throw .usage("browser: \(problem)", hint: #"set browser to a program, as in ["firefox", "%s"]"#)
-        }
-        return BrowserChoice.resolve(
-            setting: command, .current(environment: context.environment),
-            remark: { [console = context.console] in console.warn($0) })
     }
 }

@@ -3,7 +3,7 @@ import OIDCSystem
 
 /// Signs in for a command that was given `--login`. Of several processes one does it; the others wait for it,
 /// and find its session. The session's own lock is free meanwhile.
-struct SignInOnDemand {
+private struct SignInOnDemand {
     let provider: ProviderContext
     let access: SessionAccess
     /// What was stored when the command began.
@@ -52,5 +52,19 @@ struct SignInOnDemand {
         OIDCError(
             kind, "the sign-in of another oidc process, which this one waited for, was not finished",
             hint: provider.settings.loginLine, stage: .authorization)
+    }
+}
+
+extension SessionAccess {
+    /// Runs `body`, and once more after a sign-in if `mayLogIn` allows one and it is needed.
+    func signingIn<Value>(
+        _ mayLogIn: Bool, _ body: (SessionAccess) throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        guard mayLogIn, key.grant.needsPerson else { return try body(self) }
+        let seen = try? load()
+        do { return try body(self) } catch {
+            guard error.kind == .loginRequired else { throw error }
+            return try body(try SignInOnDemand(provider: provider, access: self, seen: seen).run())
+        }
     }
 }

@@ -77,7 +77,7 @@ struct SessionAccess {
         _ demand: TokenDemand, seen: Session?, refusing refusal: SessionTokens.Refusal
     ) throws(OIDCError) -> SessionTokens.Delivery {
         try refuseWider(seen, demand)
-        if seen == nil, key.grant.needsPerson { throw SessionAccess.noSession(key, provider.settings) }
+        if seen == nil, key.grant.needsPerson { throw noSession }
         let tokens = SessionTokens(
             store: store, key: key, now: { Clock.now() }, wait: provider.renewalWait,
             request: { (current, source) throws(OIDCError) in try request(current, source) })
@@ -98,7 +98,7 @@ struct SessionAccess {
             let outcome = try MachineGrant(provider: provider, key: key).outcome()
             return SessionTokens.Answer { () throws(OIDCError) in outcome }
         }
-        guard let current else { throw SessionAccess.noSession(key, provider.settings) }
+        guard let current else { throw noSession }
         let environment = try provider.environment()
         let refresh = TokenRefresh(
             environment: environment, tokenEndpoint: try provider.tokenEndpoint(of: current, environment),
@@ -120,7 +120,7 @@ struct SessionAccess {
 
     /// Returns the session's ID token, refreshed if it is about to expire, or in any case if `forced`.
     func idToken(minimumValidity: Int64, forced: Bool = false) throws(OIDCError) -> IDToken {
-        guard let session = try load() else { throw SessionAccess.noSession(key, provider.settings) }
+        let session = try session()
         let stored = session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }
         if !forced, let stored, isFresh(stored, minimumValidity) { return stored }
         let demand = TokenDemand(minimumValidity: minimumValidity)
@@ -143,11 +143,17 @@ struct SessionAccess {
         return left > min(minimumValidity, token.expiresAt.seconds(since: token.issuedAt) / 2)
     }
 
-    static func noSession(_ key: SessionKey, _ settings: Settings) -> OIDCError {
-        let profile = settings.profile.map { " (profile \(DisplayText.clean($0)))" } ?? ""
+    /// Returns the stored session, which there must be.
+    func session() throws(OIDCError) -> Session {
+        guard let session = try load() else { throw noSession }
+        return session
+    }
+
+    var noSession: OIDCError {
+        let profile = provider.settings.profile.map { " (profile \(DisplayText.clean($0)))" } ?? ""
         return OIDCError(
             .loginRequired, "not signed in at \(DisplayText.clean(key.provider))\(profile)",
-            hint: settings.loginLine, stage: .token)
+            hint: provider.settings.loginLine, stage: .token)
     }
 }
 

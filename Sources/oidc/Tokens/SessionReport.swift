@@ -82,3 +82,14 @@ struct SessionReport {
             ? "by refresh token, without a person" : "no refresh token: sign in again"
     }
 }
+
+extension AccessToken {
+    /// How the token is printed with `-o json`.
+    var json: JSONValue {
+        [
+            "access_token": .string(token.revealed), "token_type": .string(type.name),
+            "expires_at": expiresAt.map { JSONValue($0.secondsSinceEpoch) } ?? .null,
+            "scope": JSONValue(scope?.text),
+        ]
+    }
+}

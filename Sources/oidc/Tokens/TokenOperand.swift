@@ -2,6 +2,12 @@ import CommandLineKit
 import OIDCCore
 import OIDCSystem
 
+/// Which token of a session is meant.
+enum TokenKind: String, CaseIterable, OptionValue, Sendable {
+    case access
+    case id
+}
+
 /// Which token a command is about: the session's, or one on stdin; never one in argv.
 struct TokenOperand {
     let source: String?
@@ -21,10 +27,7 @@ struct TokenOperand {
             guard !text.isEmpty else { throw OIDCError.usage("stdin holds no token") }
             return (Redacted(text), nil)
         }
-        let access = try SessionAccess(provider)
-        guard let session = try access.load() else {
-            throw SessionAccess.noSession(access.key, provider.settings)
-        }
+        let session = try SessionAccess(provider).session()
         guard isRefreshToken else { return (session.tokens.access.token, session) }
         guard let token = session.tokens.refreshToken else {
             throw OIDCError(

@@ -61,9 +61,7 @@ struct TokenVerification {
     private func named(_ name: String, _ token: JWS) throws(OIDCError) -> SignatureVerdict {
         if let url = WebURL(name) {
             let environment = try provider.environment()
-            let source = ProviderDocuments(
-                environment: environment, allowsInsecureHTTP: provider.allowsInsecureHTTP
-            ).keys(url)
+            let source = provider.documents(environment).keys(url)
             return try verdict(token, source)
         }
         let file = try UserFile.require(name, limit: 1 << 20, named: "--jwks")
@@ -90,9 +88,7 @@ struct TokenVerification {
                 .refused, "the provider names no jwks_uri, so the signature cannot be verified",
                 hint: "give the keys with --jwks FILE, or set jwks_uri", stage: .keys)
         }
-        let documents = ProviderDocuments(
-            environment: environment, allowsInsecureHTTP: provider.allowsInsecureHTTP)
-        return try verdict(token, documents.keys(url))
+        return try verdict(token, provider.documents(environment).keys(url))
     }
 
     /// Once more with keys fetched anew where those at hand do not do.
