@@ -2,7 +2,7 @@ import CommandLineKit
 import OIDCCore
 import OIDCSystem
 
-/// What a command is given besides its own options: where to write, the environment, and the settings.
+/// What a command gets besides its own options: console, environment and settings.
 struct CommandContext: Sendable {
     let console: Console
     let environment: [String: String]
@@ -27,20 +27,20 @@ struct CommandContext: Sendable {
         return settings
     }
 
-    /// The provider of the options, variables and profile.
+    /// Returns the provider of the options, variables and profile.
     func provider(
         _ options: ProviderOptions, and more: [SettingLayers.Entry] = []
     ) throws(OIDCError) -> ProviderContext {
         ProviderContext(try settings(options, and: more), self)
     }
 
-    /// The session of the options, variables and profile.
+    /// Returns the session of the options, variables and profile.
     func access(_ options: ProviderOptions) throws(OIDCError) -> SessionAccess {
         try SessionAccess(try provider(options))
     }
 }
 
-/// A command that can be run; its result is the exit code.
+/// A command that can be run, and returns the exit code.
 protocol RunnableCommand: Command {
     var common: CommonOptions { get }
     func run(_ context: CommandContext) throws(OIDCError) -> Int32

@@ -61,7 +61,7 @@ struct ProviderOptions: OptionGroup {
     var grant: String?
     var assignments: [String] = []
 
-    /// The settings that these options give, the strongest layer there is.
+    /// Returns the settings that these options set.
     func entries() throws(OIDCError) -> [SettingLayers.Entry] {
         var entries = try SettingsLoader.entries([
             (.issuer, "--issuer", issuer), (.clientID, "--client-id", clientID),
@@ -79,7 +79,7 @@ struct ProviderOptions: OptionGroup {
     }
 }
 
-/// Text that an option names: a file, or `-` for stdin.
+/// Text from a file, or from stdin if the name is `-`.
 enum InputText {
     static func read(_ path: String, limit: Int = 1 << 20, named name: String) throws(OIDCError) -> String {
         let bytes =

@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// The only place that writes: stdout is data, stderr is talk.
+/// The program's output: data on stdout, messages on stderr.
 struct Console: Sendable {
     let isJSON: Bool
     let isVerbose: Bool
@@ -13,19 +13,19 @@ struct Console: Sendable {
         isQuiet = common.isQuiet
     }
 
-    /// Something that a user may want to know.
+    /// Prints a message.
     func note(_ text: String) {
         guard !isQuiet else { return }
         Console.write(text)
     }
 
-    /// A warning; the command continues.
+    /// Prints a warning; the command continues.
     func warn(_ text: String) {
         guard !isQuiet else { return }
         Console.write("warning: \(text)")
     }
 
-    /// Says on a terminal why Ctrl-C has no effect yet.
+    /// Explains on a terminal why Ctrl-C has no effect yet.
     func noteFinishing() {
         guard Terminal.isTerminal(.standardError) else { return }
         note("finishing the request in progress; press Ctrl-C again to stop now")
@@ -36,17 +36,17 @@ struct Console: Sendable {
         Console.write("debug: \(text)")
     }
 
-    /// Names in these texts come from files and providers, also inside commands that can be pasted.
+    /// Messages hold names from files and providers, also inside commands to paste.
     private static func write(_ text: String) {
         StandardError.write(DisplayText.lines(text) + "\n")
     }
 
-    /// Data: a line of it, whole, or an error.
+    /// Prints a line of data, or fails.
     func output(_ line: String) throws(OIDCError) {
         try StandardOutput.write(Array((line + "\n").utf8))
     }
 
-    /// A JSON document: indented for people, one line for programs.
+    /// Prints a JSON document: indented on a terminal, or else on one line.
     func output(_ json: JSONValue) throws(OIDCError) {
         try output(Terminal.isTerminal(.standardOutput) ? json.indented : json.compact)
     }
@@ -67,7 +67,7 @@ struct TextStyle {
     }
 }
 
-/// One line for each request and each answer; addresses come without their queries.
+/// Log lines of HTTP requests and responses, with URLs without their queries.
 extension HTTPTraceEvent {
     var line: String {
         switch self {
@@ -88,7 +88,7 @@ extension HTTPTraceEvent {
     }
 }
 
-/// Names and values in two columns.
+/// Text in columns.
 enum Table {
     static func text(_ rows: [(String, String)]) -> String {
         let width = rows.map(\.0.unicodeScalars.count).max() ?? 0
@@ -97,7 +97,7 @@ enum Table {
         }.joined(separator: "\n")
     }
 
-    /// Rows of equal length; the last column is not padded.
+    /// Formats rows of equal length; the last column is not padded.
     static func text(columns rows: [[String]]) -> String {
         let count = rows.map(\.count).max() ?? 0
         let widths = (0..<count).map { column in

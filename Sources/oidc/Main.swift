@@ -38,7 +38,7 @@ struct Main {
             try StandardOutput.write(Array((Version.text + "\n").utf8))
             return 0
         case .run(let command, let path):
-            // By its type first: to find whether one conforms, all conformances there are get read.
+            // Casts to the concrete type first: a cast to the protocol scans every conformance record.
             guard let command = command as? TokenCommand ?? command as? any RunnableCommand else {
                 throw OIDCError.usage(
                     "oidc \(path.joined(separator: " ")) needs a command of its own",
@@ -52,7 +52,7 @@ struct Main {
         }
     }
 
-    /// A signal that had to wait ends the program even if everything succeeded meanwhile.
+    /// The exit code of a signal that was postponed; it ends the program even if everything succeeded meanwhile.
     private static var postponedCode: Int32? {
         Interruption.wasPostponed ? Interruption.recorded.map { 128 + $0 } : nil
     }

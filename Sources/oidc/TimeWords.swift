@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// Times as people say them.
+/// Times in words.
 enum TimeWords {
     /// `4 minutes`, `2 hours 5 minutes`, `3 days`.
     static func duration(_ seconds: Int64) -> String {

@@ -21,7 +21,7 @@ struct CompletionsCommand: RunnableCommand {
         ])
 
     var shell: Shell?
-    /// What the script passes; see `Program.answer`.
+    /// The words that the completion script passes; see `Program.answer`.
     var words: [String] = []
     var isAsked = false
     var common = CommonOptions()
@@ -49,7 +49,7 @@ struct CompletionsCommand: RunnableCommand {
     }
 }
 
-/// The values that only this program knows. A configuration that cannot be read gives none, without an error.
+/// Completions from the configuration. An unreadable configuration completes nothing, without an error.
 struct CompletionValues {
     let environment: [String: String]
     let query: CompletionQuery
@@ -70,7 +70,7 @@ struct CompletionValues {
         }
     }
 
-    /// `KEY=`, or `KEY=VALUE` once the key is typed and its values can be listed.
+    /// Completes `KEY=`, and `KEY=VALUE` once the key is typed and its values can be listed.
     private var settings: [Candidate] {
         guard let equals = query.typed.firstIndex(of: "=") else {
             return Setting.all.filter { !$0.kind.isSecret }.map { Candidate("\($0.name)=", $0.summary) }

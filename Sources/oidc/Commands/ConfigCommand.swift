@@ -57,8 +57,8 @@ struct ConfigShowCommand: RunnableCommand {
         return 0
     }
 
-    /// Secrets are not shown; nor are parameters that users add themselves and the arguments of
-    /// the program that has the secret, which may hold some.
+    /// Returns the value to print, without secrets, without parameters that users add themselves, and without the
+    /// arguments of the program that prints the secret, as these may hold secrets.
     static func redacted(_ entry: SettingLayers.Entry) -> JSONValue {
         switch entry.setting.kind {
         case .secret: return "(secret)"

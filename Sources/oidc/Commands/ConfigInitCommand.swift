@@ -29,7 +29,7 @@ struct ConfigInitCommand: RunnableCommand {
         let path = try loader.requiredPath()
         let entries = try options.entries()
         let name = loader.profileName ?? "default"
-        // What is written must do by itself; variables say how the provider is reached, as with a `ca_file`.
+        // The profile must work without variables, except those about the network, such as `ca_file`.
         let written = SettingLayers(profile: nil, entries: entries)
         loader.profileName = nil
         let around = try loader.load(from: nil, in: path).layers.entries.filter {

@@ -48,7 +48,7 @@ struct CredentialDockerCommand: RunnableCommand {
         return 0
     }
 
-    /// Every failure is told as docker expects it; the reason of ours is for the person on stderr.
+    /// Answers docker. Docker is told of failures in its own words; the reason goes to stderr.
     private func get(_ context: CommandContext) throws(OIDCError) -> Int32 {
         do {
             let input = try UserFile.readStandardInput(limit: DockerCredential.limit)

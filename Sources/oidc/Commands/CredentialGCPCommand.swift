@@ -46,7 +46,7 @@ struct CredentialGCPCommand: RunnableCommand {
         return 0
     }
 
-    /// Google's libraries split the command at every blank, so that no word may hold one.
+    /// Prints the configuration. Google's libraries split the command at every space, so no word may contain one.
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let command = try CredentialCommandLine("gcp", context, options, type: type)
         guard !command.words.contains(where: { $0.contains(" ") }) else {

@@ -33,7 +33,7 @@ struct CredentialGitCommand: RunnableCommand {
         if action == nil, !isSetup { throw UsageError("what does git want: get, store or erase?") }
     }
 
-    /// gitcredentials(7): a helper ignores what it does not know.
+    /// Answers git. A helper ignores operations that it does not know (gitcredentials(7)).
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         guard !isSetup else { return try setUp(context) }
         let input = try UserFile.readStandardInput(limit: GitCredential.limit)
@@ -50,7 +50,7 @@ struct CredentialGitCommand: RunnableCommand {
         return 0
     }
 
-    /// The empty helper forgets those that are configured for all hosts.
+    /// Prints git's configuration. The empty helper resets those configured for all hosts.
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let command = try CredentialCommandLine("git", context, options)
         let hosts = try command.settings.tools.gitHosts.required(example: "git.example.com")

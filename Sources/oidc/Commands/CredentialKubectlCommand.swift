@@ -34,7 +34,8 @@ struct CredentialKubectlCommand: RunnableCommand {
         return 0
     }
 
-    /// `v1beta1` is what old and new versions of kubectl both know. JSON's strings are YAML's too.
+    /// Prints kubectl's configuration, with `v1beta1`, which old and new versions know. JSON strings are valid
+    /// YAML.
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let command = try CredentialCommandLine("kubectl", context, options, type: type)
         let words = command.words.map { JSONValue.string($0).compact }

@@ -33,7 +33,7 @@ struct DiscoverCommand: RunnableCommand {
     }
 }
 
-/// Shows what is there now, and keeps it for the other commands.
+/// A cache that always fetches, and keeps the response for other commands.
 private struct FreshCache: DocumentCache {
     let kept: any DocumentCache
 

@@ -66,7 +66,7 @@ struct ExchangeCommand: RunnableCommand {
         return try PendingAuthorization(json: json)
     }
 
-    /// A sign-in is finished where it was begun, whatever the profile says by now.
+    /// Returns the settings of the pending sign-in, which override the profile.
     private static func entries(_ pending: PendingAuthorization) -> [SettingLayers.Entry] {
         var entries: [SettingLayers.Entry] = []
         func add(_ setting: Setting, _ text: String?) {

@@ -71,7 +71,7 @@ struct ExecCommand: RunnableCommand {
         return report(failure, context)
     }
 
-    /// Half of a token's lifetime is enough to hand it out, but not always for the job.
+    /// Warns of a token that expires during the job: half of a token's lifetime is enough to pass it on.
     private func warn(_ token: CredentialToken, _ context: CommandContext) {
         guard let left = token.expiresAt?.seconds(since: context.now), left < Int64(minimumValidity) else {
             return
@@ -81,7 +81,7 @@ struct ExecCommand: RunnableCommand {
                 + "\(TimeWords.duration(Int64(minimumValidity))) of --min-valid are over")
     }
 
-    /// The statuses of a shell are none of ours, so they are told apart from our own failures.
+    /// Reports a command that cannot be run, with a shell's exit code.
     private func report(_ failure: (reason: Errno, status: Int32), _ context: CommandContext) -> Int32 {
         let error = OIDCError(
             .failed, "\(DisplayText.quoted(command.first ?? "")) can't be run: \(failure.reason)",

@@ -55,7 +55,7 @@ struct InspectCommand: RunnableCommand {
                         + "oidc introspect -",
                 stage: .idToken)
         }
-        // Without keys, what stands in the token is shown all the same; the exit code says that it is unproven.
+        // A token is printed even if there are no keys; the exit code says that it was not verified.
         let verification = Result { () throws(OIDCError) in
             try TokenVerification(provider: provider, jwks: jwks).verdict(token)
         }

@@ -66,7 +66,7 @@ struct LogoutCommand: RunnableCommand {
         return worst
     }
 
-    /// What was in the store, and why a part of it may still be there.
+    /// A session removed from the store, and the error if a part of it could not be removed.
     private struct Taken {
         var content: Result<Session?, OIDCError>
         var failure: OIDCError?
@@ -82,8 +82,8 @@ struct LogoutCommand: RunnableCommand {
         return Taken(content: stored.content.map { $0 })
     }
 
-    /// Removed first: whatever the provider does or however long it takes, this much is done. Under the lock, as
-    /// a refresh that is under way would bring the session back; without it where it cannot be had.
+    /// Removes the session before the provider is asked, which may fail or take long. Uses the lock if possible,
+    /// because a refresh in progress would bring the session back.
     private func take(
         _ key: SessionKey, from store: any SessionStoring, _ provider: ProviderContext
     ) throws(OIDCError) -> Taken {
@@ -106,7 +106,7 @@ struct LogoutCommand: RunnableCommand {
         return taken
     }
 
-    /// A session that could not be read is forgotten too.
+    /// Logs out of a session, also of one that could not be read.
     private func forget(
         _ taken: Taken, _ provider: ProviderContext, _ context: CommandContext
     ) throws(OIDCError) -> Int32 {

@@ -67,8 +67,7 @@ struct RegisterCommand: RunnableCommand {
         return 0
     }
 
-    /// The options, and what the provider made of them: how the client proves itself is what it says, where
-    /// that is a method of ours.
+    /// Returns the options with the provider's values for the client.
     private func written(
         _ options: [SettingLayers.Entry], _ client: RegisteredClient, _ provider: ProviderContext,
         secretFile: String
@@ -95,7 +94,7 @@ struct RegisterCommand: RunnableCommand {
         return entries
     }
 
-    /// The profile that is to be written is not there yet: options and variables alone count.
+    /// Reads the settings from options and variables only, as the profile does not exist yet.
     private func settings(
         _ entries: [SettingLayers.Entry], _ context: CommandContext
     ) throws(OIDCError) -> Settings {
@@ -123,8 +122,7 @@ struct RegisterCommand: RunnableCommand {
             try registration.call(at: endpoint, initialAccessToken: token))
     }
 
-    /// A secret lies in a file of its own, which the profile names: another one for each name, also on a disk
-    /// that knows no case.
+    /// Returns the path of the profile's secret: one for each name, also on a file system that ignores case.
     private static func secretFile(of profile: String, beside path: String) -> String {
         let plain = Set("abcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
         let name = profile.utf8.map { byte in
@@ -135,7 +133,7 @@ struct RegisterCommand: RunnableCommand {
         return FilePath.join(directory, name.joined() + ".secret")
     }
 
-    /// A secret that is there is somebody's: replaced only with the profile that it belongs to.
+    /// Checks that a secret is overwritten only together with its profile.
     private func check(_ file: String, of profile: String, among profiles: JSONObject) throws(OIDCError) {
         let setting = Setting.clientSecretFile
         let isAnothers = profiles.members.contains { other in

@@ -46,7 +46,7 @@ struct ResourcesCommand: RunnableCommand {
         return 0
     }
 
-    /// A setting that cannot be read as addresses is told, not skipped.
+    /// Returns the resources, or an error if one has an invalid URL.
     private static func checked(_ settings: ToolSettings) throws(OIDCError) -> [Resource] {
         let resources = settings.resources
         guard resources.count == settings.resourceCount else {

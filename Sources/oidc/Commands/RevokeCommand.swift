@@ -44,7 +44,7 @@ struct RevokeCommand: RunnableCommand {
         return 0
     }
 
-    /// Drops the token from the session, under its lock: what is revoked is neither handed out nor presented.
+    /// Removes the revoked token from the session, under its lock, so it is not used again.
     private func forget(_ token: Redacted<String>, _ provider: ProviderContext) throws(OIDCError) {
         guard let key = try? provider.sessionKey(), case let store = try provider.store(),
             let session = try? store.load(key), session.revoking(token) != session

@@ -48,7 +48,7 @@ struct StatusCommand: RunnableCommand {
         return Diagnostics.exitCode(access.noSession)
     }
 
-    /// A grant without a person has a token as soon as one is asked for.
+    /// Reports a grant without a user, which gets a token on demand.
     private func showNone(_ access: SessionAccess, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let key = access.key
         if context.console.isJSON {

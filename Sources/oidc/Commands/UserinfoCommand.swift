@@ -53,7 +53,7 @@ struct UserinfoCommand: RunnableCommand {
             stepUpHint: { provider.settings.loginLine(for: $0) })
     }
 
-    /// A bare claim goes to a terminal as it is: without what a terminal acts on.
+    /// Returns a claim without the characters that a terminal acts on, if stdout is a terminal.
     private static func printable(_ text: String) -> String {
         Terminal.isTerminal(.standardOutput) ? DisplayText.clean(text, limit: 65_536) : text
     }

@@ -5,13 +5,13 @@ struct AWSCredential {
     let accessKeyID: String
     let secretAccessKey: Redacted<String>
     let sessionToken: Redacted<String>
-    /// As AWS wrote it.
+    /// The expiration as AWS wrote it.
     let expiration: String
 
     static let stage = Stage(rawValue: "sts")
     static let usualEndpoint = "https://sts.amazonaws.com/"
 
-    /// What the settings say of the role.
+    /// The role in the settings.
     struct Role {
         let arn: String
         let sessionName: String
@@ -114,7 +114,7 @@ struct AWSCredential {
         }
     }
 
-    /// Version 1 of `credential_process`.
+    /// The answer in version 1 of the `credential_process` format.
     var json: JSONValue {
         [
             "Version": 1, "AccessKeyId": .string(accessKeyID),

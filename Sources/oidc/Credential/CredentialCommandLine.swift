@@ -1,8 +1,8 @@
 import OIDCCore
 import OIDCSystem
 
-/// The command line that another program's configuration is to hold: this program with the options that were
-/// given now, and with what variables say in their place, as that program has none of our variables.
+/// The command line to put into another program's configuration: this program with the given options, and with
+/// options in place of variables, as the other program does not have our variables.
 struct CredentialCommandLine {
     let words: [String]
     let settings: Settings
@@ -26,10 +26,10 @@ struct CredentialCommandLine {
         self.words = words
     }
 
-    /// For a shell, or a program that splits as one does.
+    /// The command line for a shell, or for a program that splits words as a shell does.
     var line: String { words.map(ShellWord.quoted).joined(separator: " ") }
 
-    /// By its name where that is found, else by the path that it was called by.
+    /// Returns the program's name if PATH finds it, or else the path that it was called by.
     private static func program(_ environment: [String: String]) -> String {
         if (try? Executable.find("oidc", in: environment)) != nil { return "oidc" }
         guard let path = CommandLine.arguments.first, path.contains("/") else { return "oidc" }

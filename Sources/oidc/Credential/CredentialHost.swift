@@ -1,15 +1,15 @@
 import OIDCCore
 
-/// A host that git or docker is answered for.
+/// A host that git or docker may get a token for.
 struct CredentialHost: Sendable {
-    /// As it is configured: a name or address, with a port where it is not the usual one.
+    /// The configured name or IP address, with a port unless it is the default.
     let host: String
     let username: String?
 
-    /// What many hosts take beside a token; they look at the token alone.
+    /// The user name that many hosts expect with a token; they check only the token.
     static let usualName = "oauth2"
 
-    /// The usual port may be written or left out; nothing else may differ.
+    /// Returns whether the URL is on this host. The default port may be written or left out.
     func serves(_ url: WebURL) -> Bool {
         WebURL("\(url.scheme)://\(host)")?.origin == url.origin
     }
@@ -42,7 +42,7 @@ struct CredentialHosts: Sendable {
         return hosts
     }
 
-    /// Returns the hosts, of which there must be one.
+    /// Returns the hosts, or an error if none is set.
     func required(example: String) throws(OIDCError) -> [CredentialHost] {
         let hosts = try checked()
         guard hosts.isEmpty else { return hosts }

@@ -1,13 +1,12 @@
 import OIDCCore
 import OIDCSystem
 
-/// A token as another program is given it: the access token, unless it is bound to a key that stays with us,
-/// or the ID token.
+/// A token for another program: the access token, unless it is bound to a key of the session, or the ID token.
 struct CredentialToken {
     let text: Redacted<String>
     let expiresAt: Instant?
 
-    /// Fresh, from the store if it can be.
+    /// Gets a fresh token, from the store if possible.
     init(
         _ kind: TokenKind, _ access: SessionAccess, minimumValidity: Int64 = 60
     ) throws(OIDCError) {
@@ -24,7 +23,7 @@ struct CredentialToken {
         }
     }
 
-    /// RFC 9449 §7.1: without its key a bound token opens nothing.
+    /// Returns the error for a token that is useless without its key (RFC 9449 §7.1).
     private static func refusal(of type: TokenType) -> OIDCError {
         guard type == .dpop else {
             return OIDCError(

@@ -2,11 +2,11 @@ import OIDCCore
 
 /// The protocol of `docker-credential-…` programs.
 enum DockerCredential {
-    /// The one text that docker knows: it then goes on without a password.
+    /// The only message that docker recognizes: it then continues without a password.
     static let notFound = "credentials not found in native keychain"
     static let limit = 65_536
 
-    /// The registry that stdin names, as an address or as a bare host.
+    /// Returns the registry named on stdin, as a URL or as a bare host.
     static func registry(_ bytes: [UInt8]) -> (text: String, url: WebURL)? {
         guard bytes.count <= limit, let whole = String(validating: bytes, as: UTF8.self) else { return nil }
         let text = ASCII.trimmed(whole)

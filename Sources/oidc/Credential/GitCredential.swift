@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// The question of a git credential helper (gitcredentials, git-credential(1)): attributes, a line each.
+/// A request to a git credential helper (gitcredentials, git-credential(1)): one attribute per line.
 struct GitCredential {
     let url: WebURL?
     let username: String?
@@ -9,8 +9,8 @@ struct GitCredential {
 
     static let limit = 65_536
 
-    /// Strict, as a line end that was slipped into a name would ask for another host's password
-    /// (CVE-2020-5260, CVE-2024-52006).
+    /// Parses strictly: a line end smuggled into a name would request another host's password (CVE-2020-5260,
+    /// CVE-2024-52006).
     init(parsing bytes: [UInt8]) throws(OIDCError) {
         guard bytes.count <= GitCredential.limit, let text = String(validating: bytes, as: UTF8.self),
             text.utf8.allSatisfy({ $0 != 0 && $0 != 0x0D })
@@ -31,7 +31,8 @@ struct GitCredential {
         password = values["password"].map { Redacted($0) }
     }
 
-    /// Nil for what no token goes to: another protocol, plain http to another machine, a host that is none.
+    /// Returns nil if no token may be sent there: another protocol, plain http to another machine, or an invalid
+    /// host.
     private static func url(_ values: [String: String]) -> WebURL? {
         guard let scheme = values["protocol"], let host = values["host"],
             scheme == "https" || scheme == "http", let url = WebURL("\(scheme)://\(host)"),
@@ -44,7 +45,7 @@ struct GitCredential {
         .usage("stdin: expected the attributes of git-credential, a line each, every name once")
     }
 
-    /// The one that is meant by host and, where both name somebody, by name.
+    /// Returns the configured host that matches by host and, if both name one, by user name.
     func served(by hosts: [CredentialHost]) -> CredentialHost? {
         guard let url else { return nil }
         return hosts.first { host in
@@ -63,8 +64,8 @@ struct GitCredential {
 }
 
 extension SessionAccess {
-    /// Takes a token that was refused elsewhere for expired, so that the next one is a new one. The session
-    /// stays, and so does a token that nothing could replace.
+    /// Marks a token as expired after another program was refused with it, so the next one is new. The session
+    /// stays, and so does a token that could not be replaced.
     func expire(_ token: Redacted<String>) throws(OIDCError) {
         guard let seen = try load(), seen.holds(token), canRefresh(seen) else { return }
         let wait = LockWait(

@@ -5,7 +5,8 @@ enum GoogleCredential {
     static let idTokenType = "urn:ietf:params:oauth:token-type:id_token"
     static let jwtType = "urn:ietf:params:oauth:token-type:jwt"
 
-    /// What the caller's configuration says, else ours, else what suits the token.
+    /// Returns the type that the caller's configuration names, else the one that is set, else the default for the
+    /// token.
     static func tokenType(
         _ environment: [String: String], setting: String?, default standard: String
     ) throws(OIDCError) -> String {

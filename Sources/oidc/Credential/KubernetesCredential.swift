@@ -4,10 +4,10 @@ import OIDCCore
 struct KubernetesCredential {
     static let group = "client.authentication.k8s.io"
 
-    /// Of the question, and so of the answer.
+    /// The version of the request, used for the answer too.
     let apiVersion: String
 
-    /// Reads `KUBERNETES_EXEC_INFO`; without it the newest version is meant.
+    /// Reads `KUBERNETES_EXEC_INFO`. Without it, the newest version is used.
     init(executionInfo: String?) throws(OIDCError) {
         guard let executionInfo, !executionInfo.isEmpty else {
             apiVersion = "\(KubernetesCredential.group)/v1"

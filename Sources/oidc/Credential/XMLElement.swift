@@ -1,19 +1,19 @@
 import OIDCCore
 
-/// The little of XML that a web service answers with: elements and text, of bounded depth. No document types,
-/// no entities but the five of XML itself, no sections, no processing instructions.
+/// The subset of XML that web services answer with: elements and text, of bounded depth. Document types, sections,
+/// processing instructions and all but the five predefined entities are refused.
 struct XMLElement: Equatable {
-    /// Without a namespace prefix.
+    /// The name without its namespace prefix.
     let name: String
     var children: [XMLElement] = []
-    /// Of this element alone, without blanks around it.
+    /// This element's own text, trimmed.
     var text = ""
 
     struct Malformed: Error, Equatable {
         let reason: String
     }
 
-    /// The first child of that name.
+    /// Returns the first child of that name.
     subscript(name: String) -> XMLElement? { children.first { $0.name == name } }
 
     init(name: String) {
@@ -59,7 +59,7 @@ private struct XMLParser {
         return root
     }
 
-    /// Reads a start tag; the root element where it is complete with it.
+    /// Reads a start tag. Returns the root element if the tag completes it.
     private mutating func opened() throws(XMLElement.Malformed) -> XMLElement? {
         position += 1
         count += 1
@@ -135,7 +135,7 @@ private struct XMLParser {
         position += 1
     }
 
-    /// `&amp;` and its like, `&#38;`, `&#x26;`.
+    /// Reads `&amp;`, `&#38;`, `&#x26;` and the like.
     private mutating func reference() throws(XMLElement.Malformed) -> [UInt8] {
         let rest = bytes[(position + 1)...].prefix(12)
         guard let end = rest.firstIndex(of: 0x3B) else { throw malformed("an entity is not closed") }

@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// Tells the sign-in of the tour, and plays the browser where there is none.
+/// Explains the sign-in of the tour, and simulates the browser if there is none.
 final class DemoNarrator {
     private let tour: DemoTour
     private let stage: DemoStage

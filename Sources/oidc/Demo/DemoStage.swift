@@ -3,13 +3,13 @@ import OIDCCore
 import OIDCSystem
 import Synchronization
 
-/// The provider of the tour, behind a real socket, and a browser that can be played against it.
+/// The tour's provider behind a real socket, and a simulated browser.
 final class DemoStage: Sendable {
     let origin: String
     private let provider: Provider
     private let server: BackgroundServer
 
-    /// One provider for the server's thread and the played browser.
+    /// One provider for the server's thread and the simulated browser.
     private final class Provider: Sendable {
         let state: Mutex<DemoProvider?>
         init() { state = Mutex(nil) }
@@ -37,8 +37,8 @@ final class DemoStage: Sendable {
         server.end()
     }
 
-    /// Plays alice at a browser: her pages come from the provider, and the last redirect is followed to where
-    /// `oidc` listens.
+    /// Simulates alice at a browser: gets the provider's pages, and follows the last redirect to the listener of
+    /// `oidc`.
     func playBrowser(_ url: WebURL, _ transport: CurlTransport) throws(OIDCError) -> BackgroundThread {
         let provider = provider
         let origin = origin
@@ -61,7 +61,7 @@ final class DemoStage: Sendable {
 }
 
 extension DemoProvider {
-    /// The demo provider at the origin of its server.
+    /// Returns the demo provider at the origin of its server.
     static func local(at origin: String) throws(OIDCError) -> DemoProvider {
         guard let issuer = WebURL(origin) else { throw OIDCError(.failed, "the demo has no address") }
         do { return try DemoProvider(issuer: issuer) } catch { throw OIDCError(error) }
@@ -69,8 +69,8 @@ extension DemoProvider {
 }
 
 extension HTTPResponse {
-    /// The answer to a request for another host (RFC 9110 §15.5.20): a page of another site that has made its own
-    /// name resolve to this machine (DNS rebinding) gets nothing.
+    /// The answer to a request for another host (RFC 9110 §15.5.20). A page of another site whose name resolves to
+    /// this machine (DNS rebinding) gets nothing.
     static let misdirected = HTTPResponse(
         status: 421, headers: HTTPHeaders([("Content-Type", "text/plain")]),
         body: Array("421 this is not the host that was asked for\n".utf8))

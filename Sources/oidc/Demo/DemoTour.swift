@@ -2,10 +2,10 @@ import OIDCCore
 import OIDCCrypto
 import OIDCSystem
 
-/// A guided tour of a whole sign-in: each step as it happens, each parameter by its name on the wire.
+/// A guided tour of a sign-in that explains each step and each parameter.
 struct DemoTour {
     let context: CommandContext
-    /// Nil: the tour plays the browser itself.
+    /// The browser to open; nil to simulate one.
     let browser: BrowserChoice?
 
     func run() throws(OIDCError) {

@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCCrypto
 import OIDCSystem
 
-/// What the tour does with the session that it was given.
+/// The tour's steps after the sign-in.
 extension DemoTour {
     func tellTokens(_ session: Session, _ idToken: IDToken?) throws(OIDCError) {
         let access = session.tokens.access

@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// Looks at everything that a sign-in depends on, one thing after the other; nothing stops it.
+/// Checks everything that a sign-in depends on, and stops at no problem.
 struct Doctor {
     let context: CommandContext
     let options: ProviderOptions
@@ -30,7 +30,7 @@ struct Doctor {
         return findings.map { $0.redacted(home: context.environment["HOME"]) }
     }
 
-    /// The other one, libcurl, is what the provider is asked with.
+    /// Checks libcrypto. Requests to the provider check libcurl.
     private func libraries() -> Finding {
         do throws(OIDCError) {
             _ = try Fingerprint.of("")

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// One line of the doctor's.
+/// The result of one check.
 struct Finding {
     enum Result: String {
         case ok
@@ -20,7 +20,7 @@ struct Finding {
         self.remedy = remedy.map { DisplayText.clean($0) }
     }
 
-    /// A failure of a step, with its own remedy.
+    /// Makes a finding of an error and its hint.
     init(_ check: String, _ error: OIDCError, _ result: Result = .problem) {
         self.init(check, result, error.message, remedy: error.hint)
     }
@@ -45,7 +45,7 @@ struct Finding {
 }
 
 extension Finding {
-    /// Without the name of who asks: what stands in the home directory is shown from `~` on.
+    /// Returns the finding with `~` for the home directory, which holds the user's name.
     func redacted(home: String?) -> Finding {
         guard let home, home.utf8.count > 1 else { return self }
         var finding = self

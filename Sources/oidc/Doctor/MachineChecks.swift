@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// What a sign-in needs of this machine.
+/// Checks of this machine: what a sign-in needs.
 struct MachineChecks {
     let provider: ProviderContext
 
@@ -26,7 +26,7 @@ struct MachineChecks {
         }
     }
 
-    /// This program needs no resolver for the name; a browser may.
+    /// Checks the resolver for the browser; this program does not need it.
     private func localhost() -> Finding {
         let addresses = HostLookup.addresses(of: "localhost")
         let isNeeded = (try? settings.signIn.redirect())?.loopback?.host == .localhost

@@ -3,7 +3,7 @@ import OIDCCrypto
 import OIDCSystem
 import Synchronization
 
-/// The provider, and the way to it.
+/// Checks of the provider and of the connection to it.
 struct ProviderChecks {
     let provider: ProviderContext
 
@@ -66,7 +66,7 @@ struct ProviderChecks {
         }
     }
 
-    /// How the client proves itself, with what it needs for that: read, never shown.
+    /// Checks that the client can authenticate. Reads its secrets, but never prints them.
     private func client(_ metadata: ProviderMetadata?, _ environment: LoginEnvironment) -> Finding {
         do throws(OIDCError) {
             let client = try provider.client(metadata, environment)
@@ -107,7 +107,7 @@ struct ProviderChecks {
         return "this machine's authorities"
     }
 
-    /// Shows no more of a proxy's URL than scheme, host and port: it may hold a password.
+    /// Reports the proxies by scheme, host and port only: a URL may hold a password.
     private func proxy(isReached: Bool) -> Finding {
         let names = ["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"]
         let set = names.compactMap { name -> String? in
@@ -132,8 +132,7 @@ struct ProviderChecks {
     }
 }
 
-/// Remembers what else answers tell: the provider's `Date`, to hold this machine's clock against, and why the
-/// first request did not get through.
+/// A transport that remembers the provider's `Date` header and the first failure.
 final class DateProbe: HTTPTransport {
     private struct Seen {
         var date: Instant?
@@ -165,7 +164,7 @@ final class DateProbe: HTTPTransport {
     var failure: OIDCError? { seen.withLock { $0.failure } }
     var isAnswered: Bool { seen.withLock { $0.answers > 0 } }
 
-    /// A few seconds are the answer's way; beyond the leeway tokens are refused.
+    /// Compares the clocks. A few seconds may be the response's delay; beyond the leeway, tokens are refused.
     func clock(now: Instant, leeway: Int64) -> Finding {
         guard let date = seen.withLock({ $0.date }) else {
             return Finding("clock", .ok, "\(now); nothing to compare it with")

@@ -2,12 +2,12 @@ import CommandLineKit
 import OIDCCore
 import OIDCSystem
 
-/// Where the settings come from, and whether one hides another.
+/// Checks of the configuration file, the variables, and overridden settings.
 struct SettingsChecks {
     let context: CommandContext
     let options: ProviderOptions
 
-    /// Every profile is read, not only the one that is used.
+    /// Checks every profile, not only the one in use.
     func configuration(_ settings: Settings) -> Finding {
         let path = context.settingsLoader.path
         do throws(OIDCError) {
@@ -37,7 +37,7 @@ struct SettingsChecks {
         "OIDC_STATE_DIR", "OIDC_CACHE_DIR", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
     ]
 
-    /// Variables that look like ours and are not, or that do not count.
+    /// Reports unknown variables and those that are ignored.
     func variables() -> Finding {
         let relative = SettingsChecks.directories.filter { name in
             context.environment[name].map { !$0.isEmpty && !$0.hasPrefix("/") } ?? false
@@ -61,8 +61,7 @@ struct SettingsChecks {
                 ?? "oidc man lists the settings and their variables")
     }
 
-    /// Settings that do not count: something stronger is set, or another provider or client is
-    /// named, to which they do not belong.
+    /// Reports settings that are not used: overridden by a stronger layer, or of another provider or client.
     func precedence(_ settings: Settings) -> Finding {
         var hidden = settings.layers.withheld.compactMap { entry -> String? in
             guard case .variable(let name) = entry.origin else { return nil }
@@ -88,7 +87,7 @@ struct SettingsChecks {
             remedy: "unset what hides them, or see: oidc config show")
     }
 
-    /// Why a setting of the profile is not used although none of that name hides it.
+    /// Returns why a setting of the profile is not used although none of that name overrides it.
     private func reason(_ name: String, _ settings: Settings) -> String {
         let secrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
         let isWithheld = settings.layers.withheld.contains {

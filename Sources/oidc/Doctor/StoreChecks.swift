@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// Where sessions are kept, and the one that the settings mean.
+/// Checks of the store and of the session of the settings.
 struct StoreChecks {
     let provider: ProviderContext
 
@@ -21,7 +21,7 @@ struct StoreChecks {
         return [self.store(store, key), keychain(choice)] + (key.map { [session(store, $0)] } ?? [])
     }
 
-    /// That it can be written, by this user alone, and that all in it can be read.
+    /// Checks that only this user can write the store, and that every session can be read.
     private func store(_ store: any SessionStoring, _ key: SessionKey?) -> Finding {
         do throws(OIDCError) {
             if let key { try store.probe(key) }

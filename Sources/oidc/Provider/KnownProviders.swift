@@ -1,12 +1,12 @@
 import OIDCCore
 import OIDCSystem
 
-/// What the configuration knows besides what is asked for. A session is dealt with by the settings of its own
-/// provider and client: nobody else's secret goes there.
+/// The providers of all profiles. A session is handled with the settings of its own provider and client, so nobody
+/// else's secret is sent there.
 struct KnownProviders {
     private let asked: ProviderContext
     private let profiles: [ProviderContext]
-    /// How the network is reached holds for every session.
+    /// The network settings, used for every session.
     private let network: [SettingLayers.Entry]
 
     init(_ asked: ProviderContext) throws(OIDCError) {
@@ -27,7 +27,7 @@ struct KnownProviders {
         }
     }
 
-    /// Every store that is named, each once.
+    /// Returns every store that is named, each once.
     func stores() throws(OIDCError) -> [any SessionStoring] {
         var names = [asked.settings.store]
         var stores = [try asked.store()]
@@ -38,7 +38,7 @@ struct KnownProviders {
         return stores
     }
 
-    /// The settings that a session came from; else its provider and client alone, without a secret.
+    /// Returns the settings of a session, or only its provider and client, without a secret.
     func provider(of key: SessionKey) -> ProviderContext {
         let known = [asked] + profiles
         let ofClient = known.filter {

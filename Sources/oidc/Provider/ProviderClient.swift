@@ -2,9 +2,9 @@ import OIDCCore
 import OIDCCrypto
 import OIDCSystem
 
-/// The client of the settings: how it proves itself, and where it asks for tokens.
+/// The client of the settings: its authentication and its token endpoint.
 extension ProviderContext {
-    /// The method is the one that is set, else the session's own, else what the metadata allows.
+    /// Returns the client. Its method is the one that is set, else the session's, else what the metadata supports.
     func client(
         _ metadata: ProviderMetadata?, method: String? = nil, _ environment: LoginEnvironment
     ) throws(OIDCError) -> Client {
@@ -70,11 +70,11 @@ extension ProviderContext {
             extraParameters: settings.token.extraParameters, dpop: dpop)
     }
 
-    /// Where a session is renewed: where it came from, whatever the settings say by now.
+    /// Returns the token endpoint that a session came from, whatever the settings say now.
     func tokenEndpoint(
         of session: Session, _ environment: LoginEnvironment
     ) throws(OIDCError) -> TokenEndpoint {
-        // What signs has to know the algorithms that the provider takes; the metadata is mostly at hand.
+        // Signing needs the algorithms that the provider accepts; the metadata is usually cached.
         let signs = ["private_key_jwt", "client_secret_jwt"].contains(session.clientAuthentication)
         let metadata = signs ? try? metadata(environment, for: [.token]) : nil
         return try tokenEndpoint(

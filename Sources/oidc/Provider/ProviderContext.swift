@@ -6,7 +6,7 @@ import OIDCSystem
 struct ProviderContext {
     let settings: Settings
     let context: CommandContext
-    /// Of a whole login: it bounds every wait, for the network, a program or another process.
+    /// The end of the whole sign-in: limits every wait for the network, a program or another process.
     let deadline: MonotonicTime?
 
     init(_ settings: Settings, _ context: CommandContext, until deadline: MonotonicTime? = nil) {
@@ -15,7 +15,7 @@ struct ProviderContext {
         self.deadline = deadline
     }
 
-    /// The same for a login, which `timeout` bounds from now on.
+    /// Returns the context of a sign-in, which `timeout` limits from now on.
     func forSignIn() -> ProviderContext {
         ProviderContext(settings, context, until: .now().adding(seconds: settings.signIn.timeout))
     }
@@ -28,7 +28,7 @@ struct ProviderContext {
 
     var allowsInsecureHTTP: Bool { settings.provider.allowsInsecureHTTP }
 
-    /// What reaches the network.
+    /// Returns the transport and cache of the settings.
     func environment() throws(OIDCError) -> LoginEnvironment { environment(over: try transport()) }
 
     func environment(over transport: any HTTPTransport) -> LoginEnvironment {
@@ -39,7 +39,7 @@ struct ProviderContext {
         ProviderDocuments(environment: environment, allowsInsecureHTTP: allowsInsecureHTTP)
     }
 
-    /// The environment of the programs that are started.
+    /// The environment of programs that are run.
     var childEnvironment: [String: String] { settings.childEnvironment(context.environment) }
 
     private var cache: any DocumentCache {
@@ -89,7 +89,7 @@ struct ProviderContext {
         }
     }
 
-    /// Discovered unless there is no issuer, or the settings name every endpoint that is needed.
+    /// Returns the metadata: discovered, unless no issuer is set or every needed endpoint is.
     func metadata(
         _ environment: LoginEnvironment, for needed: [ProviderEndpoint]
     ) throws(OIDCError) -> ProviderMetadata {
@@ -109,7 +109,7 @@ struct ProviderContext {
         return registered(try documents(environment).metadata(issuer: issuer).merging(explicit: explicit))
     }
 
-    /// The metadata with the one algorithm that this client's ID tokens are registered for, if that is set.
+    /// Returns the metadata with the algorithm registered for this client's ID tokens, if one is set.
     private func registered(_ metadata: ProviderMetadata) -> ProviderMetadata {
         guard let algorithms = settings.client.idTokenAlgorithms else { return metadata }
         var metadata = metadata
@@ -117,7 +117,7 @@ struct ProviderContext {
         return metadata
     }
 
-    /// The issuer, or the token endpoint where no issuer is known; what sessions are kept under.
+    /// Returns what sessions are stored under: the issuer, or the token endpoint if no issuer is set.
     func identifier() throws(OIDCError) -> String {
         if let issuer = settings.provider.issuer {
             try settings.provider.checkIssuer()
@@ -127,7 +127,7 @@ struct ProviderContext {
         throw noIssuer
     }
 
-    /// With the profiles that there are, where none of them was chosen.
+    /// The error for a missing issuer, which lists the profiles if none was chosen.
     private var noIssuer: OIDCError {
         let profiles = settings.profile == nil ? (try? context.settingsLoader.file())?.profiles ?? [] : []
         let names = profiles.map(\.name).joined(separator: ", ")
@@ -139,7 +139,7 @@ struct ProviderContext {
                 : "choose a profile with -p: \(DisplayText.clean(names, limit: 200)) (or give --issuer URL)")
     }
 
-    /// What the settings' session is kept under.
+    /// Returns the key of the settings' session.
     func sessionKey() throws(OIDCError) -> SessionKey {
         var key = SessionKey(
             provider: try identifier(), clientID: try settings.client.requiredID(),
@@ -152,7 +152,7 @@ struct ProviderContext {
         return key
     }
 
-    /// Where sessions are kept. Without a directory nothing is stored, and that is said where it matters.
+    /// Returns the store. If no state directory is available, nothing is stored and saving fails.
     func store() throws(OIDCError) -> any SessionStoring {
         let choice = try SessionStoreChoice(setting: settings.store)
         let directory = StateDirectories(environment: context.environment).state
@@ -171,8 +171,8 @@ struct ProviderContext {
         }
     }
 
-    /// Returns the browser to open. A setting that would let a shell read the URL is refused, as an entry of
-    /// `$BROWSER` is passed over.
+    /// Returns the browser to open. Refuses a setting that would let a shell read the URL; such an entry of
+    /// `$BROWSER` is skipped.
     func browserChoice() throws(OIDCError) -> BrowserChoice {
         let command = settings.signIn.browser
         if let problem = BrowserCommand.problem(command) {

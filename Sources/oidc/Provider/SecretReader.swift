@@ -68,8 +68,8 @@ struct SecretReader {
 }
 
 extension Settings {
-    /// The environment of every program that is started: without the client's secret, the identity tokens of CI
-    /// jobs, and the variables that `subject_token_env` names in any layer.
+    /// Returns the environment for a program: without the client's secret, the identity tokens of CI jobs, and the
+    /// variables that `subject_token_env` names in any layer.
     func childEnvironment(_ environment: [String: String]) -> [String: String] {
         ProcessEnvironment.withoutSecrets(environment, and: subject.variables)
     }

@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// Stands in where no directory is named: nothing is found, and keeping says why it cannot be done.
+/// The store if no state directory is available: finds nothing, and fails to save.
 struct UnavailableStore: SessionStoring {
     let description = "nowhere"
 

@@ -1,10 +1,10 @@
 import OIDCCore
 import OIDCSystem
 
-/// What `-d` names: text, `@FILE`, or `-` for stdin. What is short is held in memory and can be sent again; so
-/// can a file, whatever its size.
+/// The value of `-d`: text, `@FILE`, or `-` for stdin. Short data is held in memory and can be sent again; so can a
+/// file of any size.
 struct RequestData {
-    /// Of what is held in memory.
+    /// The most that is held in memory.
     static let heldLimit = 1 << 20
 
     private enum Content {
@@ -14,7 +14,7 @@ struct RequestData {
     }
 
     private let content: Content
-    /// What the body looks like, where the caller does not say: JSON, or a form as a text without `@`.
+    /// The media type if the caller sets none: JSON, or a form for text without `@`.
     let mediaType: String?
 
     static let none = RequestData(content: .bytes([]), mediaType: nil)
@@ -67,7 +67,7 @@ struct RequestData {
         if case .begun = content { false } else { true }
     }
 
-    /// From its beginning.
+    /// Returns the body from its beginning.
     func opened() throws(OIDCError) -> RequestBody {
         switch content {
         case .bytes(let bytes): return .bytes(bytes)

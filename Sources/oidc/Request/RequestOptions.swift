@@ -1,7 +1,7 @@
 import CommandLineKit
 import OIDCCore
 
-/// How a resource is called.
+/// The options of a call to an API.
 struct RequestOptions: OptionGroup {
     static let title = "Request options"
 
@@ -16,8 +16,7 @@ struct RequestOptions: OptionGroup {
     var data: String?
     var includesHead = false
 
-    /// RFC 9110 §5: a header cannot hold a line end, and those that carry the token or frame the message are
-    /// not the caller's.
+    /// Parses the headers (RFC 9110 §5). Refuses line ends, and headers that carry the token or frame the message.
     func parsedHeaders() throws(UsageError) -> HTTPHeaders {
         var parsed = HTTPHeaders()
         for text in headers {
@@ -50,7 +49,7 @@ struct RequestOptions: OptionGroup {
 }
 
 extension RequestOptions {
-    /// `method` as it was typed, or what fits the body.
+    /// Calls an API. Without `method`, it is GET, or POST with a body.
     func call(
         _ url: WebURL, _ method: String?, _ provider: ProviderContext, _ access: SessionAccess
     ) throws(OIDCError) {
@@ -76,7 +75,7 @@ extension RequestOptions {
 }
 
 extension HTTPMethod {
-    /// RFC 9110 §9.1; TRACE and CONNECT are for proxies, and the one repeats the token.
+    /// Parses a method (RFC 9110 §9.1). TRACE and CONNECT are for proxies, and TRACE would echo the token.
     init(operand: String) throws(UsageError) {
         let name = String(
             decoding: operand.utf8.map { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 }, as: UTF8.self)

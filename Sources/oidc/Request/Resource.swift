@@ -1,8 +1,8 @@
 import OIDCCore
 import OIDCSystem
 
-/// Where a token may go: to its provider, to the profile's resources, and where the person says so. A mistyped
-/// host is none of these.
+/// The origins that get the token: the provider, the profile's resources, and those that the user allows. A
+/// mistyped host is not one of them.
 struct AllowedOrigins {
     private let origins: Set<String>
 
@@ -37,7 +37,7 @@ struct AllowedOrigins {
     }
 }
 
-/// An API that the profile knows.
+/// An API in the profile.
 struct Resource {
     let title: String
     let url: WebURL
@@ -54,7 +54,7 @@ struct Resource {
         method = HTTPMethod(record["method"]?.string ?? "GET")
     }
 
-    /// Whether the session's scope covers what it needs; nil where the scope is not known.
+    /// Returns whether the session's scope covers the resource's; nil if the scope is unknown.
     func isOpen(to session: Session?) -> Bool? {
         guard let session else { return false }
         if scope.isEmpty { return true }

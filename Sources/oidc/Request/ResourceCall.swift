@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCCrypto
 import OIDCSystem
 
-/// One call of a protected resource: the answer's body goes to stdout, whatever its status.
+/// One call to a protected resource, whose response body goes to stdout whatever its status.
 struct ResourceCall {
     let provider: ProviderContext
     let access: SessionAccess
@@ -13,7 +13,7 @@ struct ResourceCall {
     let includesHead: Bool
 
     private static let redirectLimit = 3
-    /// Of an answer that is not shown, as another try follows it.
+    /// The size limit of a response that is skipped because another attempt follows.
     private static let skippedLimit = 1 << 20
 
     func run() throws(OIDCError) {
@@ -41,7 +41,7 @@ struct ResourceCall {
         }
     }
 
-    /// An answer as far as it is known after it has gone by.
+    /// A response without its body.
     struct Answer {
         enum Step {
             case shown
@@ -94,7 +94,8 @@ struct ResourceCall {
         return reading.answer
     }
 
-    /// A redirect is followed by what can be sent again and changes nothing, and within the origin alone.
+    /// Returns what follows a response. Redirects are followed only for GET and HEAD without a body, and within the
+    /// origin.
     private func step(
         after head: HTTPResponse, _ attempt: ProtectedRequest.Attempt, at place: WebURL, redirects: Int
     ) -> Answer.Step {

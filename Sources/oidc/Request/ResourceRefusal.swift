@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// Says what an answer other than 2xx means, and what may help.
+/// The error for a response other than 2xx, with a hint.
 struct ResourceRefusal {
     let provider: ProviderContext
     let method: HTTPMethod

@@ -1,11 +1,11 @@
 import OIDCCore
 import OIDCSystem
 
-/// Passes an answer on to stdout while it comes, in bounded memory.
+/// Streams a response to stdout, in bounded memory.
 final class ResponseOutput {
     private let includesHead: Bool
     private let isTerminal = Terminal.isTerminal(.standardOutput)
-    /// JSON for a person is held back until it is whole, and indented.
+    /// JSON to indent on a terminal, held back until it is complete.
     private var held: [UInt8]?
     private var filter = TerminalFilter()
     private static let heldLimit = 4 << 20
@@ -47,11 +47,11 @@ final class ResponseOutput {
     }
 }
 
-/// Keeps from a terminal what would act on it or hides (CWE-150): control characters except line ends and tabs,
-/// bidirectional and other invisible characters, and bytes that are not UTF-8, as some terminals take a lone 0x9B
-/// for the start of an escape sequence. The stream may be cut anywhere.
+/// Removes what a terminal would act on or hide (CWE-150): control characters except line ends and tabs,
+/// bidirectional and other invisible characters, and bytes that are not UTF-8, as some terminals read a lone 0x9B
+/// as the start of an escape sequence. The stream may be cut anywhere.
 struct TerminalFilter {
-    /// The start of a character whose other bytes are still to come.
+    /// The first bytes of an incomplete character.
     private var pending: [UInt8] = []
 
     mutating func passed(_ bytes: [UInt8]) -> [UInt8] {
@@ -61,7 +61,7 @@ struct TerminalFilter {
         return shown(all[..<end])
     }
 
-    /// What is left at the end of the stream: a character that was never finished.
+    /// Returns what is left at the end of the stream: an incomplete character.
     mutating func end() -> [UInt8] {
         defer { pending = [] }
         return shown(pending[...])
@@ -80,7 +80,7 @@ struct TerminalFilter {
         return Array(String(passed).utf8)
     }
 
-    /// How many bytes at the end may be the start of one character.
+    /// Returns how many bytes at the end may be the start of a character.
     private static func unfinishedCount(_ bytes: [UInt8]) -> Int {
         for count in 1...3 where count <= bytes.count {
             let byte = bytes[bytes.count - count]

@@ -53,7 +53,7 @@ struct ConfigurationFile: Sendable {
         }
     }
 
-    /// The profile that is meant: the one named, else the default, else the only one.
+    /// Returns the named profile, else the default, else the only one.
     func profile(named name: String?) throws(OIDCError) -> (name: String, values: JSONObject)? {
         if let name {
             if let found = profiles.first(where: { $0.name == name }) { return found }

@@ -1,12 +1,12 @@
 import OIDCCore
 import OIDCSystem
 
-/// Adds a profile to the configuration file and leaves the rest of it alone.
+/// Adds a profile to the configuration file, and keeps the rest of it.
 struct ProfileWriter {
     let path: String
 
-    /// `entries` gives them, with the profiles that are there, while no other process writes; its files are
-    /// named as seen from here, and written so that they are found from the file.
+    /// Writes the profile. `entries` returns its settings, given the existing profiles, under the file's lock.
+    /// Paths are relative to the working directory, and are written relative to the file.
     func write(
         as name: String, replacing: Bool, _ entries: (JSONObject) throws(OIDCError) -> [SettingLayers.Entry]
     ) throws(OIDCError) {
@@ -25,7 +25,7 @@ struct ProfileWriter {
         }
     }
 
-    /// Asked for before anything is registered or checked.
+    /// Checks the name before anything is registered or fetched.
     func checkName(_ name: String, replacing: Bool) throws(OIDCError) {
         guard !name.isEmpty else { throw OIDCError.usage("a profile needs a name", hint: "-p NAME") }
         guard DisplayText.clean(name).utf8.elementsEqual(name.utf8) else {
@@ -38,7 +38,7 @@ struct ProfileWriter {
             hint: "choose another name with -p, or replace it with --force")
     }
 
-    /// A flat file becomes the profile `default` of one with profiles.
+    /// Reads the file. A flat file becomes the profile `default`.
     func existing() throws(OIDCError) -> (document: JSONObject, profiles: JSONObject) {
         guard let file = try UserFile.read(path, limit: 4 << 20, named: "configuration") else {
             return (JSONObject(), JSONObject())

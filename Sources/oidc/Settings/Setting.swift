@@ -1,18 +1,18 @@
 import OIDCCore
 import OIDCSystem
 
-/// One setting: its name in files, `OIDC_<NAME>` variables and `--set`, and what it may hold.
+/// A setting: its name in files, `OIDC_<NAME>` variables and `--set`, and its kind of value.
 struct Setting: Hashable, Sendable {
     let name: String
     let kind: SettingKind
     let owner: Owner
     let summary: String
 
-    /// Whose a setting is: what belongs to one provider or client is not carried over to another.
+    /// Whom a setting belongs to. What belongs to one provider or client is not used for another.
     enum Owner: Sendable {
         case anyone
         case provider
-        /// What is sent to the provider's endpoints for any of its clients: as the provider's, and only to its own.
+        /// Sent to the provider's endpoints for any of its clients.
         case tokenRequest
         case client
     }
@@ -26,7 +26,7 @@ struct Setting: Hashable, Sendable {
 
     var variable: String { "OIDC_" + String(decoding: name.utf8.map(Setting.uppercased), as: UTF8.self) }
 
-    /// Names of variables are in capitals; anything else is not ours.
+    /// Returns the setting of a variable. Only names in capitals count.
     static func ofVariable(_ name: String) -> Setting? {
         guard !name.utf8.contains(where: { (0x61...0x7A).contains($0) }) else { return nil }
         return named(ASCII.lowercased(name.dropFirst(5)))
@@ -40,10 +40,10 @@ struct Setting: Hashable, Sendable {
     func hash(into hasher: inout Hasher) { hasher.combine(name) }
 }
 
-/// What a setting may hold, and how it is read from JSON or from one word.
+/// The kind of value that a setting holds, parsed from JSON or from a word.
 enum SettingKind: Sendable {
     case text
-    /// A secret: never shown.
+    /// A secret, never printed.
     case secret
     case choice([String])
     case url
@@ -59,7 +59,7 @@ enum SettingKind: Sendable {
     case parameters
     /// Objects with these members; those in `required` must be there.
     case records(required: [String], optional: [String])
-    /// Any array, passed on as it is (RFC 9396).
+    /// Any array, sent as it is (RFC 9396).
     case array
 
     /// All accepted values, if they can be listed.
@@ -73,7 +73,7 @@ enum SettingKind: Sendable {
 
     var isSecret: Bool { if case .secret = self { true } else { false } }
 
-    /// As it stands after "expected".
+    /// The text after "expected" in messages.
     var expectation: String {
         switch self {
         case .text, .secret: "a text"
@@ -94,7 +94,7 @@ enum SettingKind: Sendable {
         }
     }
 
-    /// The value in its one form, or nil when it is something else.
+    /// Returns the value in its canonical form, or nil if it does not fit.
     func normalized(_ value: JSONValue) -> JSONValue? {
         switch self {
         case .text, .secret, .path: return value.string.flatMap { $0.isEmpty ? nil : value }
@@ -122,7 +122,7 @@ enum SettingKind: Sendable {
         }
     }
 
-    /// Reads a variable or the right side of `--set key=value`: lists and objects are JSON.
+    /// Parses a variable or the right side of `--set key=value`. Lists and objects are JSON.
     func parsed(_ word: String) -> JSONValue? {
         switch self {
         case .text, .secret, .choice, .url, .path, .scope: return normalized(.string(word))
@@ -134,8 +134,8 @@ enum SettingKind: Sendable {
         }
     }
 
-    /// The value with the file or program that it names as seen from a directory. A program without a slash is
-    /// looked for in PATH, and `~/` is the home directory.
+    /// Returns the value with its file or program relative to a directory. A program without a slash is found in
+    /// PATH, and `~/` is the home directory.
     func resolved(_ value: JSONValue, in directory: String) -> JSONValue {
         func seen(_ path: String) -> JSONValue {
             .string(path.hasPrefix("~/") ? path : FilePath.join(directory, path))
@@ -151,7 +151,7 @@ enum SettingKind: Sendable {
         }
     }
 
-    /// A member that no object of the records may have, in a value or in the JSON text of one.
+    /// Returns a member that the records may not have, in a value or in its JSON text.
     func strayMember(of value: JSONValue) -> String? {
         guard case .records(let required, let optional) = self else { return nil }
         let records = value.string.flatMap { try? JSONValue(parsing: $0) } ?? value

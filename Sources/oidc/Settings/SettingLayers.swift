@@ -15,7 +15,7 @@ struct SettingLayers: Sendable {
             }
         }
 
-        /// Options are stronger than variables, and variables than the profile.
+        /// The layer. Options override variables, and variables override the profile.
         var layer: Layer {
             switch self {
             case .option: .options
@@ -34,8 +34,8 @@ struct SettingLayers: Sendable {
         let value: JSONValue
         let origin: Origin
 
-        /// Whether this entry, which is stronger, replaces another. The settings that name the client's secret
-        /// are three ways to give one value.
+        /// Returns whether this stronger entry overrides another. Three settings name the client's secret; any of
+        /// them overrides the others.
         fileprivate func hides(_ other: Entry) -> Bool {
             if setting == other.setting { return true }
             return setting.owner == .client && origin.layer != other.origin.layer
@@ -45,17 +45,17 @@ struct SettingLayers: Sendable {
         private static let secrets: Set<Setting> = [.clientSecret, .clientSecretFile, .clientSecretCommand]
     }
 
-    /// The profile's name, where one is used.
+    /// The profile's name, if one is used.
     let profile: String?
-    /// One entry a setting, the strongest.
+    /// The effective entries: the strongest of each setting.
     private(set) var entries: [Entry]
-    /// All entries, from the strongest to the weakest.
+    /// All entries, strongest first.
     let given: [Entry]
-    /// Entries that belong to another provider or client than the one that is used.
+    /// The entries that belong to another provider or client than the one in use.
     let withheld: [Entry]
 
-    /// `entries` from the strongest to the weakest. What belongs to one provider or client is left out if a
-    /// stronger layer names another: a secret goes to whom it was configured for.
+    /// Resolves the entries, strongest first. Leaves out what belongs to one provider or client if a stronger layer
+    /// names another: a secret goes only to whom it was configured for.
     init(profile: String?, entries: [Entry]) {
         self.profile = profile
         given = entries
@@ -83,7 +83,7 @@ struct SettingLayers: Sendable {
     func texts(_ setting: Setting) -> [String] { self[setting]?.array?.compactMap(\.string) ?? [] }
     func records(_ setting: Setting) -> [JSONValue] { self[setting]?.array ?? [] }
 
-    /// A choice's value; its words are those of the type.
+    /// Returns a choice as a value of its type.
     func choice<Choice: RawRepresentable<String>>(_ setting: Setting) -> Choice? {
         text(setting).flatMap { Choice(rawValue: $0) }
     }
@@ -96,7 +96,7 @@ struct SettingLayers: Sendable {
         records(setting).compactMap { $0.integer.flatMap { UInt16(exactly: $0) } }
     }
 
-    /// A file that a setting names, with `~/` for the home directory.
+    /// Returns the file that a setting names, with `~/` for the home directory.
     func file(_ setting: Setting, home: String?) -> SettingFile? {
         guard let path = text(setting) else { return nil }
         guard path.hasPrefix("~/"), let home, !home.isEmpty else {
@@ -106,7 +106,7 @@ struct SettingLayers: Sendable {
     }
 }
 
-/// A file that a setting names; it is read when it is needed.
+/// A file that a setting names, read on demand.
 struct SettingFile: Sendable {
     let setting: Setting
     let path: String

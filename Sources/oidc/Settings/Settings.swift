@@ -1,10 +1,10 @@
 import OIDCCore
 import OIDCSystem
 
-/// The effective settings as values. Each setting is read here, once; nothing else asks for one by its name. What a
-/// value needs beyond the settings, as a file or a program, is read when it is used.
+/// The effective settings as values. Each setting is read here, once; nothing else asks for one by its name. Files
+/// and programs that settings name are read and run on demand.
 struct Settings: Sendable {
-    /// What was set, and where; for reports on the settings themselves.
+    /// The entries and their origins, to report on the settings themselves.
     let layers: SettingLayers
     let provider: ProviderSettings
     let client: ClientSettings
@@ -66,7 +66,7 @@ struct ProviderSettings: Sendable {
         _ = try ProviderMetadata.checkedIssuer(issuer, allowsInsecureHTTP: allowsInsecureHTTP)
     }
 
-    /// The endpoints that are set, which override discovered ones.
+    /// Returns the endpoints that are set, which override discovered ones.
     func checkedEndpoints() throws(OIDCError) -> [ProviderEndpoint: WebURL] {
         var checked: [ProviderEndpoint: WebURL] = [:]
         for endpoint in ProviderEndpoint.allCases {

@@ -5,7 +5,7 @@ import OIDCSystem
 /// Reads the layers of the settings: options, `OIDC_…` variables, and one profile of the file.
 struct SettingsLoader: Sendable {
     let environment: [String: String]
-    /// `--config`, `--profile`.
+    /// The value of `--config` or OIDC_CONFIG.
     let configPath: String?
     var profileName: String?
 
@@ -15,7 +15,7 @@ struct SettingsLoader: Sendable {
         profileName = common.profile ?? environment["OIDC_PROFILE"].flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// Where the file is, whether or not it exists; nil where no directory is named.
+    /// The path of the file, whether or not it exists; nil if no directory is named.
     var path: String? {
         configPath ?? StateDirectories(environment: environment).configuration
     }
@@ -46,7 +46,7 @@ struct SettingsLoader: Sendable {
         return Settings(SettingLayers(profile: profile?.name, entries: entries), home: environment["HOME"])
     }
 
-    /// Each profile of the file by itself, without options and variables.
+    /// Returns each profile of the file, without options and variables.
     func profiles() throws(OIDCError) -> [Result<(profile: String, own: [SettingLayers.Entry]), OIDCError>] {
         try file()?.profiles.map { profile in
             Result { () throws(OIDCError) in
@@ -55,7 +55,7 @@ struct SettingsLoader: Sendable {
         } ?? []
     }
 
-    /// Nil when there is none and none was named.
+    /// Reads the file. Returns nil if there is none and none was named.
     func file() throws(OIDCError) -> ConfigurationFile? {
         guard let path else { return nil }
         guard let contents = try UserFile.read(path, limit: 4 << 20, named: "configuration") else {
@@ -81,7 +81,7 @@ struct SettingsLoader: Sendable {
         return file
     }
 
-    /// Unknown `OIDC_…` variables are other people's.
+    /// Reads the variables. Unknown `OIDC_…` variables may belong to other programs.
     private func variables() throws(OIDCError) -> [SettingLayers.Entry] {
         var entries: [SettingLayers.Entry] = []
         for name in environment.keys.filter({ $0.utf8.starts(with: "OIDC_".utf8) }).sorted() {
@@ -114,7 +114,7 @@ struct SettingsLoader: Sendable {
         return entries
     }
 
-    /// A `--set key=value`.
+    /// Parses `--set KEY=VALUE`.
     static func assignment(_ text: String) throws(OIDCError) -> SettingLayers.Entry {
         guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
             throw OIDCError.usage(
@@ -131,7 +131,7 @@ struct SettingsLoader: Sendable {
             setting, String(text[text.index(after: equals)...]), .option("--set"), named: "--set \(name)")
     }
 
-    /// The settings of options that were given, by the option's name.
+    /// Returns the settings of the options that were given.
     static func entries(
         _ options: [(Setting, option: String, word: String?)]
     ) throws(OIDCError) -> [SettingLayers.Entry] {

@@ -11,7 +11,7 @@ struct SettingsOwnership {
         var endpoints: [String: String] = [:]
         var clientID: String?
 
-        /// The owner of the next stronger layer.
+        /// Returns the owner of the next stronger layer.
         func overridden(by entries: [SettingLayers.Entry]) -> Owner {
             func text(_ setting: Setting) -> String? {
                 entries.first { $0.setting == setting }?.value.string
@@ -69,9 +69,9 @@ struct SettingsOwnership {
     private var owners: [Owner] = []
     private var used = Owner()
 
-    /// `entries` from the strongest to the weakest.
+    /// Decides for the entries, strongest first.
     init(_ entries: [SettingLayers.Entry]) {
-        // A single layer has nothing to keep apart; reading a fresh token stays cheap.
+        // A single layer has nothing to keep apart. This keeps reading a fresh token cheap.
         guard let first = entries.first, entries.contains(where: { $0.origin.layer != first.origin.layer })
         else { return }
         for layer in SettingLayers.Layer.allCases {

@@ -1,14 +1,14 @@
 import OIDCCore
 import OIDCSystem
 
-/// A whole sign-in with the settings, by the flow that is possible here; told on stderr.
+/// A sign-in with the settings, by the flow that is possible here.
 struct SignIn {
     let provider: ProviderContext
     let key: SessionKey
     let store: any SessionStoring
-    /// `--no-browser`: the address is printed, nothing is opened.
+    /// Whether to open a browser; the URL is always printed.
     var opensBrowser = true
-    /// Where set, a session that cannot be kept is no failure: somebody is waiting for its token.
+    /// Called if the session cannot be saved; without it, that is an error.
     var onUnkept: ((OIDCError) -> Void)?
 
     private var settings: SignInSettings { provider.settings.signIn }
@@ -51,7 +51,7 @@ struct SignIn {
         return outcome.session
     }
 
-    /// The first half alone, for `authorize-url`: nobody listens at the redirect address.
+    /// Starts a sign-in for `authorize-url`, without a listener.
     func begin() throws(OIDCError) -> (pending: PendingAuthorization, url: WebURL) {
         try refuseMachine("authorize-url")
         try refuseBinding()
@@ -62,7 +62,7 @@ struct SignIn {
         return try login(metadata, environment).begin(redirectURI: address)
     }
 
-    /// The second half alone, for `exchange`: the answer is read once what it needs is known to be there.
+    /// Finishes a sign-in for `exchange`. Reads the answer only once everything else it needs is available.
     func finish(
         _ pending: PendingAuthorization, answer: () throws(OIDCError) -> String
     ) throws(OIDCError) -> Login.Outcome {
@@ -82,7 +82,7 @@ struct SignIn {
             hint: "oidc token --grant \(ShellWord.quoted(key.grant.rawValue))")
     }
 
-    /// The key that tokens are bound to would be lost between the two halves.
+    /// Refuses DPoP, whose key would be lost between the two commands.
     private func refuseBinding() throws(OIDCError) {
         guard provider.settings.token.bindsTokens else { return }
         throw OIDCError.usage("dpop needs a session to keep its key in", hint: "oidc login")
@@ -97,8 +97,8 @@ struct SignIn {
         }
     }
 
-    /// Under the session's lock: a refresh that is under way would put what it got in the place of this. A lock
-    /// that cannot be had is no reason to lose a sign-in.
+    /// Saves under the session's lock, as a refresh in progress would overwrite it. Saves without the lock rather
+    /// than lose a sign-in.
     private func save(_ session: Session) throws(OIDCError) {
         do {
             try store.withLock(key, provider.renewalWait) { () throws(OIDCError) in
@@ -110,14 +110,14 @@ struct SignIn {
         }
     }
 
-    /// What has to be known before the browser opens; with `openid` the keys too.
+    /// The endpoints that must be known before the browser opens.
     private var needed: [ProviderEndpoint] {
         let isDevice = settings.flow == .device
         let first: ProviderEndpoint = isDevice ? .deviceAuthorization : .authorization
         return [first, .token] + (scope(nil).contains("openid") ? [.keys] : [])
     }
 
-    /// The default scope is for people at an issuer; `offline_access` where the provider knows it.
+    /// Returns the scope that is set, or the default for users, with `offline_access` if the provider supports it.
     private func scope(_ metadata: ProviderMetadata?) -> Scope {
         if let scope = provider.settings.token.scope { return scope }
         guard provider.settings.provider.issuer != nil else { return Scope("") }
@@ -142,7 +142,7 @@ struct SignIn {
             leeway: provider.settings.network.leeway)
     }
 
-    /// A redirect that only a person can bring needs a person at stdin.
+    /// Refuses a redirect that must be pasted if stdin is at its end.
     private func refuseUnreadable(_ redirect: RedirectAddress) throws(OIDCError) {
         guard redirect.loopback == nil, TerminalInput.isExhausted else { return }
         throw OIDCError.usage(
@@ -155,8 +155,8 @@ struct SignIn {
         case browser(BrowserChoice?, readsInput: Bool)
     }
 
-    /// `auto`: a browser if this machine can show one, else a device code if the provider has them, else the
-    /// address to open elsewhere and a place to paste what comes back.
+    /// Chooses the flow. `auto` is a browser if this machine can show one, else a device code if the provider
+    /// supports it, else the URL to open elsewhere and a prompt for the redirected URL.
     private func flow(_ metadata: ProviderMetadata) throws(OIDCError) -> Flow {
         let isTerminal = Terminal.isTerminal(.standardInput)
         switch settings.flow {
@@ -177,7 +177,8 @@ struct SignIn {
         }
     }
 
-    /// OpenID Connect Core §3.1.2.1 and Initiating User Registration §4; providers have values of their own.
+    /// Warns of unknown prompts (OpenID Connect Core §3.1.2.1, Initiating User Registration §4); providers have
+    /// values of their own.
     private func remarkOnPrompt() {
         let known = ["none", "login", "consent", "select_account", "create"]
         for value in (settings.prompt ?? "").split(separator: " ") where !known.contains(String(value)) {

@@ -1,15 +1,15 @@
 import OIDCCore
 import OIDCSystem
 
-/// Signs in for a command that was given `--login`. Of several processes one does it; the others wait for it,
-/// and find its session. The session's own lock is free meanwhile.
+/// Signs in for a command with `--login`. One of several processes signs in; the others wait and use its session.
+/// The session's own lock stays free meanwhile.
 private struct SignInOnDemand {
     let provider: ProviderContext
     let access: SessionAccess
-    /// What was stored when the command began.
+    /// The session that was stored when the command started.
     let seen: Session?
 
-    /// Where the command finds its session now: in memory, when the store could not keep it.
+    /// Returns where the session is now: in memory if it could not be saved.
     func run() throws(OIDCError) -> SessionAccess {
         var signIn = SignIn(provider: provider.forSignIn(), access: access)
         let deadline = MonotonicTime.now().adding(seconds: provider.settings.signIn.timeout)
@@ -27,7 +27,7 @@ private struct SignInOnDemand {
             return try access.store.withLock(signInKey, wait) { () throws(OIDCError) -> SessionAccess in
                 let found = try? access.load()
                 if let found, found != seen, found.source(for: access.demand()).isGranted { return access }
-                // One browser for all of them, also when the person says no.
+                // Only one process opens a browser, even if the user declines.
                 if hasWaited, found == seen { throw unfinished(.loginRequired) }
                 return try signedIn(&signIn)
             }
@@ -56,7 +56,7 @@ private struct SignInOnDemand {
 }
 
 extension SessionAccess {
-    /// Runs `body`, and once more after a sign-in if `mayLogIn` allows one and it is needed.
+    /// Runs `body`, and again after a sign-in if one is needed and `mayLogIn` allows it.
     func signingIn<Value>(
         _ mayLogIn: Bool, _ body: (SessionAccess) throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {

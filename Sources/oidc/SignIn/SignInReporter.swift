@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// Tells a sign-in on stderr: lines for what happened, one live line for the wait.
+/// Reports the steps of a sign-in on stderr, with a live line while waiting.
 final class SignInReporter {
     private let console: Console
     private let environment: [String: String]
@@ -43,7 +43,7 @@ final class SignInReporter {
         }
     }
 
-    /// Warns of the first callback that was turned away; the error at the end counts them all.
+    /// Warns of the first callback that was turned away. The error at the end counts them all.
     private func reportTurnedAway(_ request: TurnedAwayRequest) {
         console.trace(request.logLine)
         guard request.isCallback, !hasWarnedOfCallback else { return }
@@ -51,7 +51,7 @@ final class SignInReporter {
         console.warn(request.message)
     }
 
-    /// Always on stderr, also with `--quiet`: without it nobody could go on.
+    /// Prints the URL on stderr, also with `--quiet`: users cannot continue without it.
     private func reportURL(_ url: WebURL) {
         StandardError.write("Sign in at:\n\n  \(url.text)\n\n")
     }

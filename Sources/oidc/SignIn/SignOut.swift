@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// Tells the provider that a session is over.
+/// Revokes a session at its provider.
 struct SignOut {
     let provider: ProviderContext
     let session: Session
@@ -28,7 +28,7 @@ struct SignOut {
         }
     }
 
-    /// OpenID Connect RP-Initiated Logout §2, in the browser that holds the provider's cookies.
+    /// Ends the provider's session in the browser, which has its cookies (OpenID Connect RP-Initiated Logout §2).
     func endProviderSession() -> [OIDCError] {
         guard let endpoint = session.endpoints.endSession else {
             console.note("The provider offers no end_session_endpoint.")

@@ -2,9 +2,9 @@ import OIDCCore
 import OIDCCrypto
 import OIDCSystem
 
-/// Ends the provider's session in the browser. The address holds the ID token, so that the browser is started
-/// with an address of ours, which leads there: no other process sees the token in its arguments. Arguments are
-/// no secret, and any user can open ours: only this user's programs are led to the address with the token.
+/// Ends the provider's session in the browser. The URL holds the ID token, and any user can read a program's
+/// arguments. So the browser is started with a URL of our own, which redirects only this user's programs to the URL
+/// with the token.
 struct SignOutInBrowser {
     let provider: ProviderContext
     let session: Session
@@ -35,8 +35,8 @@ struct SignOutInBrowser {
                 : "The provider's session has ended in the browser.")
     }
 
-    /// Opens our own URL, and prints it for the user to open if no browser does. A machine that has none is an
-    /// error: the URL leads nowhere on another one.
+    /// Opens our own URL, and prints it for the user to open if no browser can be run. On a machine without a
+    /// browser that is an error, as the URL works only here.
     private func open(_ text: String) throws(OIDCError) -> Browser? {
         let choice = try provider.browserChoice()
         guard let url = WebURL(text) else { return nil }
@@ -55,7 +55,8 @@ struct SignOutInBrowser {
         }
     }
 
-    /// Serves until the browser was sent on and, if it comes back here, until it does with our `state`.
+    /// Serves until the browser was redirected to the provider and, if it returns here, until it does with our
+    /// `state`.
     private func serve(
         _ server: LoopbackServer, from start: String, to pending: PendingLogout, returningTo path: String?,
         _ wait: inout SignOutWait
@@ -100,7 +101,7 @@ struct SignOutInBrowser {
     }
 }
 
-/// The wait for the browser during a sign-out: what is waited for, how long, and whether the browser failed.
+/// The wait for the browser during a sign-out.
 struct SignOutWait {
     private var browser: Browser?
     private let console: Console
@@ -108,7 +109,7 @@ struct SignOutWait {
     private let returnAddress: String?
     private let clientID: String
     private let deadline: MonotonicTime
-    /// The browser was sent to the provider's sign-out page.
+    /// Whether the browser was redirected to the provider's sign-out page.
     var isSentOn = false {
         didSet {
             statusLine.clear()
@@ -116,7 +117,7 @@ struct SignOutWait {
         }
     }
 
-    /// Requests for the return URL whose state was not ours.
+    /// The number of requests to the return URL with another `state`.
     var strangerCount = 0
 
     init(
@@ -131,7 +132,7 @@ struct SignOutWait {
         statusLine = TerminalStatusLine(environment: environment)
     }
 
-    /// Reports a browser that failed, shows the time that is left, and returns when to look again.
+    /// Reports a failed browser, shows the time left, and returns when to check again.
     mutating func pause() throws(OIDCError) -> MonotonicTime {
         if !isSentOn, let failure = browser?.check() {
             statusLine.clear()

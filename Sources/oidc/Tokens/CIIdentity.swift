@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// A GitHub Actions job's identity, from the address that the job's environment names.
+/// The identity of a GitHub Actions job, from the URL in the job's environment.
 struct GitHubActionsIdentity {
     let environment: [String: String]
     let audience: String?
@@ -36,7 +36,7 @@ struct GitHubActionsIdentity {
     }
 }
 
-/// A CI system that gives its jobs an identity, recognised by its variables.
+/// A CI system that gives its jobs an identity, recognized by its variables.
 struct CIIdentity {
     let name: String
     let remedy: String

@@ -1,12 +1,12 @@
 import OIDCCore
 import OIDCSystem
 
-/// A token that no person is needed for: the client's own, or one for an identity that a machine has.
+/// A token that needs no user: the client's own, or one for the identity of a machine.
 struct MachineGrant {
     let provider: ProviderContext
     let key: SessionKey
 
-    /// A session with the token as its own; there is nothing to renew it by but the grant itself.
+    /// Requests the token and returns it in a session, which the same grant refreshes.
     func outcome() throws(OIDCError) -> TokenRefresh.Outcome {
         let environment = try provider.environment()
         let metadata = try provider.metadata(environment, for: [.token])
@@ -18,7 +18,7 @@ struct MachineGrant {
         let now = environment.now()
         var tokens = try endpoint.send(
             try request(environment), over: environment.transport, now: now, random: environment.random)
-        // An ID token has no place in these grants, and a refresh token would only be one more secret.
+        // These grants use no ID token, and a refresh token would only be one more secret.
         tokens.idToken = nil
         tokens.refreshToken = nil
         let session = Session(

@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// The session that the settings mean, and how its tokens are come by.
+/// The session of the settings, and its tokens.
 struct SessionAccess {
     let provider: ProviderContext
     let key: SessionKey
@@ -9,7 +9,8 @@ struct SessionAccess {
 
     private var context: CommandContext { provider.context }
 
-    /// `mayKeepNothing`: where no directory is named, a session that is made for one command lives in memory.
+    /// Finds the session of the settings. If `mayKeepNothing`, and no state directory is available, a session lives
+    /// in memory for one command.
     init(_ provider: ProviderContext, mayKeepNothing: Bool = false) throws(OIDCError) {
         self.provider = provider
         key = try provider.sessionKey()
@@ -22,14 +23,14 @@ struct SessionAccess {
         self.store = MemorySessionStore()
     }
 
-    /// The same session, kept elsewhere.
+    /// Finds the same session in another store.
     init(_ other: SessionAccess, in store: any SessionStoring) {
         provider = other.provider
         key = other.key
         self.store = store
     }
 
-    /// A remedy of the store's is completed to the command line that signs in here.
+    /// Loads the session. Completes a hint to sign in with the options that were given.
     func load() throws(OIDCError) -> Session? {
         do throws(OIDCError) { return try store.load(key) } catch {
             var error = error
@@ -38,7 +39,7 @@ struct SessionAccess {
         }
     }
 
-    /// More than was granted takes a new sign-in, for all that the session has and what is wanted besides.
+    /// Refuses a scope beyond the granted one: it needs a new sign-in, for the requested and the wanted scope.
     private func refuseWider(_ session: Session?, _ demand: TokenDemand) throws(OIDCError) {
         guard let session, case .wider(let wanted) = session.source(for: demand) else { return }
         let scope = (session.requestedScope ?? Scope("")).union(wanted)
@@ -47,7 +48,7 @@ struct SessionAccess {
             hint: "\(provider.settings.loginLine) --scope \(ShellWord.quoted(scope.text))", stage: .token)
     }
 
-    /// The demand of the settings. What a grant without a person asks for stands in its key.
+    /// Returns what the settings ask for. A grant without a user has its scope and resources in the session key.
     func demand(minimumValidity: Int64 = 60) -> TokenDemand {
         guard key.grant.needsPerson else { return TokenDemand(minimumValidity: minimumValidity) }
         return TokenDemand(
@@ -55,7 +56,7 @@ struct SessionAccess {
             minimumValidity: minimumValidity)
     }
 
-    /// A token that is fresh, from the store if it can be.
+    /// Returns a fresh token, from the store if possible.
     func token(_ demand: TokenDemand) throws(OIDCError) -> SessionTokens.Delivery {
         let session = try load()
         try refuseWider(session, demand)
@@ -65,14 +66,14 @@ struct SessionAccess {
         return try refreshed(demand, seen: session, refusing: .none)
     }
 
-    /// A token other than the one that was refused.
+    /// Returns a token other than the one that was refused.
     func token(
         _ demand: TokenDemand, insteadOf refused: SessionTokens.Delivery
     ) throws(OIDCError) -> SessionTokens.Delivery {
         try refreshed(demand, seen: refused.session, refusing: .of(refused.access))
     }
 
-    /// The slow way: under the lock, over the network, told about.
+    /// Refreshes the token under the session's lock, over the network, and prints warnings.
     func refreshed(
         _ demand: TokenDemand, seen: Session?, refusing refusal: SessionTokens.Refusal
     ) throws(OIDCError) -> SessionTokens.Delivery {
@@ -110,7 +111,7 @@ struct SessionAccess {
         }
     }
 
-    /// The hint to sign in is completed to the command line that does so with these settings.
+    /// Completes a hint to sign in with the options that were given.
     private func completed(_ error: OIDCError) -> OIDCError {
         guard error.kind == .loginRequired || error.hint == "oidc login" else { return error }
         var error = error
@@ -143,7 +144,7 @@ struct SessionAccess {
         return left > min(minimumValidity, token.expiresAt.seconds(since: token.issuedAt) / 2)
     }
 
-    /// Returns the stored session, which there must be.
+    /// Returns the stored session, or the error to sign in first.
     func session() throws(OIDCError) -> Session {
         guard let session = try load() else { throw noSession }
         return session
@@ -164,7 +165,7 @@ extension SessionAccess: AccessTokenSource {
 }
 
 extension ProviderContext {
-    /// How long the lock of a session is waited for: its holder may be at the network.
+    /// How long to wait for the session's lock, whose holder may be using the network.
     var renewalWait: LockWait {
         let console = context.console
         let limit = (settings.network.httpTimeout * 2 + 30) * 1_000

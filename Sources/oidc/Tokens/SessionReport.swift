@@ -1,14 +1,14 @@
 import OIDCCore
 import OIDCSystem
 
-/// What is told of a session, never its tokens.
+/// The printable facts of a session, never its tokens.
 struct SessionReport {
     let session: Session
     let profile: String?
     let location: String
     let now: Instant
 
-    /// Whether a token can be had without a person.
+    /// Whether a token is available without signing in again.
     var canRefresh: Bool { session.tokens.refreshToken != nil || !session.key.grant.needsPerson }
 
     var isUsable: Bool { canRefresh || session.tokens.access.isFresh(at: now, minimum: 0) }
@@ -27,7 +27,7 @@ struct SessionReport {
         DisplayText.clean(session.displayName ?? session.subject ?? session.key.clientID, limit: 120)
     }
 
-    /// `Signed in as alice@example.com for 59 minutes (renewable), scope: openid email`.
+    /// The line after a sign-in: `Signed in as alice@example.com at https://… , the token is valid until …`.
     var signedInLine: String {
         let subject = session.displayName ?? session.subject
         let name = subject.map { " as \(DisplayText.clean($0, limit: 120))" } ?? ""
@@ -43,7 +43,7 @@ struct SessionReport {
         return canRefresh ? "\(end) and renews itself" : end
     }
 
-    /// The lines of `status`, a name and a value each.
+    /// The rows of `status`, as names and values.
     var lines: [(String, String)] {
         let access = session.tokens.access
         var lines: [(String, String)] = []

@@ -14,14 +14,15 @@ struct SubjectToken {
     private var context: CommandContext { provider.context }
     private var secrets: SecretReader { provider.secrets }
 
-    /// Where Kubernetes puts a pod's own token.
+    /// The path of a pod's service account token.
     static let kubernetesFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
     private var source: SubjectTokenSource? {
         settings.source ?? (settings.file != nil ? .file : settings.variable != nil ? .env : nil)
     }
 
-    /// Tells apart whose token is exchanged, so that nobody is given another one's; nil where there is none.
+    /// Returns what identifies the subject, so nobody gets a token obtained for someone else; nil if there is no
+    /// subject.
     func identity() throws(OIDCError) -> String? {
         guard provider.settings.token.grant != .clientCredentials else { return nil }
         var parts: [String] = []
@@ -45,7 +46,7 @@ struct SubjectToken {
         return parts.joined(separator: "|")
     }
 
-    /// Issuer and subject of a JWT; of an opaque token its fingerprint.
+    /// Returns issuer and subject of a JWT, or the fingerprint of an opaque token.
     private static func identity(of token: String) -> String {
         if let claims = (try? JWS(compact: token))?.claims, let subject = claims["sub"]?.string {
             return "\(claims["iss"]?.string ?? "") \(subject)"
@@ -53,7 +54,7 @@ struct SubjectToken {
         return (try? Fingerprint.of(token)) ?? ""
     }
 
-    /// The token itself, fetched where it has to be.
+    /// Returns the token, and fetches it if necessary.
     func token(_ transport: any HTTPTransport) throws(OIDCError) -> Redacted<String> {
         guard let source else {
             throw OIDCError.usage(
@@ -64,7 +65,7 @@ struct SubjectToken {
         return try token(from: source, role: "subject_token_source", transport)
     }
 
-    /// The token of a source that another setting names, as `client_assertion_source` does.
+    /// Returns the token of a source that another setting names, such as `client_assertion_source`.
     func token(
         from source: SubjectTokenSource, role: String, _ transport: any HTTPTransport
     ) throws(OIDCError) -> Redacted<String> {
@@ -104,7 +105,7 @@ struct SubjectToken {
         }
     }
 
-    /// An expired subject token is told here: providers answer it with something less clear.
+    /// Refuses an empty or expired token here: providers answer with a less clear error.
     private func checked(_ token: Redacted<String>) throws(OIDCError) -> Redacted<String> {
         guard !token.revealed.isEmpty else {
             throw OIDCError.usage("the subject token is empty", hint: "check subject_token_source")
@@ -122,7 +123,7 @@ struct SubjectToken {
     }
 }
 
-/// A short name of a secret that tells nothing about it: the first 48 bits of its SHA-256.
+/// A short name for a secret that reveals nothing about it: the first 48 bits of its SHA-256.
 enum Fingerprint {
     static func of(_ secret: String) throws(OIDCError) -> String {
         do {

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// A token laid open for a person or a program.
+/// The contents of a token, for users and for programs.
 struct TokenInspection {
     let token: JWS
     let verdict: SignatureVerdict
@@ -20,7 +20,7 @@ struct TokenInspection {
         token.claims?[name]?.number?.wholePart.map { Instant(secondsSinceEpoch: $0) }
     }
 
-    /// What a recipient would object to, short of the signature.
+    /// What a recipient would refuse, apart from the signature.
     var warnings: [String] {
         var warnings: [String] = []
         if let expiry = time("exp"), expiry.adding(leeway) <= now {
@@ -57,7 +57,7 @@ struct TokenInspection {
         return parts.joined(separator: "\n")
     }
 
-    /// A member as lines: times in words, scopes one a line.
+    /// Returns a member as lines, with times in words and one scope per line.
     private func row(_ member: JSONObject.Member) -> (String, [String]) {
         let name = DisplayText.clean(member.name, limit: 60)
         if ["exp", "nbf", "iat", "auth_time", "updated_at"].contains(member.name),

@@ -2,13 +2,13 @@ import CommandLineKit
 import OIDCCore
 import OIDCSystem
 
-/// Which token of a session is meant.
+/// The kind of a session's token.
 enum TokenKind: String, CaseIterable, OptionValue, Sendable {
     case access
     case id
 }
 
-/// Which token a command is about: the session's, or one on stdin; never one in argv.
+/// The token to introspect or revoke: the session's, or one on stdin. Tokens are never taken from arguments.
 struct TokenOperand {
     let source: String?
     let isRefreshToken: Bool
@@ -20,7 +20,7 @@ struct TokenOperand {
             hint: "give it on stdin, with - as the operand")
     }
 
-    /// With the session that it belongs to, where it is the session's.
+    /// Returns the token, and the session if it is the session's.
     func token(_ provider: ProviderContext) throws(OIDCError) -> (Redacted<String>, Session?) {
         if source != nil {
             let text = ASCII.trimmed(try InputText.read("-", named: "stdin"))
@@ -37,7 +37,7 @@ struct TokenOperand {
     }
 }
 
-/// An endpoint that the client proves itself to: the session's own, else the provider's.
+/// An endpoint where the client authenticates: the session's own, else the provider's.
 struct AuthenticatedEndpoint {
     let url: WebURL
     let client: Client

@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCCrypto
 import OIDCSystem
 
-/// What is known of a signature.
+/// The result of checking a signature.
 enum SignatureVerdict: Equatable {
     case valid
     case invalid(String)
@@ -24,7 +24,7 @@ enum SignatureVerdict: Equatable {
     }
 }
 
-/// Finds the keys for a token and verifies it: those that are named, else the provider's.
+/// Verifies a token with the given keys, or with the provider's.
 struct TokenVerification {
     let provider: ProviderContext
     let jwks: String?
@@ -46,7 +46,7 @@ struct TokenVerification {
         provider.settings.provider.issuer != nil || !provider.settings.provider.endpoints.isEmpty
     }
 
-    /// Why the token is not of the configured issuer. One without `iss` names none.
+    /// Returns why the token is not from the configured issuer, or nil. A token without `iss` names no issuer.
     private func foreignIssuer(_ token: JWS) -> String? {
         guard let issuer = provider.settings.provider.issuer, let claim = token.claims?["iss"] else {
             return nil
@@ -57,7 +57,7 @@ struct TokenVerification {
         return "iss: expected “\(sides.expected)”, found “\(sides.found)”"
     }
 
-    /// A file, in which a symmetric key serves too, or an address.
+    /// Verifies with the keys in a file, which may be symmetric, or at a URL.
     private func named(_ name: String, _ token: JWS) throws(OIDCError) -> SignatureVerdict {
         if let url = WebURL(name) {
             let environment = try provider.environment()
@@ -91,7 +91,7 @@ struct TokenVerification {
         return try verdict(token, provider.documents(environment).keys(url))
     }
 
-    /// Once more with keys fetched anew where those at hand do not do.
+    /// Verifies, and fetches the keys again if the cached ones do not match.
     private func verdict(_ token: JWS, _ source: any KeySource) throws(OIDCError) -> SignatureVerdict {
         let first = try verdict(token, try source.keys(refetching: false), isLocal: false)
         guard first != .valid, source.mayBeStale else { return first }
