@@ -109,7 +109,7 @@ struct ConfigCheckCommand: RunnableCommand {
         let loader = context.settingsLoader
         guard let file = try loader.file() else {
             throw OIDCError.usage(
-                "there is no configuration file at \(DisplayText.clean(loader.path ?? "any place"))",
+                "there is no configuration file at \(DisplayText.clean(try loader.requiredPath()))",
                 hint: "write one with: oidc config init")
         }
         for profile in file.profiles {

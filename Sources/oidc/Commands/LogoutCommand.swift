@@ -117,7 +117,7 @@ struct LogoutCommand: RunnableCommand {
             if !isLocal {
                 failures.append(
                     OIDCError(
-                        .refused, "the session could not be read, so that nothing was revoked",
+                        .refused, "the session could not be read, so nothing was revoked",
                         hint: "the tokens stay valid at the provider until they expire", stage: .revocation))
             }
         case .success(nil):

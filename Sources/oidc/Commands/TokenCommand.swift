@@ -79,7 +79,7 @@ struct TokenCommand: RunnableCommand {
         }
         if token.type == .dpop {
             context.console.note(
-                "note: this token is bound to a key of its session and no use by itself; "
+                "note: this token is bound to a key of its session and useless by itself; "
                     + "call the API with: oidc request URL")
         }
     }

@@ -6,7 +6,7 @@ import OIDCSystem
 extension DemoTour {
     func tellTokens(_ session: Session, _ idToken: IDToken?) throws(OIDCError) {
         let access = session.tokens.access
-        try say("The answer: tokens for alice.")
+        try say("The response: tokens for alice.")
         try line(
             "access_token: \(access.type.name), \(access.token.revealed.utf8.count) characters, not shown")
         if let expiresAt = access.expiresAt {
@@ -16,12 +16,12 @@ extension DemoTour {
         try line(
             "refresh_token: \(session.tokens.refreshToken == nil ? "none" : "kept for later, not shown")")
         guard let idToken else { return }
-        try say("The id_token was checked before anything was believed:")
+        try say("The id_token was verified before anything was used:")
         try line("signature: by a key of jwks_uri, with an algorithm that fits it")
         try line("iss: \(DisplayText.clean(idToken.issuer)) — the issuer that was asked")
         try line("aud: \(DisplayText.clean(idToken.audience.joined(separator: " "))) — this client")
         try line("exp: \(TimeWords.relative(idToken.expiresAt, to: context.now)); iat: not in the future")
-        try line("nonce: the one of the authorize URL")
+        try line("nonce: the one of the authorization URL")
         try line("sub: \(DisplayText.clean(idToken.subject)) — who signed in")
     }
 
@@ -51,7 +51,8 @@ extension DemoTour {
             allowedAlgorithms: metadata.idTokenSigningAlgValuesSupported
         ).refresh(session, for: .own)
         let isRotated = outcome.session.tokens.refreshToken != session.tokens.refreshToken
-        try line("a new access_token" + (isRotated ? ", and a new refresh_token: the old one is spent" : ""))
+        try line(
+            "a new access_token" + (isRotated ? ", and a new refresh_token: the old one is used up" : ""))
         return outcome.session
     }
 

@@ -84,7 +84,7 @@ struct ResourceCall {
                     guard !reading.isShown else { return try output.take(bytes) }
                     reading.skipped += bytes.count
                     guard reading.skipped <= ResourceCall.skippedLimit else {
-                        throw OIDCError(.refused, "resource: an answer is too large", stage: .resource)
+                        throw OIDCError(.refused, "resource: the response is too large", stage: .resource)
                     }
                 })
         } catch {

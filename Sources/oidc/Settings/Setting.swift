@@ -76,19 +76,19 @@ enum SettingKind: Sendable {
     /// The text after "expected" in messages.
     var expectation: String {
         switch self {
-        case .text, .secret: "a text"
+        case .text, .secret: "a string"
         case .choice(let words): "one of \(words.joined(separator: ", "))"
-        case .url: "an http(s) address"
+        case .url: "an http(s) URL"
         case .path: "a file path"
         case .integer(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
         case .flag: "true or false"
-        case .command: "an array of words, as in [\"program\", \"argument\"]"
-        case .texts: "an array of texts"
+        case .command: "an array of strings, as in [\"program\", \"argument\"]"
+        case .texts: "an array of strings"
         case .ports: "an array of ports"
         case .scope: "scopes separated by spaces"
-        case .parameters: "an object of names and texts"
+        case .parameters: "an object with string values"
         case .records(let required, let optional):
-            "an array of objects with \(required.joined(separator: ", ")) and perhaps "
+            "an array of objects with \(required.joined(separator: ", ")) and optionally "
                 + optional.joined(separator: ", ")
         case .array: "an array"
         }

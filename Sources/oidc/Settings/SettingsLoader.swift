@@ -23,7 +23,7 @@ struct SettingsLoader: Sendable {
     func requiredPath() throws(OIDCError) -> String {
         if let path { return path }
         throw OIDCError.usage(
-            "there is no place for a configuration file: neither HOME nor XDG_CONFIG_HOME is set",
+            "no configuration directory is available: neither HOME nor XDG_CONFIG_HOME is set",
             hint: "name one with --config FILE or OIDC_CONFIG")
     }
 
@@ -37,8 +37,8 @@ struct SettingsLoader: Sendable {
         let profile = try file?.profile(named: profileName)
         if file == nil, let profileName {
             throw OIDCError.usage(
-                "there is no profile \(DisplayText.quoted(profileName)): no configuration file at "
-                    + (path.isEmpty ? "any place, as neither HOME nor OIDC_CONFIG is set" : path),
+                "there is no profile \(DisplayText.quoted(profileName)): no configuration file"
+                    + (path.isEmpty ? ", as neither HOME nor OIDC_CONFIG is set" : " at \(path)"),
                 hint: "write one with: oidc config init")
         }
         var entries = options + (try variables())

@@ -19,7 +19,7 @@ struct SessionAccess {
             self.store = store
             return
         }
-        provider.context.console.warn("there is no place for sessions, so that nothing will be kept")
+        provider.context.console.warn("no state directory is available, so nothing will be stored")
         self.store = MemorySessionStore()
     }
 
