@@ -139,16 +139,16 @@ struct LogoutCommand: RunnableCommand {
             return 0
         }
         let code: Int32 = failure.kind == .unreachable ? 5 : 4
-        var told = failure
-        if failure.kind != .unreachable, failure.kind != .interrupted { told.kind = .refused }
+        var error = failure
+        if failure.kind != .unreachable, failure.kind != .interrupted { error.kind = .refused }
         if failure.kind == .unreachable || failure.kind == .usage {
-            told.hint =
+            error.hint =
                 "the session is forgotten here; the tokens stay valid at the provider until they expire"
         }
         guard !isAll else {
-            context.console.warn(told.told)
+            context.console.warn(error.told)
             return code
         }
-        throw told
+        throw error
     }
 }

@@ -135,14 +135,14 @@ struct ProviderChecks {
 
 /// A transport that remembers the provider's `Date` header and the first failure.
 final class DateProbe: HTTPTransport {
-    private struct Seen {
+    private struct Observations {
         var date: Instant?
         var answers = 0
         var failure: OIDCError?
     }
 
     private let transport: CurlTransport
-    private let seen = Mutex(Seen())
+    private let observations = Mutex(Observations())
 
     init(transport: CurlTransport) {
         self.transport = transport
@@ -151,23 +151,23 @@ final class DateProbe: HTTPTransport {
     func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
         do {
             let response = try transport.send(request, stage: stage)
-            seen.withLock {
+            observations.withLock {
                 $0.answers += 1
                 $0.date = response.headers["Date"].flatMap(HTTPDate.instant) ?? $0.date
             }
             return response
         } catch {
-            seen.withLock { $0.failure = $0.failure ?? error }
+            observations.withLock { $0.failure = $0.failure ?? error }
             throw error
         }
     }
 
-    var failure: OIDCError? { seen.withLock { $0.failure } }
-    var isAnswered: Bool { seen.withLock { $0.answers > 0 } }
+    var failure: OIDCError? { observations.withLock { $0.failure } }
+    var isAnswered: Bool { observations.withLock { $0.answers > 0 } }
 
     /// Compares the clocks. A few seconds may be the response's delay; beyond the leeway, tokens are refused.
     func clock(now: Instant, leeway: Int64) -> Finding {
-        guard let date = seen.withLock({ $0.date }) else {
+        guard let date = observations.withLock({ $0.date }) else {
             return Finding("clock", .ok, "\(now); nothing to compare it with")
         }
         let difference = now.seconds(since: date)

@@ -137,16 +137,16 @@ enum SettingKind: Sendable {
     /// Returns the value with its file or program relative to a directory. A program without a slash is found in
     /// PATH, and `~/` is the home directory.
     func resolved(_ value: JSONValue, in directory: String) -> JSONValue {
-        func seen(_ path: String) -> JSONValue {
+        func absolute(_ path: String) -> JSONValue {
             .string(path.hasPrefix("~/") ? path : FilePath.join(directory, path))
         }
         switch self {
-        case .path: return value.string.map(seen) ?? value
+        case .path: return value.string.map(absolute) ?? value
         case .command:
             guard let words = value.array, let program = words.first?.string, program.contains("/") else {
                 return value
             }
-            return .array([seen(program)] + words.dropFirst())
+            return .array([absolute(program)] + words.dropFirst())
         default: return value
         }
     }

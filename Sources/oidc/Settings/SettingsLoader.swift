@@ -107,9 +107,9 @@ struct SettingsLoader: Sendable {
                     "profile \(DisplayText.quoted(profile.name)): \(setting.name): "
                         + mismatch(member.value, of: setting))
             }
-            let seen = setting.kind.resolved(value, in: FilePath.split(path).directory)
+            let resolved = setting.kind.resolved(value, in: FilePath.split(path).directory)
             entries.append(
-                SettingLayers.Entry(setting: setting, value: seen, origin: .profile(profile.name)))
+                SettingLayers.Entry(setting: setting, value: resolved, origin: .profile(profile.name)))
         }
         return entries
     }
@@ -169,11 +169,11 @@ struct SettingsLoader: Sendable {
         return DisplayText.address(value.string.map { "“\($0)”" } ?? value.compact, limit: 80)
     }
 
-    private static func unknown(_ name: String, in place: String) -> OIDCError {
+    private static func unknown(_ name: String, in source: String) -> OIDCError {
         let names = Setting.all.map(\.name)
         let nearest = Nearest.match(name, among: names)
         return OIDCError(
-            .usage, "unknown setting “\(DisplayText.distinct(name, from: names))” in \(place)",
+            .usage, "unknown setting “\(DisplayText.distinct(name, from: names))” in \(source)",
             hint: nearest.map { "did you mean \($0)?" } ?? "oidc man --settings lists the settings",
             stage: .settings)
     }
