@@ -32,10 +32,10 @@ struct ExchangeCommand: RunnableCommand {
                 hint: "(umask 077; oidc authorize-url > pending.json)")
         }
         let pending = try Self.read(path)
-        for (option, given, begun) in [
+        for (option, given, started) in [
             ("--issuer", options.issuer, pending.issuer),
             ("--client-id", options.clientID, pending.clientID),
-        ] where given != nil && given != begun {
+        ] where given != nil && given != started {
             throw OIDCError.usage(
                 "\(option) is not the one that the sign-in was started with", hint: "leave \(option) out")
         }

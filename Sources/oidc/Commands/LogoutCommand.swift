@@ -89,7 +89,7 @@ struct LogoutCommand: RunnableCommand {
     ) throws(OIDCError) -> Taken {
         var taken: Taken?
         do {
-            try store.withLock(key, provider.renewalWait) { () throws(OIDCError) in
+            try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in
                 taken = remove(key, from: store)
             }
         } catch {

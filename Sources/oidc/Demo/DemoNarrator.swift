@@ -18,15 +18,15 @@ final class DemoNarrator {
         player?.join()
     }
 
-    func tell(_ notice: SignInNotice) {
-        do throws(OIDCError) { try narrate(notice) } catch { failure = failure ?? error }
+    func narrate(_ notice: SignInNotice) {
+        do throws(OIDCError) { try explain(notice) } catch { failure = failure ?? error }
     }
 
-    private func narrate(_ notice: SignInNotice) throws(OIDCError) {
+    private func explain(_ notice: SignInNotice) throws(OIDCError) {
         switch notice {
         case .address(let url):
             self.url = url
-            try tellAddress(url)
+            try explainURL(url)
             if tour.browser == nil { try play("No browser is available, so the tour simulates one") }
         case .opened:
             try tour.say("Opening your browser: sign in as alice there, and allow access.")
@@ -49,7 +49,7 @@ final class DemoNarrator {
         player = try stage.playBrowser(url, tour.transport)
     }
 
-    private func tellAddress(_ url: WebURL) throws(OIDCError) {
+    private func explainURL(_ url: WebURL) throws(OIDCError) {
         try tour.say("The authorization URL, to open in a browser:")
         try tour.line(url.text)
         for pair in FormEncoding.decode(url.query ?? "") ?? [] {

@@ -19,8 +19,8 @@ struct DemoTour {
         let session = outcome.session
         try tellTokens(session, outcome.idToken)
         try userInfo(session, environment)
-        let renewed = try refresh(session, environment, metadata)
-        try signOut(renewed, environment)
+        let refreshed = try refresh(session, environment, metadata)
+        try signOut(refreshed, environment)
         try say("Done. Nothing was stored. With your own provider:")
         try line("oidc login --issuer https://your-provider.example --client-id YOUR-CLIENT")
     }
@@ -71,7 +71,7 @@ struct DemoTour {
         let signIn = BrowserSignIn(
             login: login, redirect: try RedirectAddress(nil), readsInput: false, browser: browser,
             environment: context.environment, deadline: MonotonicTime.now().adding(seconds: 300),
-            notice: narrator.tell)
+            notice: narrator.narrate)
         let outcome = Result { () throws(OIDCError) in try signIn.run { _ in } }
         narrator.end()
         if let failure = narrator.failure { throw failure }

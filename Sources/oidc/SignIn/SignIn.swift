@@ -58,8 +58,8 @@ struct SignIn {
         let environment = try provider.environment()
         let metadata = try provider.metadata(environment, for: needed)
         let redirect = try settings.redirect()
-        let address = settings.port.map { redirect.text(port: $0) } ?? redirect.text
-        return try login(metadata, environment).begin(redirectURI: address)
+        let uri = settings.port.map { redirect.text(port: $0) } ?? redirect.text
+        return try login(metadata, environment).begin(redirectURI: uri)
     }
 
     /// Finishes a sign-in for `exchange`. Reads the answer only once everything else it needs is available.
@@ -101,7 +101,7 @@ struct SignIn {
     /// than lose a sign-in.
     private func save(_ session: Session) throws(OIDCError) {
         do {
-            try store.withLock(key, provider.renewalWait) { () throws(OIDCError) in
+            try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in
                 try store.save(session, replacingDamaged: true)
             }
         } catch {

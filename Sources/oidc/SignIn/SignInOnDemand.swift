@@ -13,6 +13,7 @@ private struct SignInOnDemand {
     func run() throws(OIDCError) -> SessionAccess {
         var signIn = SignIn(provider: provider.forSignIn(), access: access)
         let deadline = MonotonicTime.now().adding(seconds: provider.settings.signIn.timeout)
+        // The sign-in has a lock of its own, under a key that no session has.
         var signInKey = access.key
         signInKey.grant = GrantType(rawValue: "authorization_code, signing in")
         let console = provider.context.console

@@ -80,7 +80,7 @@ struct SessionAccess {
         try refuseWider(seen, demand)
         if seen == nil, key.grant.needsPerson { throw noSession }
         let tokens = SessionTokens(
-            store: store, key: key, now: { Clock.now() }, wait: provider.renewalWait,
+            store: store, key: key, now: { Clock.now() }, wait: provider.refreshWait,
             request: { (current, source) throws(OIDCError) in try request(current, source) })
         let delivery: SessionTokens.Delivery
         do throws(OIDCError) {
@@ -166,7 +166,7 @@ extension SessionAccess: AccessTokenSource {
 
 extension ProviderContext {
     /// How long to wait for the session's lock, whose holder may be using the network.
-    var renewalWait: LockWait {
+    var refreshWait: LockWait {
         let console = context.console
         let limit = (settings.network.httpTimeout * 2 + 30) * 1_000
         let left = deadline.map { max(0, $0.milliseconds(from: .now())) } ?? limit
