@@ -35,11 +35,7 @@ struct InspectCommand: RunnableCommand {
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
-        if let source, source != "-" {
-            throw UsageError(
-                "a token is not taken from the command line, where every process can read it",
-                hint: "oidc inspect - < FILE")
-        }
+        try TokenOperand.validate(source, hint: "oidc inspect - < FILE")
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
