@@ -23,7 +23,9 @@ struct CommandContext: Sendable {
         let settings = try settingsLoader.load(more + (try options.entries()))
         if console.isVerbose, !settings.layers.withheld.isEmpty {
             let names = settings.layers.withheld.map { "\($0.setting.name) (\($0.origin.text))" }
-            console.trace("not used, as of another provider or client: \(names.joined(separator: ", "))")
+            console.trace(
+                "not used, because they belong to another provider or client: \(names.joined(separator: ", "))"
+            )
         }
         return settings
     }

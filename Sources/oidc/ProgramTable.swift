@@ -48,6 +48,25 @@ extension Program {
         manual: { Manual.sections })
 }
 
+/// The commands about the settings.
+struct ConfigCommand: Command {
+    static let name = "config"
+    static let summary = "Show, check or write the settings"
+    static let subcommands: [any Command.Type] = [
+        ConfigShowCommand.self, ConfigPathCommand.self, ConfigInitCommand.self, ConfigCheckCommand.self,
+    ]
+}
+
+/// The commands that other programs call for a token.
+struct CredentialCommand: Command {
+    static let name = "credential"
+    static let summary = "Give tokens to kubectl, git, docker, aws and gcloud"
+    static let subcommands: [any Command.Type] = [
+        CredentialKubectlCommand.self, CredentialGitCommand.self, CredentialDockerCommand.self,
+        CredentialAWSCommand.self, CredentialGCPCommand.self,
+    ]
+}
+
 /// What `oidc --version` prints.
 enum Version {
     static let number = "0.1.0"

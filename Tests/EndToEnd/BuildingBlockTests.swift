@@ -71,7 +71,7 @@ struct BuildingBlockTests {
         let outcome = try program.run("authorize-url", "--grant", "client_credentials")
         #expect(outcome.status == 2)
         #expect(outcome.output == "")
-        #expect(outcome.error == "authorize-url is for people, and grant is client_credentials")
+        #expect(outcome.error == "authorize-url is for users, and grant is client_credentials")
     }
 
     @Test(
@@ -86,7 +86,7 @@ struct BuildingBlockTests {
         defer { program.remove() }
         let outcome = try program.run("authorize-url", "--prompt", value)
         #expect(outcome.status == status)
-        #expect(outcome.errorOutput.contains("warning: prompt: “zz”") == isRemarkedOn)
+        #expect(outcome.errorOutput.contains("warning: unknown prompt “zz”") == isRemarkedOn)
         guard status == 0 else { return }
         let url = try JSONValue(parsing: outcome.output)["url"]?.string
         #expect(url?.contains("prompt=\(value.replacingOccurrences(of: " ", with: "%20"))") == true)

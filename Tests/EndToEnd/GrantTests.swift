@@ -37,7 +37,7 @@ struct GrantTests {
         defer { program.remove() }
         let told = try program.run("status")
         #expect(told.status == 0, "\(told.errorOutput)")
-        #expect(told.output.contains("oidc token gets one by client_credentials"))
+        #expect(told.output.contains("oidc token requests one by client_credentials"))
         let json = try program.run("status", "-o", "json")
         #expect(json.status == 0)
         #expect(json.output.contains(#""can_refresh":true"#) && json.output.contains(provider.origin))

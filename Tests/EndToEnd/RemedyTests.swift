@@ -81,7 +81,7 @@ struct RemedyTests {
         let outcome = try program.run(
             "inspect", "--jwks", "keys.json", "-", input: "eyJhbGciOiJSUzI1NiJ9.e30.AA")
         #expect(outcome.status == 2)
-        #expect(outcome.errorOutput.contains("  try: give it what the provider's jwks_uri answers"))
+        #expect(outcome.errorOutput.contains("  try: use the document at the provider's jwks_uri"))
     }
 
     @Test("a directory that cannot be made is told with the variable that names it")
@@ -107,13 +107,13 @@ struct RemedyTests {
         try Data(#"{"profiles":"#.utf8).write(to: file)
         let broken = try program.run("token", "--config", file.path)
         #expect(broken.status == 2)
-        #expect(broken.errorOutput.contains("  try: mend it, then: oidc config check"))
+        #expect(broken.errorOutput.contains("  try: fix it, then: oidc config check"))
     }
 
     @Test(
         "an unknown member of a list of objects is named beside those that are known",
         arguments: [
-            (#"docker_registries=[{"host":"a.example","user":"x"}]"#, "user", "host and perhaps username"),
+            (#"docker_registries=[{"host":"a.example","user":"x"}]"#, "user", "host and optionally username"),
             (#"resources=[{"title":"a","url":"https://a","verb":"x"}]"#, "verb", "scope, method"),
         ])
     func member(assignment: String, unknown: String, known: String) throws {

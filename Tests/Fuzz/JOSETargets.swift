@@ -43,7 +43,7 @@
     guard let parsed = try? JWS(compact: compact) else { return }
     let inspection = TokenInspection(
         token: parsed, verdict: .unchecked(""), clientID: "client", now: now, leeway: 60)
-    let lines = inspection.text(Paint(isOn: false)).split(separator: "\n").map(String.init)
+    let lines = inspection.text(TextStyle(isOn: false)).split(separator: "\n").map(String.init)
     for line in inspection.warnings + lines + [inspection.json.compact] {
         require(
             !line.unicodeScalars.contains(where: DisplayText.isInvisible), "unfit for a terminal: \(line)")

@@ -32,7 +32,7 @@ struct CredentialDockerCommand: RunnableCommand {
     func validate() throws(UsageError) {
         guard !isSetup else { return }
         guard let action, ["get", "store", "erase", "list"].contains(action) else {
-            throw UsageError("what does docker want: get, store, erase or list?")
+            throw UsageError("missing operation: get, store, erase or list")
         }
     }
 
@@ -79,11 +79,11 @@ struct CredentialDockerCommand: RunnableCommand {
         context.console.note(
             "Docker finds the helper by its name on PATH: "
                 + "ln -s \"$(command -v oidc)\" ~/.local/bin/docker-credential-oidc\n"
-                + "It has no options of its own: the default profile counts, or OIDC_PROFILE.")
+                + "It takes no options: it uses the default profile, or OIDC_PROFILE.")
         let given = command.settings.layers.entries.filter { $0.origin.layer == .options }
         if !given.isEmpty {
             context.console.warn(
-                "docker gives it no options, so the profile has to hold "
+                "docker passes it no options, so the profile has to set "
                     + given.map(\.setting.name).joined(separator: ", "))
         }
         return 0

@@ -51,7 +51,7 @@ struct CredentialGCPCommand: RunnableCommand {
         let command = try CredentialCommandLine("gcp", context, options, type: type)
         guard !command.words.contains(where: { $0.contains(" ") }) else {
             throw .usage(
-                "Google's libraries cannot pass on an option with a blank in it",
+                "Google's libraries cannot pass on an option with a space in it",
                 hint: "put these settings into a profile, and name it with -p")
         }
         let tokenType = try GoogleCredential.tokenType(

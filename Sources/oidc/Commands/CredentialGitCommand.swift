@@ -30,7 +30,7 @@ struct CredentialGitCommand: RunnableCommand {
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
-        if action == nil, !isSetup { throw UsageError("what does git want: get, store or erase?") }
+        if action == nil, !isSetup { throw UsageError("missing operation: get, store or erase") }
     }
 
     /// Answers git. A helper ignores operations that it does not know (gitcredentials(7)).

@@ -28,16 +28,16 @@ struct ExchangeCommand: RunnableCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         guard let path = pending, path != "-" else {
             throw OIDCError.usage(
-                "--pending FILE is needed; stdin is for the redirected address",
+                "--pending FILE is needed; stdin is for the redirected URL",
                 hint: "(umask 077; oidc authorize-url > pending.json)")
         }
         let pending = try Self.read(path)
-        for (option, given, begun) in [
+        for (option, given, started) in [
             ("--issuer", options.issuer, pending.issuer),
             ("--client-id", options.clientID, pending.clientID),
-        ] where given != nil && given != begun {
+        ] where given != nil && given != started {
             throw OIDCError.usage(
-                "\(option) is not the one that the sign-in was begun with", hint: "leave \(option) out")
+                "\(option) is not the one that the sign-in was started with", hint: "leave \(option) out")
         }
         let provider = try context.provider(options, and: Self.entries(pending))
         let signIn = SignIn(provider: provider, access: try SessionAccess(provider))
@@ -60,7 +60,7 @@ struct ExchangeCommand: RunnableCommand {
         let json: JSONValue
         do { json = try JSONValue(parsing: file.bytes) } catch {
             throw OIDCError.usage(
-                "--pending \(DisplayText.clean(path)) is no JSON: \(error)",
+                "--pending \(DisplayText.clean(path)) is not valid JSON: \(error)",
                 hint: "make it with: (umask 077; oidc authorize-url > pending.json)")
         }
         return try PendingAuthorization(json: json)

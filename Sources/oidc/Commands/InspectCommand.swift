@@ -35,11 +35,7 @@ struct InspectCommand: RunnableCommand {
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
-        if let source, source != "-" {
-            throw UsageError(
-                "a token is not taken from the command line, where every process can read it",
-                hint: "oidc inspect - < FILE")
-        }
+        try TokenOperand.validate(source, hint: "oidc inspect - < FILE")
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
@@ -48,10 +44,10 @@ struct InspectCommand: RunnableCommand {
         let token: JWS
         do { token = try JWS(compact: compact) } catch {
             throw OIDCError(
-                .untrusted, "this is no signed token: \(error.reason)",
+                .untrusted, "this is not a signed token: \(error.reason)",
                 hint: source == nil
                     ? "the token is opaque; ask the provider: oidc introspect"
-                    : "a signed token has three parts with dots between; of an opaque one, ask the provider: "
+                    : "a signed token has three parts separated by dots; for an opaque one, ask the provider: "
                         + "oidc introspect -",
                 stage: .idToken)
         }

@@ -95,7 +95,7 @@ struct LogoutCommand: RunnableCommand {
             // A session that cannot be read is removed like any other.
         }
         do {
-            try store.withLock(key, provider.renewalWait) { () throws(OIDCError) in
+            try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in
                 taken = remove(key, from: store)
             }
         } catch {
@@ -123,7 +123,7 @@ struct LogoutCommand: RunnableCommand {
             if !isLocal {
                 failures.append(
                     OIDCError(
-                        .refused, "the session could not be read, so that nothing was revoked",
+                        .refused, "the session could not be read, so nothing was revoked",
                         hint: "the tokens stay valid at the provider until they expire", stage: .revocation))
             }
         case .success(nil):
@@ -145,16 +145,16 @@ struct LogoutCommand: RunnableCommand {
             return 0
         }
         let code: Int32 = failure.kind == .unreachable ? 5 : 4
-        var told = failure
-        if failure.kind != .unreachable, failure.kind != .interrupted { told.kind = .refused }
+        var error = failure
+        if failure.kind != .unreachable, failure.kind != .interrupted { error.kind = .refused }
         if failure.kind == .unreachable || failure.kind == .usage {
-            told.hint =
+            error.hint =
                 "the session is forgotten here; the tokens stay valid at the provider until they expire"
         }
         guard !isAll else {
-            context.console.warn(told.told)
+            context.console.warn(error.told)
             return code
         }
-        throw told
+        throw error
     }
 }

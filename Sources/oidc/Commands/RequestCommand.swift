@@ -41,12 +41,14 @@ struct RequestCommand: RunnableCommand {
         _ = try request.parsedHeaders()
         if let method { _ = try HTTPMethod(operand: method) }
         guard WebURL(url) != nil else {
-            throw UsageError("\(UsageError.quoted(url)) is no http(s) address without a user's name")
+            throw UsageError(
+                "\(UsageError.quoted(url)) is not a URL",
+                hint: WebURL("https://\(url)").map { "oidc request \(ShellWord.quoted($0.text))" })
         }
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        guard let url = WebURL(url) else { throw .usage("expected an http(s) address") }
+        guard let url = WebURL(url) else { throw .usage("expected a URL") }
         let provider = try context.provider(options)
         let access = try SessionAccess(provider)
         try AllowedOrigins(provider, try access.load(), naming: allowedOrigins).check(url)

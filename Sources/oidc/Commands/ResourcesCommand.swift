@@ -50,7 +50,7 @@ struct ResourcesCommand: RunnableCommand {
     private static func checked(_ settings: ToolSettings) throws(OIDCError) -> [Resource] {
         let resources = settings.resources
         guard resources.count == settings.resourceCount else {
-            throw .usage("resources: url: expected an http(s) address in each")
+            throw .usage("resources: url: expected an http(s) URL in each")
         }
         guard !resources.isEmpty else {
             throw .usage(

@@ -44,7 +44,7 @@ struct StatusCommand: RunnableCommand {
         }
         guard !report.isUsable else { return 0 }
         context.console.note(
-            "the token has expired and cannot be renewed; run: \(provider.settings.loginLine)")
+            "the token has expired and cannot be refreshed; run: \(provider.settings.loginLine)")
         return Diagnostics.exitCode(access.noSession)
     }
 
@@ -61,8 +61,8 @@ struct StatusCommand: RunnableCommand {
         } else {
             let provider = DisplayText.clean(key.provider, limit: 120)
             try context.console.output(
-                "No token of \(provider) is kept; oidc token gets one by \(key.grant.rawValue), "
-                    + "without a person")
+                "No token of \(provider) is stored; oidc token requests one by \(key.grant.rawValue), "
+                    + "without a user")
         }
         return 0
     }

@@ -61,11 +61,11 @@ struct TokenCommand: RunnableCommand {
         let demand = access.demand(minimumValidity: Int64(minimumValidity))
         let delivery: SessionTokens.Delivery
         if isForced {
-            let seen = try access.load()
-            let own = try seen.flatMap { session throws(OIDCError) in
+            let stored = try access.load()
+            let own = try stored.flatMap { session throws(OIDCError) in
                 session.accessToken(from: session.source(for: demand))
             }
-            delivery = try access.refreshed(demand, seen: seen, refusing: .of(own))
+            delivery = try access.refreshed(demand, seen: stored, refusing: .of(own))
         } else {
             delivery = try access.token(demand)
         }
@@ -79,7 +79,7 @@ struct TokenCommand: RunnableCommand {
         }
         if token.type == .dpop {
             context.console.note(
-                "note: this token is bound to a key of its session and no use by itself; "
+                "note: this token is bound to a key of its session and useless by itself; "
                     + "call the API with: oidc request URL")
         }
     }

@@ -36,7 +36,7 @@ struct AWSCredential {
                 throw .usage("aws_role_session_name: expected 2 to 64 letters, digits and _+=,.@-")
             }
             guard let url = WebURL(settings.awsSTSEndpoint ?? usualEndpoint) else {
-                throw .usage("aws_sts_endpoint: expected an https address")
+                throw .usage("aws_sts_endpoint: expected an https URL")
             }
             endpoint = url
         }
@@ -84,7 +84,7 @@ struct AWSCredential {
     private static func unreadable(_ response: HTTPResponse, _ reason: String) -> OIDCError {
         OIDCError(
             response.status >= 500 || response.status == 429 ? .unreachable : .refused,
-            "sts: expected an answer in XML, found status \(response.status) (\(reason))",
+            "sts: expected a response in XML, found status \(response.status) (\(reason))",
             hint: "check aws_sts_endpoint", stage: stage)
     }
 

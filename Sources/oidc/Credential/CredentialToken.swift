@@ -33,7 +33,7 @@ struct CredentialToken {
                 stage: .token)
         }
         return OIDCError(
-            .refused, "the token is bound to a key of its session (DPoP), and no use to another program",
+            .refused, "the token is bound to a key of its session (DPoP), and useless to another program",
             hint: "oidc request URL, or sign in with --set dpop=false", stage: .token)
     }
 }

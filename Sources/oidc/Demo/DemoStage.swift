@@ -55,7 +55,7 @@ final class DemoStage: Sendable {
                 }
             }
         } catch {
-            throw OIDCError(.failed, "the browser could not be played: \(error)")
+            throw OIDCError(.failed, "the browser could not be simulated: \(error)")
         }
     }
 }
@@ -63,7 +63,7 @@ final class DemoStage: Sendable {
 extension DemoProvider {
     /// Returns the demo provider at the origin of its server.
     static func local(at origin: String) throws(OIDCError) -> DemoProvider {
-        guard let issuer = WebURL(origin) else { throw OIDCError(.failed, "the demo has no address") }
+        guard let issuer = WebURL(origin) else { throw OIDCError(.failed, "the demo has no URL") }
         do { return try DemoProvider(issuer: issuer) } catch { throw OIDCError(error) }
     }
 }

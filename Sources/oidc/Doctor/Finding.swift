@@ -11,24 +11,24 @@ struct Finding {
     let check: String
     let result: Result
     private(set) var detail: String
-    private(set) var remedy: String?
+    private(set) var hint: String?
 
-    init(_ check: String, _ result: Result, _ detail: String, remedy: String? = nil) {
+    init(_ check: String, _ result: Result, _ detail: String, hint: String? = nil) {
         self.check = check
         self.result = result
         self.detail = DisplayText.clean(detail)
-        self.remedy = remedy.map { DisplayText.clean($0) }
+        self.hint = hint.map { DisplayText.clean($0) }
     }
 
     /// Makes a finding of an error and its hint.
     init(_ check: String, _ error: OIDCError, _ result: Result = .problem) {
-        self.init(check, result, error.message, remedy: error.hint)
+        self.init(check, result, error.message, hint: error.hint)
     }
 
     var json: JSONValue {
         [
             "check": .string(check), "result": .string(result.rawValue), "detail": .string(detail),
-            "remedy": JSONValue(remedy),
+            "remedy": JSONValue(hint),
         ]
     }
 
@@ -40,7 +40,7 @@ struct Finding {
             case .problem: style.bad("problem")
             }
         let padding = String(repeating: " ", count: width - check.utf8.count)
-        return "\(word)  \(check)\(padding)  \(detail)" + (remedy.map { "\n         try: \($0)" } ?? "")
+        return "\(word)  \(check)\(padding)  \(detail)" + (hint.map { "\n         try: \($0)" } ?? "")
     }
 }
 
@@ -50,7 +50,7 @@ extension Finding {
         guard let home, home.utf8.count > 1 else { return self }
         var finding = self
         finding.detail = Finding.shortened(detail, home)
-        finding.remedy = remedy.map { Finding.shortened($0, home) }
+        finding.hint = hint.map { Finding.shortened($0, home) }
         return finding
     }
 

@@ -31,15 +31,15 @@ struct MachineChecks {
         let addresses = HostLookup.addresses(of: "localhost")
         let isNeeded = (try? settings.signIn.redirect())?.loopback?.host == .localhost
         let strangers = addresses.filter { $0 != "::1" && !$0.hasPrefix("127.") }
-        let remedy =
-            isNeeded ? "mend /etc/hosts, or use http://127.0.0.1/… as redirect_uri" : "mend /etc/hosts"
+        let hint =
+            isNeeded ? "fix /etc/hosts, or use http://127.0.0.1/… as redirect_uri" : "fix /etc/hosts"
         guard strangers.isEmpty else {
             return Finding(
                 "localhost", isNeeded ? .problem : .warning,
-                "leads to another machine: \(strangers.joined(separator: ", "))", remedy: remedy)
+                "resolves to another machine: \(strangers.joined(separator: ", "))", hint: hint)
         }
         guard !addresses.isEmpty else {
-            return Finding("localhost", .warning, "this machine's resolver does not know it", remedy: remedy)
+            return Finding("localhost", .warning, "this machine's resolver does not know it", hint: hint)
         }
         return Finding("localhost", .ok, addresses.joined(separator: ", "))
     }
@@ -57,11 +57,11 @@ struct MachineChecks {
             }
             return Finding(
                 "browser", .warning, "cannot be run: \(programs.joined(separator: ", "))",
-                remedy: "check the setting browser, or the variable BROWSER")
+                hint: "check the setting browser, or the variable BROWSER")
         case .none(let reason):
             return Finding(
                 "browser", .warning, "none: \(reason)",
-                remedy: "oidc login uses a device code or a pasted address; or set BROWSER")
+                hint: "oidc login uses a device code or a pasted URL; or set BROWSER")
         }
     }
 
@@ -70,6 +70,6 @@ struct MachineChecks {
             return Finding("CI identity", .ok, "none")
         }
         let source = settings.subject.source ?? settings.client.assertionSource
-        return Finding("CI identity", .ok, identity.name, remedy: source == nil ? identity.remedy : nil)
+        return Finding("CI identity", .ok, identity.name, hint: source == nil ? identity.hint : nil)
     }
 }

@@ -29,8 +29,8 @@ struct ProviderChecks {
         settings.provider.endpoints[.token] == nil
             ? Finding(
                 "provider", .problem, "issuer is not set",
-                remedy: "oidc config init --issuer URL --client-id ID; without an account: oidc demo")
-            : Finding("provider", .ok, "endpoints are named; without issuer ID tokens are not believed")
+                hint: "oidc config init --issuer URL --client-id ID; without an account: oidc demo")
+            : Finding("provider", .ok, "endpoints are set; without issuer, ID tokens are not accepted")
     }
 
     private func discovery(_ environment: LoginEnvironment, _ probe: DateProbe) -> [Finding] {
@@ -42,14 +42,14 @@ struct ProviderChecks {
             return [Finding("discovery", error), client(nil, environment)]
         }
         findings.append(
-            Finding("discovery", .ok, metadata.isDiscovered ? metadata.issuer ?? "" : "endpoints are named"))
+            Finding("discovery", .ok, metadata.isDiscovered ? metadata.issuer ?? "" : "endpoints are set"))
         let remarks = metadata.isDiscovered ? metadata.remarks : []
         findings.append(
             remarks.isEmpty
                 ? Finding("metadata", .ok, "nothing is missing or unsafe")
                 : Finding(
                     "metadata", .warning, remarks.joined(separator: "; "),
-                    remedy: "for the provider's operator; see: oidc discover"))
+                    hint: "for the provider's operator; see: oidc discover"))
         if let url = metadata.jwksURI { findings.append(keys(url, environment)) }
         findings.append(client(metadata, environment))
         return findings
@@ -76,9 +76,10 @@ struct ProviderChecks {
                 else { continue }
                 return Finding(
                     "client", .warning, "\(secret.name): \(secret.path) may be read by others",
-                    remedy: "chmod 600 \(ShellWord.quoted(secret.path))")
+                    hint: "chmod 600 \(ShellWord.quoted(secret.path))")
             }
-            return Finding("client", .ok, "\(client.id), by \(client.authentication.method)")
+            let method = client.authentication.method
+            return Finding("client", .ok, "\(client.id) (\(method == "none" ? "public client" : method))")
         } catch {
             return Finding("client", error)
         }
@@ -91,12 +92,12 @@ struct ProviderChecks {
         if provider.allowsInsecureHTTP {
             return Finding(
                 "TLS", .warning, "allow_insecure_http is set: tokens may cross the network in the open",
-                remedy: "use https, and remove allow_insecure_http")
+                hint: "use https, and remove allow_insecure_http")
         }
         guard issuer?.isSecure == true else {
             return issuer?.isLoopback == true
                 ? Finding("TLS", .ok, "plain http, on this machine")
-                : Finding("TLS", .problem, "the issuer is not an https address", remedy: "use https")
+                : Finding("TLS", .problem, "the issuer is not an https URL", hint: "use https")
         }
         return Finding("TLS", .ok, "\(probe.isAnswered ? "verified; " : "")trusts \(authorities)")
     }
@@ -120,7 +121,7 @@ struct ProviderChecks {
             return isIgnored
                 ? Finding(
                     "proxy", .warning, "HTTP_PROXY is ignored, as by curl",
-                    remedy: "set http_proxy, https_proxy")
+                    hint: "set http_proxy, https_proxy")
                 : Finding("proxy", .ok, "none")
         }
         let detail =
@@ -128,20 +129,20 @@ struct ProviderChecks {
             + "; never used for this machine"
         return isReached
             ? Finding("proxy", .ok, detail)
-            : Finding("proxy", .warning, detail, remedy: "check these: the provider is out of reach")
+            : Finding("proxy", .warning, detail, hint: "check these: the provider is unreachable")
     }
 }
 
 /// A transport that remembers the provider's `Date` header and the first failure.
 final class DateProbe: HTTPTransport {
-    private struct Seen {
+    private struct Observations {
         var date: Instant?
         var answers = 0
         var failure: OIDCError?
     }
 
     private let transport: CurlTransport
-    private let seen = Mutex(Seen())
+    private let observations = Mutex(Observations())
 
     init(transport: CurlTransport) {
         self.transport = transport
@@ -150,23 +151,23 @@ final class DateProbe: HTTPTransport {
     func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
         do {
             let response = try transport.send(request, stage: stage)
-            seen.withLock {
+            observations.withLock {
                 $0.answers += 1
                 $0.date = response.headers["Date"].flatMap(HTTPDate.instant) ?? $0.date
             }
             return response
         } catch {
-            seen.withLock { $0.failure = $0.failure ?? error }
+            observations.withLock { $0.failure = $0.failure ?? error }
             throw error
         }
     }
 
-    var failure: OIDCError? { seen.withLock { $0.failure } }
-    var isAnswered: Bool { seen.withLock { $0.answers > 0 } }
+    var failure: OIDCError? { observations.withLock { $0.failure } }
+    var isAnswered: Bool { observations.withLock { $0.answers > 0 } }
 
     /// Compares the clocks. A few seconds may be the response's delay; beyond the leeway, tokens are refused.
     func clock(now: Instant, leeway: Int64) -> Finding {
-        guard let date = seen.withLock({ $0.date }) else {
+        guard let date = observations.withLock({ $0.date }) else {
             return Finding("clock", .ok, "\(now); nothing to compare it with")
         }
         let difference = now.seconds(since: date)
@@ -175,6 +176,6 @@ final class DateProbe: HTTPTransport {
             "\(TimeWords.duration(abs(difference))) \(difference > 0 ? "ahead of" : "behind") the provider's"
         return Finding(
             "clock", abs(difference) > leeway ? .problem : .warning, words,
-            remedy: "set this machine's clock; ID tokens are refused beyond the leeway of \(leeway) s")
+            hint: "set this machine's clock; ID tokens are refused beyond the leeway of \(leeway) s")
     }
 }

@@ -45,8 +45,8 @@ struct SettingsChecks {
         guard relative.isEmpty else {
             return Finding(
                 "variables", .warning,
-                "no absolute path, and ignored: \(relative.joined(separator: ", "))",
-                remedy: "name directories by their whole path")
+                "not an absolute path, and ignored: \(relative.joined(separator: ", "))",
+                hint: "use absolute paths")
         }
         let known = Setting.all.map(\.variable) + SettingsChecks.others
         let ours = context.environment.keys.filter { $0.hasPrefix("OIDC_") }.sorted()
@@ -57,7 +57,7 @@ struct SettingsChecks {
         let nearest = stray.lazy.compactMap { Nearest.match($0, among: known) }.first
         return Finding(
             "variables", .warning, "unknown, and ignored: \(stray.joined(separator: ", "))",
-            remedy: nearest.map { "did you mean \($0)?" }
+            hint: nearest.map { "did you mean \($0)?" }
                 ?? "oidc man lists the settings and their variables")
     }
 
@@ -81,10 +81,10 @@ struct SettingsChecks {
             if case .profile = entry.origin { continue }
             hidden.append("\(name) (by \(entry.origin.text))")
         }
-        guard !hidden.isEmpty else { return Finding("precedence", .ok, "nothing is hidden") }
+        guard !hidden.isEmpty else { return Finding("precedence", .ok, "no setting is overridden") }
         return Finding(
-            "precedence", .warning, "settings do not count: \(hidden.joined(separator: ", "))",
-            remedy: "unset what hides them, or see: oidc config show")
+            "precedence", .warning, "settings are not used: \(hidden.joined(separator: ", "))",
+            hint: "unset what overrides them, or see: oidc config show")
     }
 
     /// Returns why a setting of the profile is not used although none of that name overrides it.

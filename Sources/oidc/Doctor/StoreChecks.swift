@@ -33,7 +33,7 @@ struct StoreChecks {
                 return Finding(
                     "store", .warning,
                     "\(damaged.count) of \(entries.count) cannot be read: \(first.message)",
-                    remedy: first.hint)
+                    hint: first.hint)
             }
             return Finding(
                 "store", .ok, "\(store.description), \(entries.count) session\(entries.count == 1 ? "" : "s")"
@@ -59,7 +59,7 @@ struct StoreChecks {
         guard isThere(name) else {
             return Finding(
                 "keychain", .problem, "docker-credential-\(name) is not found on PATH",
-                remedy: "install it, or set store to file")
+                hint: "install it, or set store to file")
         }
         return Finding("keychain", .ok, "docker-credential-\(name)")
     }
@@ -68,20 +68,20 @@ struct StoreChecks {
         do throws(OIDCError) {
             guard let session = try store.load(key) else {
                 return key.grant.needsPerson
-                    ? Finding("session", .warning, "not signed in", remedy: provider.settings.loginLine)
-                    : Finding("session", .ok, "none yet; a token is fetched when it is asked for")
+                    ? Finding("session", .warning, "not signed in", hint: provider.settings.loginLine)
+                    : Finding("session", .ok, "none yet; a token is requested on demand")
             }
             let now = provider.context.now
             let report = SessionReport(session: session, profile: nil, location: "", now: now)
             if session.tokens.access.obtainedAt > now.adding(60) {
                 return Finding(
                     "session", .problem, "the token is from the future: this machine's clock was set back",
-                    remedy: "set the clock, then: oidc token --refresh")
+                    hint: "set the clock, then: oidc token --refresh")
             }
             return report.isUsable
                 ? Finding("session", .ok, "the token is valid \(report.validity)")
                 : Finding(
-                    "session", .warning, "expired, and cannot be renewed", remedy: provider.settings.loginLine
+                    "session", .warning, "expired, and cannot be refreshed", hint: provider.settings.loginLine
                 )
         } catch {
             return Finding("session", error)

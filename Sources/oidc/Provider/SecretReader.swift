@@ -29,14 +29,16 @@ struct SecretReader {
     func check(_ file: UserFile, _ setting: SettingFile) throws(OIDCError) {
         guard SecretReader.secretFiles.contains(setting.setting) else { return }
         let path = setting.path
-        let place = "\(setting.name): \(DisplayText.clean(path))"
+        let subject = "\(setting.name): \(DisplayText.clean(path))"
         guard !file.isUnderForeignControl else {
             throw OIDCError.usage(
-                "\(place) belongs to another user or may be written by others",
+                "\(subject) belongs to another user or may be written by others",
                 hint: "chown and chmod it so that only you can write it: chmod go-w \(ShellWord.quoted(path))"
             )
         }
-        if file.isOwnAndOpen { warn("\(place) may be read by others (chmod 600 \(ShellWord.quoted(path)))") }
+        if file.isOwnAndOpen {
+            warn("\(subject) may be read by others (chmod 600 \(ShellWord.quoted(path)))")
+        }
     }
 
     private static let secretFiles: Set<Setting> = [

@@ -7,7 +7,7 @@ struct UnavailableStore: SessionStoring {
 
     private static let failure = OIDCError(
         .failed,
-        "there is no place for sessions: neither HOME nor XDG_STATE_HOME nor OIDC_STATE_DIR names a directory",
+        "no state directory is available: neither HOME nor XDG_STATE_HOME nor OIDC_STATE_DIR is set",
         hint: "set OIDC_STATE_DIR to a directory of yours, or OIDC_STORE=none", stage: .store)
 
     func location(of key: SessionKey) -> String { description }

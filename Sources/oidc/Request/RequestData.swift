@@ -10,7 +10,7 @@ struct RequestData {
     private enum Content {
         case bytes([UInt8])
         case file(FileDescriptor, start: Int64)
-        case begun([UInt8], FileDescriptor)
+        case partial([UInt8], FileDescriptor)
     }
 
     private let content: Content
@@ -49,7 +49,7 @@ struct RequestData {
         }
         let (bytes, isWhole) = try UserFile.beginning(of: file, limit: RequestData.heldLimit, named: name)
         self.init(
-            content: isWhole ? .bytes(bytes) : .begun(bytes, file),
+            content: isWhole ? .bytes(bytes) : .partial(bytes, file),
             mediaType: isWhole && RequestData.isJSON(bytes) ? "application/json" : "application/octet-stream")
     }
 
@@ -64,14 +64,14 @@ struct RequestData {
     }
 
     var isRepeatable: Bool {
-        if case .begun = content { false } else { true }
+        if case .partial = content { false } else { true }
     }
 
     /// Returns the body from its beginning.
     func opened() throws(OIDCError) -> RequestBody {
         switch content {
         case .bytes(let bytes): return .bytes(bytes)
-        case .begun(let bytes, let file): return .begun(bytes, file)
+        case .partial(let bytes, let file): return .begun(bytes, file)
         case .file(let file, let start):
             do { try file.seek(to: start) } catch {
                 throw .usage("the body cannot be read again: \(error)")

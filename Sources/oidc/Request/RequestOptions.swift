@@ -26,7 +26,7 @@ struct RequestOptions: OptionGroup {
             let name = String(text[..<colon])
             let value = ASCII.trimmed(text[text.utf8.index(after: colon)...])
             guard !name.isEmpty, name.utf8.allSatisfy(Self.isNameByte) else {
-                throw UsageError("--header: \(UsageError.quoted(name)) is no header's name")
+                throw UsageError("--header: \(UsageError.quoted(name)) is not a header name")
             }
             guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
                 throw UsageError("--header \(name): the value holds a line end or another control character")
@@ -82,7 +82,7 @@ extension HTTPMethod {
         guard !name.isEmpty, name.utf8.count <= 32,
             name.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || $0 == 0x2D || $0 == 0x5F }),
             !["TRACE", "CONNECT"].contains(name)
-        else { throw UsageError("\(UsageError.quoted(operand)) is no method for an API") }
+        else { throw UsageError("\(UsageError.quoted(operand)) is not a method for an API") }
         self.init(name)
     }
 }

@@ -21,22 +21,22 @@ struct ResourceCall {
         let environment = provider.environment(over: transport)
         let request = ProtectedRequest(
             access, environment: environment, demand: access.demand(), isRepeatable: body.isRepeatable)
-        var place = url
+        var target = url
         var redirects = 0
         let answer = try request.send { attempt throws(OIDCError) -> ProtectedRequest.Outcome<Answer> in
             while true {
-                let answer = try exchange(attempt, at: place, redirects: redirects, transport)
+                let answer = try exchange(attempt, at: target, redirects: redirects, transport)
                 switch answer.step {
                 case .again(let next): return .again(next)
-                case .redirect(let target):
-                    place = target
+                case .redirect(let next):
+                    target = next
                     redirects += 1
                 case .shown: return .done(answer)
                 }
             }
         }
         guard (200..<300).contains(answer.head.status) else {
-            throw ResourceRefusal(provider: provider, method: method, url: place, body: body, answer: answer)
+            throw ResourceRefusal(provider: provider, method: method, url: target, body: body, answer: answer)
                 .error
         }
     }
@@ -64,9 +64,9 @@ struct ResourceCall {
     }
 
     private func exchange(
-        _ attempt: ProtectedRequest.Attempt, at place: WebURL, redirects: Int, _ transport: CurlTransport
+        _ attempt: ProtectedRequest.Attempt, at url: WebURL, redirects: Int, _ transport: CurlTransport
     ) throws(OIDCError) -> Answer {
-        var request = HTTPRequest(method, place, headers: headers)
+        var request = HTTPRequest(method, url, headers: headers)
         if !body.isEmpty, headers["Content-Type"] == nil { request.headers["Content-Type"] = body.mediaType }
         try attempt.authorize(&request)
         let output = ResponseOutput(includesHead: includesHead, indentsJSON: provider.context.console.isJSON)
@@ -77,14 +77,14 @@ struct ResourceCall {
                 onResponse: { status, fields throws(OIDCError) in
                     let head = HTTPResponse(status: status, headers: fields, receivedAt: Clock.now())
                     reading.answer.head = head
-                    reading.answer.step = step(after: head, attempt, at: place, redirects: redirects)
+                    reading.answer.step = step(after: head, attempt, at: url, redirects: redirects)
                     if reading.isShown { try output.begin(head) }
                 },
                 onBody: { bytes throws(OIDCError) in
                     guard !reading.isShown else { return try output.take(bytes) }
                     reading.skipped += bytes.count
                     guard reading.skipped <= ResourceCall.skippedLimit else {
-                        throw OIDCError(.refused, "resource: an answer is too large", stage: .resource)
+                        throw OIDCError(.refused, "resource: the response is too large", stage: .resource)
                     }
                 })
         } catch {
@@ -97,14 +97,14 @@ struct ResourceCall {
     /// Returns what follows a response. Redirects are followed only for GET and HEAD without a body, and within the
     /// origin.
     private func step(
-        after head: HTTPResponse, _ attempt: ProtectedRequest.Attempt, at place: WebURL, redirects: Int
+        after head: HTTPResponse, _ attempt: ProtectedRequest.Attempt, at url: WebURL, redirects: Int
     ) -> Answer.Step {
         if let next = attempt.next(after: head) { return .again(next) }
         guard [301, 302, 303, 307, 308].contains(head.status),
             method == .get || method == HTTPMethod("HEAD"), body.isEmpty,
             redirects < ResourceCall.redirectLimit,
-            let target = head.headers["Location"].flatMap({ place.resolving($0) }),
-            target.origin == place.origin
+            let target = head.headers["Location"].flatMap({ url.resolving($0) }),
+            target.origin == url.origin
         else { return .shown }
         return .redirect(target)
     }

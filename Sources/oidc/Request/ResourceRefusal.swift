@@ -52,9 +52,9 @@ struct ResourceRefusal {
             return "\(provider.settings.loginLine) --scope \(ShellWord.quoted(wanted.text))"
         }
         switch head.status {
-        case 401 where !body.isRepeatable: return "give the body as @FILE, so that it can be sent again"
+        case 401 where !body.isRepeatable: return "give the body as @FILE, so it can be sent again"
         case 401: return "see what the token is for: oidc inspect --type access"
-        case 300..<400: return target.map { "give that address, if it is the right one: \($0.withoutQuery)" }
+        case 300..<400: return target.map { "use that URL, if it is the right one: \($0.withoutQuery)" }
         case 429, 500...: return head.retryAfter.map { "try again in \(TimeWords.duration(Int64($0)))" }
         default: return nil
         }

@@ -12,7 +12,7 @@ struct ConfigurationFile: Sendable {
         do { json = try JSONValue(parsing: bytes) } catch {
 
             throw ConfigurationFile.error(
-                path, "is no JSON: \(error)", hint: "mend it, then: oidc config check")
+                path, "is not valid JSON: \(error)", hint: "fix it, then: oidc config check")
 
         }
         guard let object = json.object else { throw ConfigurationFile.error(path, "must hold a JSON object") }

@@ -76,19 +76,19 @@ enum SettingKind: Sendable {
     /// The text after "expected" in messages.
     var expectation: String {
         switch self {
-        case .text, .secret: "a text"
+        case .text, .secret: "a string"
         case .choice(let words): "one of \(words.joined(separator: ", "))"
-        case .url: "an http(s) address"
+        case .url: "an http(s) URL"
         case .path: "a file path"
         case .integer(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
         case .flag: "true or false"
-        case .command: "an array of words, as in [\"program\", \"argument\"]"
-        case .texts: "an array of texts"
+        case .command: "an array of strings, as in [\"program\", \"argument\"]"
+        case .texts: "an array of strings"
         case .ports: "an array of ports"
         case .scope: "scopes separated by spaces"
-        case .parameters: "an object of names and texts"
+        case .parameters: "an object with string values"
         case .records(let required, let optional):
-            "an array of objects with \(required.joined(separator: ", ")) and perhaps "
+            "an array of objects with \(required.joined(separator: ", ")) and optionally "
                 + optional.joined(separator: ", ")
         case .array: "an array"
         }
@@ -137,16 +137,16 @@ enum SettingKind: Sendable {
     /// Returns the value with its file or program relative to a directory. A program without a slash is found in
     /// PATH, and `~/` is the home directory.
     func resolved(_ value: JSONValue, in directory: String) -> JSONValue {
-        func seen(_ path: String) -> JSONValue {
+        func absolute(_ path: String) -> JSONValue {
             .string(path.hasPrefix("~/") ? path : FilePath.join(directory, path))
         }
         switch self {
-        case .path: return value.string.map(seen) ?? value
+        case .path: return value.string.map(absolute) ?? value
         case .command:
             guard let words = value.array, let program = words.first?.string, program.contains("/") else {
                 return value
             }
-            return .array([seen(program)] + words.dropFirst())
+            return .array([absolute(program)] + words.dropFirst())
         default: return value
         }
     }

@@ -23,7 +23,7 @@ struct SettingsLoader: Sendable {
     func requiredPath() throws(OIDCError) -> String {
         if let path { return path }
         throw OIDCError.usage(
-            "there is no place for a configuration file: neither HOME nor XDG_CONFIG_HOME is set",
+            "no configuration directory is available: neither HOME nor XDG_CONFIG_HOME is set",
             hint: "name one with --config FILE or OIDC_CONFIG")
     }
 
@@ -37,8 +37,8 @@ struct SettingsLoader: Sendable {
         let profile = try file?.profile(named: profileName)
         if file == nil, let profileName {
             throw OIDCError.usage(
-                "there is no profile \(DisplayText.quoted(profileName)): no configuration file at "
-                    + (path.isEmpty ? "any place, as neither HOME nor OIDC_CONFIG is set" : path),
+                "there is no profile \(DisplayText.quoted(profileName)): no configuration file"
+                    + (path.isEmpty ? ", as neither HOME nor OIDC_CONFIG is set" : " at \(path)"),
                 hint: "write one with: oidc config init")
         }
         var entries = options + (try variables())
@@ -107,9 +107,9 @@ struct SettingsLoader: Sendable {
                     "profile \(DisplayText.quoted(profile.name)): \(setting.name): "
                         + mismatch(member.value, of: setting))
             }
-            let seen = setting.kind.resolved(value, in: FilePath.split(path).directory)
+            let resolved = setting.kind.resolved(value, in: FilePath.split(path).directory)
             entries.append(
-                SettingLayers.Entry(setting: setting, value: seen, origin: .profile(profile.name)))
+                SettingLayers.Entry(setting: setting, value: resolved, origin: .profile(profile.name)))
         }
         return entries
     }
@@ -169,11 +169,11 @@ struct SettingsLoader: Sendable {
         return DisplayText.address(value.string.map { "“\($0)”" } ?? value.compact, limit: 80)
     }
 
-    private static func unknown(_ name: String, in place: String) -> OIDCError {
+    private static func unknown(_ name: String, in source: String) -> OIDCError {
         let names = Setting.all.map(\.name)
         let nearest = Nearest.match(name, among: names)
         return OIDCError(
-            .usage, "unknown setting “\(DisplayText.distinct(name, from: names))” in \(place)",
+            .usage, "unknown setting “\(DisplayText.distinct(name, from: names))” in \(source)",
             hint: nearest.map { "did you mean \($0)?" } ?? "oidc man --settings lists the settings",
             stage: .settings)
     }

@@ -2,11 +2,11 @@ import OIDCCrypto
 
 /// Every setting there is, in the order of the documentation.
 extension Setting {
-    static let issuer = Setting("issuer", .text, "the provider, as discovery knows it")
+    static let issuer = Setting("issuer", .text, "the provider's issuer URL")
     static let authorizationEndpoint = Setting(
-        "authorization_endpoint", .url, "where people sign in", owner: .provider)
-    static let tokenEndpoint = Setting("token_endpoint", .url, "where tokens are given", owner: .provider)
-    static let userinfoEndpoint = Setting("userinfo_endpoint", .url, "claims of the person", owner: .provider)
+        "authorization_endpoint", .url, "where users sign in", owner: .provider)
+    static let tokenEndpoint = Setting("token_endpoint", .url, "where tokens are issued", owner: .provider)
+    static let userinfoEndpoint = Setting("userinfo_endpoint", .url, "claims of the user", owner: .provider)
     static let jwksURI = Setting("jwks_uri", .url, "the provider's public keys", owner: .provider)
     static let deviceAuthorizationEndpoint = Setting(
         "device_authorization_endpoint", .url, "device codes (RFC 8628)", owner: .provider)
@@ -21,7 +21,7 @@ extension Setting {
     static let registrationEndpoint = Setting(
         "registration_endpoint", .url, "client registration (RFC 7591)", owner: .provider)
 
-    static let clientID = Setting("client_id", .text, "the client's name at the provider", owner: .provider)
+    static let clientID = Setting("client_id", .text, "the client ID", owner: .provider)
     static let clientSecretFile = Setting(
         "client_secret_file", .path, "a file that holds the secret", owner: .client)
     static let clientSecretCommand = Setting(
@@ -33,7 +33,7 @@ extension Setting {
         .choice([
             "none", "client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt",
             "tls_client_auth",
-        ]), "how the client proves itself; default from the metadata", owner: .client)
+        ]), "how the client authenticates; default from the metadata", owner: .client)
     static let clientAssertionAudience = Setting(
         "client_assertion_audience", .choice(["issuer", "token_endpoint"]), "`aud` of client assertions")
     static let clientAssertionSource = Setting(
@@ -53,41 +53,41 @@ extension Setting {
         "id_token_signed_response_alg", .choice(SignatureAlgorithm.allCases.map(\.rawValue)),
         "the only algorithm accepted for ID tokens; HMAC (HS256 and so on) needs it", owner: .client)
 
-    static let scope = Setting("scope", .scope, "what to ask for")
+    static let scope = Setting("scope", .scope, "scopes to request")
     static let audience = Setting("audience", .text, "the API that the token is for")
     static let resource = Setting("resource", .texts, "resource indicators (RFC 8707)")
     static let redirectURI = Setting(
-        "redirect_uri", .text, "where the browser comes back; http://127.0.0.1/callback")
+        "redirect_uri", .text, "where the provider redirects the browser; http://127.0.0.1/callback")
     static let port = Setting("port", .integer(1...65_535), "a fixed port for the redirect")
     static let redirectPorts = Setting("redirect_ports", .ports, "ports for the redirect, tried in order")
     static let responseMode = Setting(
-        "response_mode", .choice(["query", "form_post"]), "how the answer comes back")
+        "response_mode", .choice(["query", "form_post"]), "how the response is returned")
     static let prompt = Setting("prompt", .text, "none, login, consent, select_account, create")
     static let maxAge = Setting(
-        "max_age", .integer(0...315_360_000), "seconds since the person last proved who they are")
-    static let loginHint = Setting("login_hint", .text, "who is to sign in")
-    static let acrValues = Setting("acr_values", .text, "the strength of sign-in to ask for")
+        "max_age", .integer(0...315_360_000), "seconds since the user last authenticated, at most")
+    static let loginHint = Setting("login_hint", .text, "account to suggest")
+    static let acrValues = Setting("acr_values", .text, "the authentication strength to request")
     static let uiLocales = Setting("ui_locales", .text, "languages of the sign-in page")
     static let authorizationDetails = Setting("authorization_details", .array, "RFC 9396 details")
     static let extraAuthorizeParams = Setting(
-        "extra_authorize_params", .parameters, "more parameters of the authorize URL",
+        "extra_authorize_params", .parameters, "more parameters of the authorization URL",
         owner: .provider)
     static let extraTokenParams = Setting(
         "extra_token_params", .parameters, "more parameters of token requests", owner: .tokenRequest)
     static let tokenRequestFormat = Setting(
-        "token_request_format", .choice(["form", "json"]), "how token requests are written; form")
+        "token_request_format", .choice(["form", "json"]), "the encoding of token requests; form")
     static let par = Setting("par", .choice(["auto", "require", "off"]), "pushed requests; auto")
     static let dpop = Setting("dpop", .flag, "bind tokens to a key (RFC 9449); false")
     static let postLogoutRedirectURI = Setting(
-        "post_logout_redirect_uri", .text, "where the browser comes back after sign-out")
+        "post_logout_redirect_uri", .text, "where the provider redirects the browser after sign-out")
 
     static let flow = Setting(
         "flow", .choice(["auto", "browser", "device", "paste"]), "how to sign in; auto")
     static let grant = Setting(
         "grant", .choice(["authorization_code", "client_credentials", "token_exchange", "jwt_bearer"]),
-        "how a token is come by; authorization_code")
+        "the grant type; authorization_code")
     static let subjectTokenSource = Setting(
-        "subject_token_source", .choice(SubjectTokenSource.names), "whose token is exchanged",
+        "subject_token_source", .choice(SubjectTokenSource.names), "where the token to exchange comes from",
         owner: .tokenRequest)
     static let subjectTokenFile = Setting(
         "subject_token_file", .path, "the file of `file` and `kubernetes`",
@@ -97,34 +97,36 @@ extension Setting {
         owner: .tokenRequest)
     static let subjectTokenType = Setting("subject_token_type", .text, "its type; a JWT")
     static let subjectTokenAudience = Setting(
-        "subject_token_audience", .text, "the audience that a CI identity is asked for")
+        "subject_token_audience", .text, "the audience to request from a CI system")
     static let actorTokenFile = Setting(
-        "actor_token_file", .path, "who acts for the subject (RFC 8693)", owner: .tokenRequest)
+        "actor_token_file", .path, "a token of who acts for the subject (RFC 8693)", owner: .tokenRequest)
     static let actorTokenType = Setting("actor_token_type", .text, "its type; an access token")
-    static let requestedTokenType = Setting("requested_token_type", .text, "what to get (RFC 8693)")
+    static let requestedTokenType = Setting(
+        "requested_token_type", .text, "the token type to request (RFC 8693)")
     static let browser = Setting(
-        "browser", .command, "the browser to start; %s is the URL, as a word of its own or after =")
+        "browser", .command, "the browser to run; %s is replaced by the URL, as a word of its own or after =")
     static let account = Setting("account", .text, "keeps several sign-ins of one client apart")
-    static let timeout = Setting("timeout", .integer(1...86_400), "seconds for a whole login; 300")
+    static let timeout = Setting("timeout", .integer(1...86_400), "seconds for a whole sign-in; 300")
     static let httpTimeout = Setting("http_timeout", .integer(1...3_600), "seconds for one request; 30")
-    static let leeway = Setting("leeway", .integer(0...3_600), "seconds that clocks may differ; 60")
+    static let leeway = Setting("leeway", .integer(0...3_600), "seconds that clocks may differ by; 60")
     static let caFile = Setting("ca_file", .path, "PEM certificates to trust, else SSL_CERT_FILE")
     static let allowInsecureHTTP = Setting(
-        "allow_insecure_http", .flag, "plain http beyond this machine; warns each time")
+        "allow_insecure_http", .flag, "allow plain http beyond this machine; warns each time")
     static let store = Setting("store", .text, "file, none, or helper:NAME; file")
 
     static let resources = Setting(
         "resources", .records(required: ["title", "url"], optional: ["scope", "method"]),
-        "APIs that the session opens")
+        "APIs to call with the session's token")
     static let gitHosts = Setting(
-        "git_hosts", .records(required: ["host"], optional: ["username"]), "hosts that git is answered for")
+        "git_hosts", .records(required: ["host"], optional: ["username"]), "hosts that git gets a token for")
     static let dockerRegistries = Setting(
         "docker_registries", .records(required: ["host"], optional: ["username"]),
-        "registries that docker is answered for")
-    static let awsRoleARN = Setting("aws_role_arn", .text, "the role that AWS gives for the ID token")
-    static let awsRoleSessionName = Setting("aws_role_session_name", .text, "its session's name; oidc")
+        "registries that docker gets a token for")
+    static let awsRoleARN = Setting("aws_role_arn", .text, "the AWS role to assume")
+    static let awsRoleSessionName = Setting(
+        "aws_role_session_name", .text, "the name of the role's session; oidc")
     static let awsSTSEndpoint = Setting("aws_sts_endpoint", .url, "STS; https://sts.amazonaws.com")
-    static let gcpTokenType = Setting("gcp_token_type", .text, "the type that Google is told")
+    static let gcpTokenType = Setting("gcp_token_type", .text, "the token type to declare to Google")
 
     static let all: [Setting] = [
         issuer, authorizationEndpoint, tokenEndpoint, userinfoEndpoint, jwksURI, deviceAuthorizationEndpoint,

@@ -58,8 +58,8 @@ struct SignIn {
         let environment = try provider.environment()
         let metadata = try provider.metadata(environment, for: needed)
         let redirect = try settings.redirect()
-        let address = settings.port.map { redirect.text(port: $0) } ?? redirect.text
-        return try login(metadata, environment).begin(redirectURI: address)
+        let uri = settings.port.map { redirect.text(port: $0) } ?? redirect.text
+        return try login(metadata, environment).begin(redirectURI: uri)
     }
 
     /// Finishes a sign-in for `exchange`. Reads the answer only once everything else it needs is available.
@@ -78,7 +78,7 @@ struct SignIn {
     private func refuseMachine(_ command: String) throws(OIDCError) {
         guard !key.grant.needsPerson else { return }
         throw OIDCError.usage(
-            "\(command) is for people, and grant is \(key.grant.rawValue)",
+            "\(command) is for users, and grant is \(key.grant.rawValue)",
             hint: "oidc token --grant \(ShellWord.quoted(key.grant.rawValue))")
     }
 
@@ -101,7 +101,7 @@ struct SignIn {
     /// than lose a sign-in.
     private func save(_ session: Session) throws(OIDCError) {
         do {
-            try store.withLock(key, provider.renewalWait) { () throws(OIDCError) in
+            try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in
                 try store.save(session, replacingDamaged: true)
             }
         } catch {
@@ -147,7 +147,7 @@ struct SignIn {
         guard redirect.loopback == nil, TerminalInput.isExhausted else { return }
         throw OIDCError.usage(
             "redirect_uri \(DisplayText.clean(redirect.text)) can only be pasted, and stdin is at its end",
-            hint: "run it on a terminal, or pipe the redirected address into it")
+            hint: "run it on a terminal, or pipe the redirected URL into it")
     }
 
     private enum Flow {
@@ -183,8 +183,8 @@ struct SignIn {
         let known = ["none", "login", "consent", "select_account", "create"]
         for value in (settings.prompt ?? "").split(separator: " ") where !known.contains(String(value)) {
             console.warn(
-                "prompt: \(DisplayText.quoted(value)) is none of \(known.joined(separator: ", ")), "
-                    + "and is sent as it is")
+                "unknown prompt \(DisplayText.quoted(value)) (known: \(known.joined(separator: ", "))); sent as is"
+            )
         }
     }
 
@@ -193,7 +193,7 @@ struct SignIn {
             session.requestedScope?.contains("offline_access") == true
         else { return }
         console.note(
-            "note: no refresh token was given, although offline_access was asked for; "
-                + "some providers give one only with: oidc login --prompt consent")
+            "note: no refresh token was issued, although offline_access was requested; "
+                + "some providers issue one only with: oidc login --prompt consent")
     }
 }

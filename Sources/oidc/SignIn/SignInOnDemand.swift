@@ -7,12 +7,13 @@ private struct SignInOnDemand {
     let provider: ProviderContext
     let access: SessionAccess
     /// The session that was stored when the command started.
-    let seen: Session?
+    let earlier: Session?
 
     /// Returns where the session is now: in memory if it could not be saved.
     func run() throws(OIDCError) -> SessionAccess {
         var signIn = SignIn(provider: provider.forSignIn(), access: access)
         let deadline = MonotonicTime.now().adding(seconds: provider.settings.signIn.timeout)
+        // The sign-in has a lock of its own, under a key that no session has.
         var signInKey = access.key
         signInKey.grant = GrantType(rawValue: "authorization_code, signing in")
         let console = provider.context.console
@@ -26,9 +27,9 @@ private struct SignInOnDemand {
         do throws(OIDCError) {
             return try access.store.withLock(signInKey, wait) { () throws(OIDCError) -> SessionAccess in
                 let found = try? access.load()
-                if let found, found != seen, found.source(for: access.demand()).isGranted { return access }
+                if let found, found != earlier, found.source(for: access.demand()).isGranted { return access }
                 // Only one process opens a browser, even if the user declines.
-                if hasWaited, found == seen { throw unfinished(.loginRequired) }
+                if hasWaited, found == earlier { throw unfinished(.loginRequired) }
                 return try signedIn(&signIn)
             }
         } catch {
@@ -61,10 +62,10 @@ extension SessionAccess {
         _ mayLogIn: Bool, _ body: (SessionAccess) throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
         guard mayLogIn, key.grant.needsPerson else { return try body(self) }
-        let seen = try? load()
+        let earlier = try? load()
         do { return try body(self) } catch {
             guard error.kind == .loginRequired else { throw error }
-            return try body(try SignInOnDemand(provider: provider, access: self, seen: seen).run())
+            return try body(try SignInOnDemand(provider: provider, access: self, earlier: earlier).run())
         }
     }
 }

@@ -30,10 +30,10 @@ final class SignInReporter {
         case .address(let url): reportURL(url)
         case .opened:
             isOpened = true
-            console.note("The browser is opening it.")
+            console.note("Opening your browser…")
         case .notOpened(let reason):
             console.warn(reason)
-            console.note("Open the address above yourself.")
+            console.note("Open the URL above yourself.")
         case .listening(let port): reportPort(port)
         case .pasteOffered(let isOnlyWay): reportPaste(isOnlyWay: isOnlyWay)
         case .device(let authorization): reportDevice(authorization)
@@ -67,14 +67,14 @@ final class SignInReporter {
 
     private func reportPaste(isOnlyWay: Bool) {
         guard isOnlyWay else {
-            return console.note("Or paste here the address that the browser ends on, and press Enter.")
+            return console.note("Or paste here the URL that your browser was redirected to, and press Enter.")
         }
         console.note(
             """
-            After signing in, the browser is sent to an address it cannot show. Paste that address here and \
+            After signing in, your browser is redirected to a URL that it cannot show. Paste that URL here and \
             press Enter.
-            To find it: open the browser's developer tools (F12), tab Network, before signing in; the last \
-            request, marked as failed or redirected, has it in its Location.
+            To find it: open the developer tools (F12), tab Network, before signing in; the last request, marked \
+            as failed or redirected, has it in its Location header.
             """)
     }
 
@@ -84,7 +84,7 @@ final class SignInReporter {
             "On any device, open:\n\n  \(authorization.verificationURI.text)\n\nand enter the code:\n\n"
                 + "  \(authorization.userCode)\n\n")
         guard let complete else { return }
-        StandardError.write("Or open this, which holds the code:\n\n  \(complete.text)\n\n")
+        StandardError.write("Or open this URL, which includes the code:\n\n  \(complete.text)\n\n")
         if Terminal.isTerminal(.standardError), !console.isQuiet, let code = QRCode(complete.text) {
             StandardError.write(code.terminalText + "\n")
         }

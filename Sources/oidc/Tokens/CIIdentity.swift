@@ -15,7 +15,7 @@ struct GitHubActionsIdentity {
                 hint: "give the job `permissions: id-token: write`")
         }
         guard var url = WebURL(address), url.isSecure || url.isLoopback else {
-            throw OIDCError.usage("ACTIONS_ID_TOKEN_REQUEST_URL: expected an https address")
+            throw OIDCError.usage("ACTIONS_ID_TOKEN_REQUEST_URL: expected an https URL")
         }
         guard bearer.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw OIDCError.usage("ACTIONS_ID_TOKEN_REQUEST_TOKEN: expected visible ASCII characters")
@@ -39,37 +39,37 @@ struct GitHubActionsIdentity {
 /// A CI system that gives its jobs an identity, recognized by its variables.
 struct CIIdentity {
     let name: String
-    let remedy: String
+    let hint: String
 
     static func detected(_ environment: [String: String]) -> CIIdentity? {
         func has(_ name: String) -> Bool { environment[name]?.isEmpty == false }
         if has("ACTIONS_ID_TOKEN_REQUEST_URL") {
             return CIIdentity(
-                name: "GitHub Actions", remedy: "--set subject_token_source=github-actions")
+                name: "GitHub Actions", hint: "--set subject_token_source=github-actions")
         }
         if has("GITHUB_ACTIONS") {
             return CIIdentity(
                 name: "GitHub Actions without an identity",
-                remedy: "give the job `permissions: id-token: write`, "
+                hint: "give the job `permissions: id-token: write`, "
                     + "then --set subject_token_source=github-actions")
         }
         if has("GITLAB_CI") {
             return CIIdentity(
                 name: "GitLab CI",
-                remedy: "add OIDC_ID_TOKEN to the job's id_tokens, then --set subject_token_source=gitlab")
+                hint: "add OIDC_ID_TOKEN to the job's id_tokens, then --set subject_token_source=gitlab")
         }
         if has("CIRCLE_OIDC_TOKEN_V2") {
             return CIIdentity(
                 name: "CircleCI",
-                remedy: "--set subject_token_source=env --set subject_token_env=CIRCLE_OIDC_TOKEN_V2")
+                hint: "--set subject_token_source=env --set subject_token_env=CIRCLE_OIDC_TOKEN_V2")
         }
         if has("BITBUCKET_STEP_OIDC_TOKEN") {
             return CIIdentity(
                 name: "Bitbucket Pipelines",
-                remedy: "--set subject_token_source=env --set subject_token_env=BITBUCKET_STEP_OIDC_TOKEN")
+                hint: "--set subject_token_source=env --set subject_token_env=BITBUCKET_STEP_OIDC_TOKEN")
         }
         if has("KUBERNETES_SERVICE_HOST") {
-            return CIIdentity(name: "Kubernetes", remedy: "--set subject_token_source=kubernetes")
+            return CIIdentity(name: "Kubernetes", hint: "--set subject_token_source=kubernetes")
         }
         return nil
     }

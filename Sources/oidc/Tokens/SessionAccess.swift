@@ -19,7 +19,7 @@ struct SessionAccess {
             self.store = store
             return
         }
-        provider.context.console.warn("there is no place for sessions, so that nothing will be kept")
+        provider.context.console.warn("no state directory is available, so nothing will be stored")
         self.store = MemorySessionStore()
     }
 
@@ -80,7 +80,7 @@ struct SessionAccess {
         try refuseWider(seen, demand)
         if seen == nil, key.grant.needsPerson { throw noSession }
         let tokens = SessionTokens(
-            store: store, key: key, now: { Clock.now() }, wait: provider.renewalWait, startedAt: context.startedAt,
+            store: store, key: key, now: { Clock.now() }, wait: provider.refreshWait, startedAt: context.startedAt,
             request: { (current, source) throws(OIDCError) in try request(current, source) })
         let delivery: SessionTokens.Delivery
         do throws(OIDCError) {
@@ -167,7 +167,7 @@ extension SessionAccess: AccessTokenSource {
 
 extension ProviderContext {
     /// How long to wait for the session's lock, whose holder may be using the network.
-    var renewalWait: LockWait {
+    var refreshWait: LockWait {
         let console = context.console
         let limit = (settings.network.httpTimeout * 2 + 30) * 1_000
         let left = deadline.map { max(0, $0.milliseconds(from: .now())) } ?? limit

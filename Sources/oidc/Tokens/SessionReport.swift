@@ -40,7 +40,7 @@ struct SessionReport {
     var validity: String {
         guard let expiresAt = session.tokens.access.expiresAt else { return "until it is refused" }
         let end = "until \(expiresAt) (\(TimeWords.relative(expiresAt, to: now)))"
-        return canRefresh ? "\(end) and renews itself" : end
+        return canRefresh ? "\(end) and is refreshed automatically" : end
     }
 
     /// The rows of `status`, as names and values.
@@ -56,7 +56,7 @@ struct SessionReport {
         if session.subject != nil { lines.append(("signed in as", subjectText)) }
         if let scope = session.grantedScope, !scope.isEmpty { lines.append(("scope", scope.text)) }
         lines.append(("access token", accessText(access)))
-        lines.append(("renewal", renewalText))
+        lines.append(("refresh", refreshText))
         lines.append(("stored in", location))
         return lines.map { ($0, DisplayText.clean($1)) }
     }
@@ -76,10 +76,10 @@ struct SessionReport {
         return (expiresAt > now ? "expires \(relative)" : "expired \(relative)") + bound
     }
 
-    private var renewalText: String {
-        if !session.key.grant.needsPerson { return "fetched again without a person" }
+    private var refreshText: String {
+        if !session.key.grant.needsPerson { return "requested again automatically" }
         return session.tokens.refreshToken != nil
-            ? "by refresh token, without a person" : "no refresh token: sign in again"
+            ? "automatic, by refresh token" : "no refresh token: sign in again"
     }
 }
 

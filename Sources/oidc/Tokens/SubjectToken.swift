@@ -59,7 +59,7 @@ struct SubjectToken {
         guard let source else {
             throw OIDCError.usage(
                 "subject_token_source is not set",
-                hint: CIIdentity.detected(context.environment)?.remedy
+                hint: CIIdentity.detected(context.environment)?.hint
                     ?? "set it to one of \(SubjectTokenSource.names.joined(separator: ", "))")
         }
         return try token(from: source, role: "subject_token_source", transport)
@@ -116,8 +116,8 @@ struct SubjectToken {
         let instant = Instant(secondsSinceEpoch: expiry)
         guard instant.adding(provider.settings.network.leeway) > context.now else {
             throw OIDCError(
-                .refused, "subject_token: exp: expected a time ahead, found \(instant)",
-                hint: "get a new one from where it comes", stage: .subjectToken)
+                .refused, "subject_token: exp: expected a time in the future, found \(instant)",
+                hint: "get a new one from its source", stage: .subjectToken)
         }
         return token
     }

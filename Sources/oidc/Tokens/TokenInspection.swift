@@ -49,7 +49,7 @@ struct TokenInspection {
         if let claims = token.claims {
             parts += [style.title("Claims"), Self.rows(claims.members.map(row), style)]
         } else {
-            parts += [style.title("Payload"), "  \(token.payload.count) bytes, no JSON object"]
+            parts += [style.title("Payload"), "  \(token.payload.count) bytes, not a JSON object"]
         }
         let detail = verdict.reason.map { ": \(DisplayText.clean($0))" } ?? ""
         let word = verdict == .valid ? style.good("valid") : style.bad(verdict.word)

@@ -13,11 +13,13 @@ struct TokenOperand {
     let source: String?
     let isRefreshToken: Bool
 
-    static func validate(_ source: String?) throws(UsageError) {
+    static func validate(
+        _ source: String?, hint: String = "give it on stdin, with - as the operand"
+    ) throws(UsageError) {
         guard let source, source != "-" else { return }
         throw UsageError(
             "a token is not taken from the command line, where every process can read it",
-            hint: "give it on stdin, with - as the operand")
+            hint: hint)
     }
 
     /// Returns the token, and the session if it is the session's.

@@ -69,7 +69,7 @@ struct TokenVerification {
         do throws(JWKSet.Malformed) { keys = try JWKSet(parsing: file.bytes) } catch {
             throw OIDCError.usage(
                 "--jwks \(DisplayText.clean(name)): expected a key set or a key: \(error.reason)",
-                hint: "give it what the provider's jwks_uri answers (oidc discover)")
+                hint: "use the document at the provider's jwks_uri (oidc discover)")
         }
         return try verdict(token, keys, isLocal: true)
     }

@@ -71,7 +71,7 @@ struct CredentialSetupTests {
             "credential", "docker", "--setup", "--set", #"docker_registries=[{"host":"r.example.com"}]"#,
         ])
         #expect(docker.code == 0)
-        #expect(docker.errors.contains("the profile has to hold docker_registries"), "\(docker)")
+        #expect(docker.errors.contains("the profile has to set docker_registries"), "\(docker)")
         #expect(!(try world.run(["credential", "docker", "--setup"])).errors.contains("has to hold"))
         let google = try world.run(["credential", "gcp", "--setup"]).json()
         #expect(google["credential_source"]?["executable"]?["command"]?.string == "\(program) credential gcp")

@@ -1,0 +1,38 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct ConfigCheckCommand: RunnableCommand {
+    static let name = "check"
+    static let summary = "Check every profile of the configuration file"
+    static let declaration = Declaration<ConfigCheckCommand>(
+        examples: [
+            Example("oidc config check", "exit 0 if every profile is valid"),
+            Example("oidc config check --config draft.json", "another file"),
+        ],
+        options: [.group(\.common)])
+
+    var common = CommonOptions()
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let loader = context.settingsLoader
+        guard let file = try loader.file() else {
+            throw OIDCError.usage(
+                "there is no configuration file at \(DisplayText.clean(try loader.requiredPath()))",
+                hint: "write one with: oidc config init")
+        }
+        for profile in file.profiles {
+            var named = common
+            named.profile = profile.name
+            let settings = try SettingsLoader(environment: [:], common: named).load(from: file, in: file.path)
+            try settings.check()
+            context.console.note("profile \(DisplayText.clean(profile.name)): ok")
+        }
+        if file.profiles.isEmpty { context.console.note("\(DisplayText.clean(file.path)) holds no profile") }
+        if context.console.isJSON {
+            try context.console.output(
+                ["path": .string(file.path), "profiles": .array(file.profiles.map { .string($0.name) })])
+        }
+        return 0
+    }
+}
