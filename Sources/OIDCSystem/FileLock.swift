@@ -107,7 +107,7 @@ final class FileLock: Sendable {
             if case .system(let error) = error, error.isUnsupported {
                 throw .store(
                     "\(DisplayText.clean(directory.path)): this file system has no locks: \(error)",
-                    hint: "set OIDC_STATE_DIR to another disk")
+                    hint: .advice(.useOtherDisk))
             }
             throw error.complaint(directory.path(of: name), noun: noun)
         }

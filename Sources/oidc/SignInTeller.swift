@@ -39,7 +39,7 @@ final class SignInTeller {
         case .listening(let port): tellPort(port)
         case .pasteOffered(let isOnlyWay): tellPaste(isOnlyWay: isOnlyWay)
         case .device(let authorization): tellDevice(authorization)
-        case .remark(let text): console.warn(text)
+        case .warning(let warning): console.warn(warning.commandLine)
         case .turnedAway(let request): tellTurnedAway(request)
         case .answered, .waiting: break
         }

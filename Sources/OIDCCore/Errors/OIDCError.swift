@@ -1,5 +1,5 @@
 /// What went wrong, sorted by what the caller can do about it.
-public struct OIDCError: Error, Hashable, Sendable {
+public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A closed set: each kind is one exit code of the command line.
     public enum Kind: String, Sendable, CaseIterable {
         /// A fault of ours or of this machine.
@@ -23,7 +23,7 @@ public struct OIDCError: Error, Hashable, Sendable {
     /// One line: what is wrong, naming the wire field, what was expected and what was found.
     public var message: String
     /// At most one line: what to do next.
-    public var hint: String?
+    public var hint: Hint?
     public var stage: Stage?
     /// The provider's own error code, where it sent one (RFC 6749 §5.2).
     public var oauthError: String?
@@ -31,7 +31,7 @@ public struct OIDCError: Error, Hashable, Sendable {
     public var retryAfter: Int?
 
     public init(
-        _ kind: Kind, _ message: String, hint: String? = nil, stage: Stage? = nil, oauthError: String? = nil,
+        _ kind: Kind, _ message: String, hint: Hint? = nil, stage: Stage? = nil, oauthError: String? = nil,
         retryAfter: Int? = nil
     ) {
         self.kind = kind
@@ -42,15 +42,15 @@ public struct OIDCError: Error, Hashable, Sendable {
         self.retryAfter = retryAfter
     }
 
+    /// Message and hint in one line, which names no option, setting or command of any program.
+    public var description: String { Warning(message, hint: hint).description }
+
     /// Only the provider's `invalid_grant` on a refresh ends a session; a network failure never does.
     public var endsSession: Bool { kind == .loginRequired && oauthError == "invalid_grant" }
 
-    /// Message and remedy in one line, for a warning.
-    public var told: String { message + (hint.map { " (\($0))" } ?? "") }
-
     /// A provider's answer that breaks a rule: the member, what the rule expects, and what came.
     public static func protocolViolation(
-        _ stage: Stage, _ member: String, expected: String, found: String, hint: String? = nil
+        _ stage: Stage, _ member: String, expected: String, found: String, hint: Hint? = nil
     ) -> OIDCError {
         let sides = DisplayText.sides(expected: expected, found: found)
         return OIDCError(
@@ -58,11 +58,11 @@ public struct OIDCError: Error, Hashable, Sendable {
             hint: hint, stage: stage)
     }
 
-    public static func untrusted(_ stage: Stage, _ message: String, hint: String? = nil) -> OIDCError {
+    public static func untrusted(_ stage: Stage, _ message: String, hint: Hint? = nil) -> OIDCError {
         OIDCError(.untrusted, "\(stage.title): \(message)", hint: hint, stage: stage)
     }
 
-    public static func usage(_ message: String, hint: String? = nil) -> OIDCError {
+    public static func usage(_ message: String, hint: Hint? = nil) -> OIDCError {
         OIDCError(.usage, message, hint: hint, stage: nil)
     }
 }

@@ -25,7 +25,7 @@ public struct Login: Sendable {
         public var session: Session
         /// The claims of the validated ID token; nil for plain OAuth 2.0.
         public var idToken: IDToken?
-        public var warnings: [String]
+        public var warnings: [Warning]
     }
 
     public init(
@@ -108,7 +108,7 @@ public struct Login: Sendable {
     /// at a known issuer, and checked before anything is kept (OpenID Connect Core §3.1.3.7).
     func outcome(_ tokens: TokenSet, nonce: String?, maxAge: Int64?) throws(OIDCError) -> Outcome {
         var tokens = tokens
-        var warnings: [String] = []
+        var warnings: [Warning] = []
         let idToken = try checkedIDToken(tokens, nonce: nonce, maxAge: maxAge, warnings: &warnings)
         if idToken == nil { tokens.idToken = nil }
         let now = environment.now()
@@ -128,7 +128,7 @@ public struct Login: Sendable {
     }
 
     private func checkedIDToken(
-        _ tokens: TokenSet, nonce: String?, maxAge: Int64?, warnings: inout [String]
+        _ tokens: TokenSet, nonce: String?, maxAge: Int64?, warnings: inout [Warning]
     ) throws(OIDCError) -> IDToken? {
         let isExpected = request.scope.contains("openid")
         guard let issuer = metadata.issuer, let keys = metadata.jwksURI else {

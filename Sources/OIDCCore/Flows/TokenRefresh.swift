@@ -34,9 +34,9 @@ public struct TokenRefresh: Sendable {
     public struct Outcome: Sendable {
         public var session: Session
         public var access: Result<AccessToken, OIDCError>
-        public var warnings: [String]
+        public var warnings: [Warning]
 
-        public init(session: Session, access: Result<AccessToken, OIDCError>, warnings: [String] = []) {
+        public init(session: Session, access: Result<AccessToken, OIDCError>, warnings: [Warning] = []) {
             self.session = session
             self.access = access
             self.warnings = warnings
@@ -57,14 +57,14 @@ public struct TokenRefresh: Sendable {
 
     /// The error of a session without a refresh token.
     public static let impossible = OIDCError(
-        .loginRequired, "the access token has expired and there is no refresh token", hint: "oidc login",
+        .loginRequired, "the access token has expired and there is no refresh token", hint: .signIn,
         stage: .token)
 
     /// Checks the answer. An error means that nothing of it but the refresh token may be used.
     public func check(_ answer: Answer) throws(OIDCError) -> Outcome {
         let tokens = try answer.tokens.get()
         var refreshed = answer.successor
-        var warnings: [String] = []
+        var warnings: [Warning] = []
         try adoptIDToken(of: tokens, into: &refreshed, warnings: &warnings)
         var access: Result<AccessToken, OIDCError> = .success(tokens.access)
         switch answer.source {
@@ -87,7 +87,7 @@ public struct TokenRefresh: Sendable {
     /// Checks that a new ID token has the same issuer, subject and audience (OpenID Connect Core §12.2). If its
     /// keys are out of reach, the session keeps the ID token that it has.
     private func adoptIDToken(
-        of tokens: TokenSet, into session: inout Session, warnings: inout [String]
+        of tokens: TokenSet, into session: inout Session, warnings: inout [Warning]
     ) throws(OIDCError) {
         guard let compact = tokens.idToken?.revealed, let issuer = session.endpoints.issuer,
             let keys = session.endpoints.keys, let subject = session.subject
@@ -126,7 +126,7 @@ public struct TokenRefresh: Sendable {
     /// Refuses a token for another audience. A token of another scope is handed out, but never kept under the
     /// scope that was asked for.
     private func keepDerived(
-        _ access: AccessToken, _ source: TokenSource, in session: inout Session, warnings: inout [String]
+        _ access: AccessToken, _ source: TokenSource, in session: inout Session, warnings: inout [Warning]
     ) throws(OIDCError) -> AccessToken {
         let (scope, resources) = source.request
         if let audience = access.audience, !resources.isEmpty, !resources.allSatisfy(audience.contains) {
@@ -137,8 +137,9 @@ public struct TokenRefresh: Sendable {
         }
         if let scope, let granted = access.scope, granted != scope {
             warnings.append(
-                "the provider gave the scope \(DisplayText.quoted(granted.text)) instead of "
-                    + "\(DisplayText.quoted(scope.text)): this token is not kept")
+                Warning(
+                    "the provider gave the scope \(DisplayText.quoted(granted.text)) instead of "
+                        + "\(DisplayText.quoted(scope.text)): this token is not kept"))
             return access
         }
         session.keep(access, scope: scope, resources: resources)

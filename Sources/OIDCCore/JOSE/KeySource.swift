@@ -42,11 +42,10 @@ struct SignatureRules {
         }
     }
 
-    private func registrationHint(_ token: JWS) -> String? {
+    private func registrationHint(_ token: JWS) -> Hint? {
         guard stage == .idToken, clientSecret == nil, let algorithm = token.algorithm, algorithm.isSymmetric
         else { return nil }
-        return "if the client is registered for it and has a secret, set id_token_signed_response_alg to "
-            + algorithm.rawValue
+        return .allowAlgorithm(algorithm.rawValue)
     }
 
     /// The signature; a key that is unknown, or keys that do not verify it, are fetched anew once.

@@ -82,7 +82,7 @@ struct TokenClaims {
                 throw OIDCError(
                     .untrusted,
                     "\(stage.title): \(name): expected a time no later than \(now), found \(time)",
-                    hint: "check this machine's clock", stage: stage)
+                    hint: .advice(.checkClock), stage: stage)
             }
         }
     }

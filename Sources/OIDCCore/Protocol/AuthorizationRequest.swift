@@ -79,7 +79,9 @@ public struct AuthorizationRequest: Sendable {
         }
         let url = endpoint.appendingQuery(parameters)
         guard isPushed || url.text.utf8.count <= maximumByteCount else {
-            throw .usage("the authorization request is too long for an address", hint: "set par to require")
+            throw .usage(
+                "the authorization request is too long for an address",
+                hint: .set(.pushedAuthorization, to: "require"))
         }
         return url
     }

@@ -65,7 +65,7 @@ enum ResourceIndicator {
         guard isAbsolute else {
             throw .usage(
                 "resource: expected an absolute address without a fragment, found \(DisplayText.clean(text))",
-                hint: "a name that is no address goes into --audience")
+                hint: .advice(.giveAudience))
         }
     }
 }

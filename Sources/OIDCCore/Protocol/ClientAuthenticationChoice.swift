@@ -52,7 +52,7 @@ extension ClientAuthentication {
             throw .usage(
                 "client_auth: the provider takes \(DisplayText.clean(listed)), "
                     + "and the configuration has what \(possible.joined(separator: ", ")) needs",
-                hint: "set client_auth to the method that the client is registered for")
+                hint: .advice(.useRegisteredAuthentication))
         }
         return try make(method, credentials, algorithms: algorithms)
     }
@@ -77,12 +77,12 @@ extension ClientAuthentication {
             if let assertion = credentials.assertion { return .assertion(assertion) }
             throw .usage(
                 "client_auth: private_key_jwt needs a key",
-                hint: "set private_key_file or client_assertion_source")
+                hint: .advice(.giveClientKey))
         case "tls_client_auth":
             guard credentials.hasCertificate else {
                 throw .usage(
                     "client_auth: tls_client_auth needs a certificate",
-                    hint: "set tls_client_certificate and tls_client_key")
+                    hint: .advice(.giveClientCertificate))
             }
             return .tlsClientAuth
         default:
@@ -118,7 +118,7 @@ extension ClientCredentials {
         guard let secret, !secret.revealed.isEmpty else {
             throw .usage(
                 "client_auth: \(method) needs a secret",
-                hint: "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET")
+                hint: .advice(.giveClientSecret))
         }
         return secret
     }

@@ -36,7 +36,7 @@ public struct DevicePolling: Hashable, Sendable {
             case "access_denied":
                 return .failed(
                     OIDCError(
-                        .refused, error.message, hint: "oidc login, and allow the access", stage: .token,
+                        .refused, error.message, hint: .advice(.signInAndAllow), stage: .token,
                         oauthError: error.oauthError))
             default:
                 guard error.kind == .unreachable else { return .failed(error) }
@@ -55,6 +55,6 @@ public struct DevicePolling: Hashable, Sendable {
     }
 
     package static let expired = OIDCError(
-        .timedOut, "token: the code expired before the sign-in was finished", hint: "oidc login",
+        .timedOut, "token: the code expired before the sign-in was finished", hint: .signIn,
         stage: .token, oauthError: "expired_token")
 }

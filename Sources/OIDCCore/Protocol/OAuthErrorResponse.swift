@@ -70,11 +70,11 @@ extension OAuthErrorResponse {
     var isTemporary: Bool { ["temporarily_unavailable", "server_error", "slow_down"].contains(code) }
 
     /// The error that an answer other than the expected one amounts to: 429, 5xx and the codes for a temporary
-    /// failure mean try later, anything else is a refusal. `hint` gives the remedy for a code.
+    /// failure mean try later, anything else is a refusal. `hint` returns what to do about a code.
     static func failure(
         _ response: HTTPResponse, stage: Stage, place: WebURL? = nil,
         withholding secrets: WithheldSecrets = WithheldSecrets(),
-        hint: (String?) -> String? = OAuthErrorResponse.hint
+        hint: (String?) -> Hint? = OAuthErrorResponse.hint
     ) -> OIDCError {
         let answer = OAuthErrorResponse(response, withholding: secrets)
         let isTemporary =
@@ -92,22 +92,21 @@ extension OAuthErrorResponse {
         let from = place.map { "\(DisplayText.clean($0.withoutQuery)) " } ?? "the provider "
         return OIDCError(
             isTemporary ? .unreachable : .refused, "\(stage.title): \(from)answered \(what)",
-            hint: isTemporary
-                ? response.retryAfter.map { "try again in \($0) seconds" } ?? "try again later" : hint(code),
+            hint: isTemporary ? .tryAgain(seconds: response.retryAfter) : hint(code),
             stage: stage,
             oauthError: answer?.code, retryAfter: isTemporary ? response.retryAfter : nil)
     }
 
-    /// The remedy for an error code, where there is one that does not depend on the step.
-    static func hint(_ code: String?) -> String? {
+    /// Returns the hint for an error code; nil if there is none, or if it depends on the step.
+    static func hint(_ code: String?) -> Hint? {
         switch code {
-        case "invalid_client": "check client_id, client_secret and client_auth"
+        case "invalid_client": .advice(.checkClient)
         case "unauthorized_client": "register the client for this grant with the provider"
-        case "unsupported_grant_type": "the provider does not offer this grant: choose another with --grant"
-        case "invalid_scope": "check --scope"
-        case "invalid_target": "check --resource and --audience"
-        case "use_dpop_nonce": "set dpop to true"
-        case "invalid_dpop_proof": "check this machine's clock"
+        case "unsupported_grant_type": .advice(.chooseGrant)
+        case "invalid_scope": .advice(.checkScope)
+        case "invalid_target": .advice(.checkTarget)
+        case "use_dpop_nonce": .set(.dpop, to: "true")
+        case "invalid_dpop_proof": .advice(.checkClock)
         case "invalid_authorization_details": "check authorization_details"
         default: nil
         }

@@ -22,7 +22,9 @@ public struct PushedAuthorization: Hashable, Sendable {
                 var error = client.failure(response, to: request, stage: .pushedAuthorization)
                 // No proof is sent here; `dpop_jkt` binds the code (RFC 9449 §10.1).
                 let isBound = pending.parameters.contains { $0.name == "dpop_jkt" }
-                if isBound, error.oauthError == "use_dpop_nonce" { error.hint = "set par to off" }
+                if isBound, error.oauthError == "use_dpop_nonce" {
+                    error.hint = .set(.pushedAuthorization, to: "off")
+                }
                 throw error
             }
             let answer = try JSONAnswer(response, stage: .pushedAuthorization)

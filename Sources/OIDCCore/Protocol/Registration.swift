@@ -67,9 +67,9 @@ public struct Registration: Sendable {
         }
     }
 
-    private static func hint(_ code: String?) -> String? {
+    private static func hint(_ code: String?) -> Hint? {
         switch code {
-        case "invalid_redirect_uri": "check redirect_uri"
+        case "invalid_redirect_uri": .advice(.checkRedirectURI)
         case "invalid_token", "invalid_client", "insufficient_scope":
             "give the initial access token that the provider issues for registration"
         default: nil

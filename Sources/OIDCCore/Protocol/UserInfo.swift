@@ -109,7 +109,7 @@ public enum UserInfo {
         guard let issuer = rules.issuer, let source else {
             throw .untrusted(
                 .userInfo, "a signed answer can't be checked without issuer and jwks_uri",
-                hint: "set issuer, or jwks_uri beside it")
+                hint: .advice(.setIssuerOrKeys))
         }
         let signature = SignatureRules(
             allowedAlgorithms: rules.allowedAlgorithms, clientSecret: rules.clientSecret, stage: .userInfo)

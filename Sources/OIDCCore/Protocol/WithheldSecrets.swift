@@ -132,7 +132,7 @@ extension OIDCError {
     public func withholding(_ secrets: WithheldSecrets) -> OIDCError {
         var error = self
         error.message = secrets.removed(from: message, minimum: 6)
-        error.hint = hint.map { secrets.removed(from: $0, minimum: 6) }
+        error.hint = hint?.replacingText { secrets.removed(from: $0, minimum: 6) }
         error.oauthError = oauthError.map { secrets.removed(from: $0, wordsBelow: 16) }
         return error
     }
@@ -172,7 +172,7 @@ extension Client {
     /// The error that an answer to a request of this client amounts to.
     func failure(
         _ response: HTTPResponse, to request: HTTPRequest, stage: Stage,
-        hint: (String?) -> String? = OAuthErrorResponse.hint
+        hint: (String?) -> Hint? = OAuthErrorResponse.hint
     ) -> OIDCError {
         OAuthErrorResponse.failure(
             response, stage: stage, withholding: secrets(in: request), hint: hint)

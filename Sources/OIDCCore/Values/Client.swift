@@ -21,7 +21,7 @@ public struct Client: Sendable {
 
     /// RFC 6749 appendix A.1: visible ASCII and spaces; an empty one identifies nobody.
     func check() throws(OIDCError) {
-        guard !id.isEmpty else { throw .usage("client_id is not set", hint: "--client-id ID") }
+        guard !id.isEmpty else { throw .usage("client_id is not set", hint: .advice(.giveClientID)) }
         guard id.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
             throw .usage("client_id: expected ASCII text, found \(DisplayText.quoted(id))")
         }

@@ -55,7 +55,7 @@ extension SharedFailure {
         var object = JSONObject()
         object["kind"] = .string(error.kind.rawValue)
         object["message"] = .string(error.message)
-        object["hint"] = error.hint.map { .string($0) }
+        object["hint"] = error.hint?.stored
         object["stage"] = error.stage.map { .string($0.rawValue) }
         object["oauth_error"] = error.oauthError.map { .string($0) }
         object["retry_after"] = error.retryAfter.map { JSONValue(Int64($0)) }
@@ -75,7 +75,7 @@ extension SharedFailure {
         else { return nil }
         self.init(
             error: OIDCError(
-                kind, message, hint: json["hint"]?.string,
+                kind, message, hint: json["hint"].flatMap(Hint.init(stored:)),
                 stage: json["stage"]?.string.map { Stage(rawValue: $0) },
                 oauthError: json["oauth_error"]?.string,
                 retryAfter: json["retry_after"]?.integer.flatMap { Int(exactly: $0) }),

@@ -49,7 +49,7 @@ public struct Browser: Sendable {
         let details = problems.isEmpty ? "no command is named" : problems.joined(separator: ", ")
         return OIDCError(
             .failed, "the browser could not be opened: \(details)",
-            hint: "open the address yourself, or name a browser in $BROWSER or the browser setting")
+            hint: .advice(.nameBrowser))
     }
 
     private mutating func startNext() -> Bool {

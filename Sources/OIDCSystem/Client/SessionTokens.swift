@@ -27,9 +27,9 @@ public struct SessionTokens {
         public var session: Session
         public var access: AccessToken
         /// What the user should know, such as a scope that is narrower than asked for.
-        public var warnings: [String]
+        public var warnings: [Warning]
 
-        public init(session: Session, access: AccessToken, warnings: [String] = []) {
+        public init(session: Session, access: AccessToken, warnings: [Warning] = []) {
             self.session = session
             self.access = access
             self.warnings = warnings
@@ -115,8 +115,12 @@ public struct SessionTokens {
             let outcome = try request(nil, .own).check()
             return Delivery(
                 session: outcome.session, access: try outcome.access.get(),
-                warnings: outcome.warnings + ["the token could not be kept: \(error.told)"])
+                warnings: outcome.warnings + [SessionTokens.unkept(error)])
         }
+    }
+
+    private static func unkept(_ error: OIDCError) -> Warning {
+        Warning("the token could not be kept: \(error.message)", hint: error.hint)
     }
 
     /// Only a sign-in helps; whether a lock could be had or a file be written does not matter then.
@@ -171,7 +175,7 @@ public struct SessionTokens {
                 warnings.append("somebody signed out meanwhile: the token is not kept")
             }
         } catch {
-            warnings.append("the token could not be kept: \(error.told)")
+            warnings.append(SessionTokens.unkept(error))
         }
         if left != nil { store.leave(nil, for: key) }
         if wait.isCancelled() {
@@ -235,7 +239,7 @@ extension SessionTokens {
         if let pause = error.retryAfter {
             let left = max(1, pause - Int(clamping: now.seconds(since: failure.time)))
             error.retryAfter = left
-            error.hint = "try again in \(left) seconds"
+            error.hint = .tryAgain(seconds: left)
         }
         return error
     }
@@ -271,6 +275,6 @@ extension TokenSource {
         guard case .wider(let scope) = self else { return self }
         throw OIDCError(
             .loginRequired, "the session was not granted the scope \(DisplayText.quoted(scope.text))",
-            hint: "oidc login --scope \(ShellWord.quoted(DisplayText.clean(scope.text)))", stage: .token)
+            hint: .signInForScope(scope.text), stage: .token)
     }
 }

@@ -47,7 +47,7 @@ public final class CurlTransport: HTTPTransport {
         guard request.url.isSecure || request.url.isLoopback || configuration.allowInsecureHTTP else {
             throw OIDCError(
                 .usage, "\(stage.title): \(request.url.origin) is plain http, which is only for this machine",
-                hint: "use https, or set allow_insecure_http", stage: stage)
+                hint: .advice(.useHTTPS), stage: stage)
         }
         try configuration.caFile?.check()
         if request.usesClientCertificate { try configuration.clientCertificate?.check() }

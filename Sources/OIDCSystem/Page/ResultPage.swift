@@ -39,8 +39,9 @@ public enum ResultPage {
                 """)
     }
 
-    public static func failure(_ error: OIDCError) -> HTTPResponse {
-        failure(title: title(error.kind), message: error.message, advice: error.hint)
+    /// The page for an error; `words` renders its hint.
+    package static func failure(_ error: OIDCError, _ words: (Hint) -> String) -> HTTPResponse {
+        failure(title: title(error.kind), message: error.message, advice: error.hint.map(words))
     }
 
     /// The answer to a callback that is not the one of this sign-in, which goes on.

@@ -4,6 +4,8 @@
     import Glibc
 #endif
 
+package import OIDCCore
+
 /// Why a system call failed.
 public struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
     public let code: Int32
@@ -38,7 +40,7 @@ public struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
     var isShortage: Bool { shortageHint != nil }
 
     /// What to do about a shortage; nil for any other reason.
-    package var shortageHint: String? {
+    package var shortageHint: Hint? {
         switch self {
         case .tooManyDescriptors, .tooManyDescriptorsOfAll:
             "end other programs, or raise the limit (ulimit -n)"

@@ -22,7 +22,7 @@ public struct UserFile: Sendable {
             guard !reason.isAbsent, reason != .notADirectory else { return nil }
             try Interruption.throwIfPending()
             var error = unusable(path, name, reason.description)
-            error.hint = remedy(name)
+            error.hint = .checkPath(of: name)
             if let hint = reason.shortageHint { (error.kind, error.hint) = (.failed, hint) }
             throw error
         }
@@ -40,7 +40,7 @@ public struct UserFile: Sendable {
     public static func require(_ path: String, limit: Int, named name: String) throws(OIDCError) -> UserFile {
         guard let file = try read(path, limit: limit, named: name) else {
             var error = unusable(path, name, "there is no such file")
-            error.hint = remedy(name)
+            error.hint = .checkPath(of: name)
             throw error
         }
         return file
@@ -142,10 +142,6 @@ public struct UserFile: Sendable {
     private static func unwritable(_ path: String, _ name: String, _ reason: String) -> OIDCError {
         OIDCError(
             .failed, "\(name): \(DisplayText.clean(path)) cannot be written: \(reason)", stage: .settings)
-    }
-
-    private static func remedy(_ name: String) -> String {
-        "check the path in \(name == "configuration" ? "--config or OIDC_CONFIG" : name)"
     }
 
     private static func unusable(_ path: String, _ name: String, _ reason: String) -> OIDCError {

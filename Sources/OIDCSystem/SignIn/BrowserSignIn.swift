@@ -14,6 +14,8 @@ public struct BrowserSignIn {
     public var deadline: MonotonicTime
     /// Asked every second; true ends the wait with an error of kind `interrupted`.
     public var isCancelled: () -> Bool = { false }
+    /// Renders a hint for the browser's page.
+    package var words: (Hint) -> String = { $0.description }
 
     public init(
         login: Login, redirect: RedirectAddress, readsInput: Bool, browser: BrowserChoice?,
@@ -77,7 +79,8 @@ public struct BrowserSignIn {
         _ pending: PendingAuthorization, _ server: LoopbackServer?, _ browser: Browser?
     ) throws(OIDCError) -> RedirectReceiver.Arrival {
         var receiver = RedirectReceiver(
-            pending: pending, path: redirect.path, server: server, remark: { notice(.remark($0)) },
+            pending: pending, path: redirect.path, server: server, words: words,
+            warn: { notice(.warning($0)) },
             turnedAway: { notice(.turnedAway($0)) })
         var input = readsInput ? TerminalInput() : nil
         defer {
@@ -101,7 +104,7 @@ public struct BrowserSignIn {
             ResultPage.success(
                 who: outcome.session.displayName ?? outcome.session.subject,
                 provider: WebURL(outcome.session.key.provider)?.host ?? outcome.session.key.provider)
-        case .failure(let error): ResultPage.failure(error)
+        case .failure(let error): ResultPage.failure(error, words)
         }
     }
 }

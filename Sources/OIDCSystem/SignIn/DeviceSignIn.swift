@@ -43,7 +43,7 @@ public struct DeviceSignIn {
             case .failed(let error): throw error
             case .wait(let seconds):
                 if case .failure(let error) = answer, error.kind == .unreachable {
-                    notice(.remark("still trying: \(error.message)"))
+                    notice(.warning("still trying: \(error.message)"))
                 }
                 guard MonotonicTime.now() < codeEnd else { throw DevicePolling.expired }
                 try sleep(seconds, codeEnd: codeEnd)
@@ -67,7 +67,7 @@ public struct DeviceSignIn {
 
     private static let late = OIDCError(
         .timedOut, "timed out waiting for the sign-in",
-        hint: "oidc login --timeout SECONDS gives more time", stage: .deviceAuthorization)
+        hint: .advice(.allowMoreTime), stage: .deviceAuthorization)
 }
 
 extension OIDCError {

@@ -60,7 +60,7 @@ struct LogoutCommand: RunnableCommand {
                     worst = max(worst, try forget(taken, own, context))
                 } catch {
                     guard error.kind != .interrupted else { throw error }
-                    context.console.warn(error.told)
+                    context.console.warn(error.commandLine)
                     worst = max(worst, Diagnostics.exitCode(error))
                 }
             }
@@ -148,7 +148,7 @@ struct LogoutCommand: RunnableCommand {
                 "the session is forgotten here; the tokens stay valid at the provider until they expire"
         }
         guard !isAll else {
-            context.console.warn(told.told)
+            context.console.warn(told.commandLine)
             return code
         }
         throw told

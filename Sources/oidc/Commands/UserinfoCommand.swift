@@ -58,7 +58,7 @@ struct UserinfoCommand: RunnableCommand {
         let setup = access.setup
         return try ProtectedRequest(access, environment: try setup.environment()).userInfo(
             leeway: setup.leeway, allowsInsecureHTTP: setup.allowsInsecureHTTP,
-            stepUpHint: { setup.loginLine(for: $0) })
+            stepUpHint: { .text(setup.loginLine(for: $0)) })
     }
 
     /// A bare claim goes to a terminal as it is: without what a terminal acts on.

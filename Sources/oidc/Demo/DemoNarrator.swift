@@ -38,7 +38,7 @@ final class DemoNarrator {
             try tour.say("The browser is back: `state` and `iss` are those of this sign-in; `code` is taken.")
             try tour.say("POST \(stage.origin)/token redeems the code, once:")
             for (name, meaning) in DemoNarrator.exchange { try tour.line("\(name): \(meaning)") }
-        case .device, .pasteOffered, .remark, .turnedAway, .waiting: break
+        case .device, .pasteOffered, .warning, .turnedAway, .waiting: break
         }
     }
 

@@ -22,7 +22,7 @@ struct Finding {
 
     /// A failure of a step, with its own remedy.
     init(_ check: String, _ error: OIDCError, _ result: Result = .problem) {
-        self.init(check, result, error.message, remedy: error.hint)
+        self.init(check, result, error.message, remedy: error.hint?.commandLine)
     }
 
     var json: JSONValue {

@@ -42,7 +42,7 @@ struct LoginOnDemand {
         signIn.onUnkept = { failure = $0 }
         let session = try signIn.run()
         guard let failure else { return access }
-        setup.context.console.warn("the session could not be kept: \(failure.told)")
+        setup.context.console.warn("the session could not be kept: \(failure.commandLine)")
         let memory = MemorySessionStore()
         try memory.save(session, replacingDamaged: true)
         return SessionAccess(access, in: memory)

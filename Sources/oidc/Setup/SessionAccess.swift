@@ -29,11 +29,11 @@ struct SessionAccess {
         self.store = store
     }
 
-    /// A remedy of the store's is completed to the command line that signs in here.
+    /// A store's hint to sign in becomes the command line that does so with these settings.
     func load() throws(OIDCError) -> Session? {
         do throws(OIDCError) { return try store.load(key) } catch {
             var error = error
-            if error.hint == "oidc login" { error.hint = setup.loginLine }
+            if error.hint == .signIn { error.hint = .text(setup.loginLine) }
             throw error
         }
     }
@@ -87,7 +87,7 @@ struct SessionAccess {
         } catch {
             throw completed(error)
         }
-        for warning in delivery.warnings { context.console.warn(warning) }
+        for warning in delivery.warnings { context.console.warn(warning.commandLine) }
         return delivery
     }
 
@@ -111,9 +111,9 @@ struct SessionAccess {
 
     /// The hint to sign in is completed to the command line that does so with these settings.
     private func completed(_ error: OIDCError) -> OIDCError {
-        guard error.kind == .loginRequired || error.hint == "oidc login" else { return error }
+        guard error.kind == .loginRequired || error.hint == .signIn else { return error }
         var error = error
-        error.hint = setup.loginLine
+        error.hint = .text(setup.loginLine)
         return error
     }
 

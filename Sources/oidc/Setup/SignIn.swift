@@ -37,15 +37,16 @@ struct SignIn {
         case .browser(let browser, let readsInput):
             let redirect = try redirect()
             try refuseUnreadable(redirect)
-            outcome = try BrowserSignIn(
+            var signIn = BrowserSignIn(
                 login: login, redirect: redirect,
                 readsInput: (readsInput || redirect.loopback == nil) && !TerminalInput.isExhausted,
                 browser: browser, environment: setup.childEnvironment, deadline: deadline,
-                notice: teller.tell
-            ).run(keep: keep)
+                notice: teller.tell)
+            signIn.words = { $0.commandLine }
+            outcome = try signIn.run(keep: keep)
         }
         teller.end()
-        for warning in outcome.warnings { console.warn(warning) }
+        for warning in outcome.warnings { console.warn(warning.commandLine) }
         remarkOnTokenRefresh(outcome.session, metadata)
         return outcome.session
     }

@@ -64,7 +64,7 @@ enum SampleProvider {
         try IDToken.validate(token, rules, keys: keys, now: now)
     }
 
-    static func untrusted(_ message: String, stage: Stage = .idToken, hint: String? = nil) -> OIDCError {
+    static func untrusted(_ message: String, stage: Stage = .idToken, hint: Hint? = nil) -> OIDCError {
         OIDCError(.untrusted, "\(stage.rawValue): \(message)", hint: hint, stage: stage)
     }
 }
