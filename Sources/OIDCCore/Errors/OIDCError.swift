@@ -29,10 +29,12 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     public var oauthError: String?
     /// Seconds that the provider asked us to wait (RFC 9110 §10.2.3).
     public var retryAfter: Int?
+    /// The rule that was broken, where one of the protocol was.
+    public var cause: Cause?
 
     public init(
         _ kind: Kind, _ message: String, hint: Hint? = nil, stage: Stage? = nil, oauthError: String? = nil,
-        retryAfter: Int? = nil
+        retryAfter: Int? = nil, cause: Cause? = nil
     ) {
         self.kind = kind
         self.message = message
@@ -40,6 +42,7 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
         self.stage = stage
         self.oauthError = oauthError
         self.retryAfter = retryAfter
+        self.cause = cause
     }
 
     /// Message and hint in one line, which names no option, setting or command of any program.
@@ -54,8 +57,16 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     ) -> OIDCError {
         let sides = DisplayText.sides(expected: expected, found: found)
         return OIDCError(
-            .refused, "\(stage.title): \(member): expected \(sides.expected), found \(sides.found)",
-            hint: hint, stage: stage)
+            .refused, stage, .mismatch(member: member, expected: sides.expected, found: sides.found),
+            hint: hint)
+    }
+
+    /// A token, an issuer or a callback that cannot be trusted: the member, what the rule expects, and what came.
+    package static func untrusted(
+        _ stage: Stage, _ member: String, expected: String, found: String, hint: Hint? = nil
+    ) -> OIDCError {
+        OIDCError(
+            .untrusted, stage, .mismatch(member: member, expected: expected, found: found), hint: hint)
     }
 
     public static func untrusted(_ stage: Stage, _ message: String, hint: Hint? = nil) -> OIDCError {

@@ -35,10 +35,10 @@ struct SignatureRules {
             let algorithm = try token.acceptedAlgorithm(allowed: allowedAlgorithms)
             guard !algorithm.isSymmetric || clientSecret != nil else {
                 throw JWS.HeaderRefusal(
-                    reason: "alg: expected a signature with the provider's key, found \(algorithm.rawValue)")
+                    "alg", expected: "a signature with the provider's key", found: algorithm.rawValue)
             }
         } catch {
-            throw .untrusted(stage, error.reason, hint: registrationHint(token))
+            throw OIDCError(.untrusted, stage, error.cause, hint: registrationHint(token))
         }
     }
 
@@ -64,7 +64,9 @@ struct SignatureRules {
                     algorithm, keys: try source.keys(refetching: true), allowsSymmetric: false)
             }
         }
-        if case .invalid(let reason) = check { throw .untrusted(stage, reason) }
+        if case .invalid(let reason) = check {
+            throw OIDCError(.untrusted, stage, .signature, message: reason)
+        }
     }
 }
 

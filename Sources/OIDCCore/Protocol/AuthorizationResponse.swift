@@ -91,7 +91,7 @@ extension PendingAuthorization {
         // An answer without a usable code leads nowhere anyway; one with a code must not.
         if isIssuerMissing, case .code = judgement {
             let expected = DisplayText.clean(issuer ?? "an issuer")
-            return .end(.untrusted(.authorization, "iss: expected \(expected), found none"))
+            return .end(.untrusted(.authorization, "iss", expected: expected, found: "none"))
         }
         return judgement
     }

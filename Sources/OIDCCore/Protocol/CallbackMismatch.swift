@@ -26,7 +26,8 @@ package enum CallbackMismatch: Hashable, Sendable {
         case .repeated("state"): state(found: "several")
         case .repeated(let name):
             .protocolViolation(.authorization, name, expected: "at most one", found: "several")
-        case .otherIssuer(let expected, let found): issuer(DisplayText.sides(expected: expected, found: found))
+        case .otherIssuer(let expected, let found):
+            issuer(DisplayText.sides(expected: expected, found: found))
         case .unreadable:
             .protocolViolation(
                 .authorization, "callback", expected: "percent-encoded UTF-8", found: "something else")
@@ -34,12 +35,12 @@ package enum CallbackMismatch: Hashable, Sendable {
     }
 
     private func issuer(_ sides: (expected: String, found: String)) -> OIDCError {
-        .untrusted(.authorization, "iss: expected \(sides.expected), found \(sides.found)")
+        .untrusted(.authorization, "iss", expected: sides.expected, found: sides.found)
     }
 
     private func state(found: String) -> OIDCError {
         .untrusted(
-            .authorization, "state: expected the one of this sign-in, found \(found)",
+            .authorization, "state", expected: "the one of this sign-in", found: found,
             hint: "paste the URL of the sign-in that was started last")
     }
 }

@@ -40,7 +40,7 @@ extension ProviderMetadata {
         }
         let sides = DisplayText.sides(expected: expected, found: found)
         return .untrusted(
-            .discovery, "issuer: expected \(sides.expected), found \(sides.found)", hint: hint)
+            .discovery, "issuer", expected: sides.expected, found: sides.found, hint: hint)
     }
 
     private mutating func readLists(_ answer: JSONAnswer) throws(OIDCError) {

@@ -132,6 +132,7 @@ extension OIDCError {
     public func withholding(_ secrets: WithheldSecrets) -> OIDCError {
         var error = self
         error.message = secrets.removed(from: message, minimum: 6)
+        error.cause = cause?.replacingText { secrets.removed(from: $0, minimum: 6) }
         error.hint = hint?.replacingText { secrets.removed(from: $0, minimum: 6) }
         error.oauthError = oauthError.map { secrets.removed(from: $0, wordsBelow: 16) }
         return error

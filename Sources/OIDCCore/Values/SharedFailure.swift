@@ -56,6 +56,7 @@ extension SharedFailure {
         object["kind"] = .string(error.kind.rawValue)
         object["message"] = .string(error.message)
         object["hint"] = error.hint?.stored
+        object["cause"] = error.cause?.stored
         object["stage"] = error.stage.map { .string($0.rawValue) }
         object["oauth_error"] = error.oauthError.map { .string($0) }
         object["retry_after"] = error.retryAfter.map { JSONValue(Int64($0)) }
@@ -78,7 +79,8 @@ extension SharedFailure {
                 kind, message, hint: json["hint"].flatMap(Hint.init(stored:)),
                 stage: json["stage"]?.string.map { Stage(rawValue: $0) },
                 oauthError: json["oauth_error"]?.string,
-                retryAfter: json["retry_after"]?.integer.flatMap { Int(exactly: $0) }),
+                retryAfter: json["retry_after"]?.integer.flatMap { Int(exactly: $0) },
+                cause: json["cause"].flatMap(OIDCError.Cause.init(stored:))),
             time: Instant(secondsSinceEpoch: time), id: id,
             refreshTokenHash: json["refresh_token_hash"]?.string,
             sharedAt: json["shared_at"]?.integer.map { Instant(secondsSinceEpoch: $0) })

@@ -81,7 +81,7 @@ struct AuthorizationResponseTests {
         let pending = try Fixture.pending()
         #expect(
             throws: OIDCError.untrusted(
-                .authorization, "iss: expected https://op.example, found \(found)")
+                .authorization, "iss", expected: "https://op.example", found: found)
         ) { try pending.accept(pairs(query, pending)) }
     }
 
