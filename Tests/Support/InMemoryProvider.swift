@@ -53,13 +53,13 @@ public final class InMemoryProvider: HTTPTransport {
     }
 
     /// What the flows get: this provider, its clock, no cache.
-    public var environment: LoginEnvironment {
+    package var environment: LoginEnvironment {
         LoginEnvironment(
             transport: self, cache: NoCache(), now: { [self] in now }, random: { Random.bytes($0) })
     }
 
     /// A whole sign-in of the public demo client, as the flows do it.
-    public func signIn(
+    package func signIn(
         _ scope: String = "openid profile email offline_access",
         _ change: (inout Login) throws -> Void = { _ in }
     ) throws -> Session {

@@ -98,6 +98,7 @@ extension Hint {
 }
 
 extension Hint: ExpressibleByStringInterpolation {
+    /// Makes a sentence a hint.
     public init(stringLiteral text: String) {
         self = .text(text)
     }
@@ -125,6 +126,7 @@ extension Hint: CustomStringConvertible {
 }
 
 extension Hint.Setting: CustomStringConvertible {
+    /// Plain English that names no option, setting or command of any program.
     public var description: String {
         switch self {
         case .pushedAuthorization: "pushed authorization requests"
@@ -137,6 +139,7 @@ extension Hint.Setting: CustomStringConvertible {
 }
 
 extension Hint.Advice: CustomStringConvertible {
+    /// Plain English that names no option, setting or command of any program.
     public var description: String {
         switch self {
         case .signInAndAllow: "sign in again, and allow the access"

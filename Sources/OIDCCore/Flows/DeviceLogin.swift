@@ -1,7 +1,7 @@
 /// The device grant's part of a sign-in (RFC 8628): the person signs in elsewhere, and the tokens are asked for
 /// until they are there.
 extension Login {
-    public func beginOnDevice() throws(OIDCError) -> DeviceAuthorization {
+    package func beginOnDevice() throws(OIDCError) -> DeviceAuthorization {
         try tokenEndpoint.check(resources: [])
         let client = tokenEndpoint.client
         let endpoint = try metadata.require(
@@ -18,14 +18,14 @@ extension Login {
     }
 
     /// Asks once; `DevicePolling` says what to make of the answer.
-    public func poll(_ authorization: DeviceAuthorization) throws(OIDCError) -> TokenSet {
+    package func poll(_ authorization: DeviceAuthorization) throws(OIDCError) -> TokenSet {
         try tokenEndpoint.send(
             .deviceCode(authorization), over: environment.transport, now: environment.now(),
             random: environment.random)
     }
 
     /// Checks the tokens. There was no authorization request, so there is no nonce.
-    public func outcome(of tokens: TokenSet, for authorization: DeviceAuthorization) throws(OIDCError)
+    package func outcome(of tokens: TokenSet, for authorization: DeviceAuthorization) throws(OIDCError)
         -> Outcome
     {
         try outcome(

@@ -3,15 +3,15 @@ import OIDCCrypto
 /// Replaces a session's tokens by its refresh token (RFC 6749 §6), in two steps: the request, whose answer holds
 /// the successor of the refresh token, and the checks of everything else. The successor is stored between the
 /// two, so no fault of a clock, a key set or a claim can cost the session.
-public struct TokenRefresh: Sendable {
-    public let environment: LoginEnvironment
+package struct TokenRefresh: Sendable {
+    package let environment: LoginEnvironment
     /// The session's own token endpoint.
-    public let tokenEndpoint: TokenEndpoint
-    public var leeway: Int64
+    package let tokenEndpoint: TokenEndpoint
+    package var leeway: Int64
     /// From the metadata if it is at hand; nil allows every asymmetric algorithm.
-    public var allowedAlgorithms: [String]?
+    package var allowedAlgorithms: [String]?
 
-    public init(
+    package init(
         environment: LoginEnvironment, tokenEndpoint: TokenEndpoint, leeway: Int64 = 60,
         allowedAlgorithms: [String]? = nil
     ) {
@@ -22,21 +22,21 @@ public struct TokenRefresh: Sendable {
     }
 
     /// What the token endpoint answered, before anything but the refresh token was looked at.
-    public struct Answer: Sendable {
+    package struct Answer: Sendable {
         /// The session as it was, with the refresh token to use from now on. Save it first.
-        public let successor: Session
+        package let successor: Session
         let source: TokenSource
         let tokens: Result<TokenSet, OIDCError>
     }
 
     /// The session with its new tokens, to be saved whatever `access` is. `access` is the token that was asked
     /// for, or why it cannot be handed out.
-    public struct Outcome: Sendable {
-        public var session: Session
-        public var access: Result<AccessToken, OIDCError>
-        public var warnings: [Warning]
+    package struct Outcome: Sendable {
+        package var session: Session
+        package var access: Result<AccessToken, OIDCError>
+        package var warnings: [Warning]
 
-        public init(session: Session, access: Result<AccessToken, OIDCError>, warnings: [Warning] = []) {
+        package init(session: Session, access: Result<AccessToken, OIDCError>, warnings: [Warning] = []) {
             self.session = session
             self.access = access
             self.warnings = warnings
@@ -44,7 +44,7 @@ public struct TokenRefresh: Sendable {
     }
 
     /// Presents the refresh token, once.
-    public func request(_ session: Session, for source: TokenSource) throws(OIDCError) -> Answer {
+    package func request(_ session: Session, for source: TokenSource) throws(OIDCError) -> Answer {
         guard let refreshToken = session.tokens.refreshToken else { throw TokenRefresh.impossible }
         let (scope, resources) = source.request
         let issued = try tokenEndpoint.issue(
@@ -56,12 +56,12 @@ public struct TokenRefresh: Sendable {
     }
 
     /// The error of a session without a refresh token.
-    public static let impossible = OIDCError(
+    package static let impossible = OIDCError(
         .loginRequired, "the access token has expired and there is no refresh token", hint: .signIn,
         stage: .token)
 
     /// Checks the answer. An error means that nothing of it but the refresh token may be used.
-    public func check(_ answer: Answer) throws(OIDCError) -> Outcome {
+    package func check(_ answer: Answer) throws(OIDCError) -> Outcome {
         let tokens = try answer.tokens.get()
         var refreshed = answer.successor
         var warnings: [Warning] = []
@@ -80,7 +80,7 @@ public struct TokenRefresh: Sendable {
     }
 
     /// Both steps, for a caller that has nowhere to store the successor.
-    public func refresh(_ session: Session, for source: TokenSource) throws(OIDCError) -> Outcome {
+    package func refresh(_ session: Session, for source: TokenSource) throws(OIDCError) -> Outcome {
         try check(request(session, for: source))
     }
 

@@ -11,13 +11,17 @@ public protocol KeySource {
 
 /// Keys that are what they are: from a file, or a test.
 public struct FixedKeys: KeySource, Sendable {
+    /// The keys.
     public let set: JWKSet
 
+    /// Makes a source of keys that never change.
     public init(_ set: JWKSet) {
         self.set = set
     }
 
+    /// Returns the keys.
     public func keys(refetching: Bool) -> JWKSet { set }
+    /// False: there is no newer set.
     public var mayBeStale: Bool { false }
 }
 

@@ -1,7 +1,7 @@
 import OIDCCrypto
 
 /// What became of a signature; it is valid only where a key said so.
-public enum SignatureCheck: Hashable, Sendable {
+package enum SignatureCheck: Hashable, Sendable {
     case valid
     case invalid(reason: String)
 }
@@ -10,7 +10,7 @@ extension JWS {
     /// Verifies the signature (RFC 7515 §5.2) with the keys of a set that fit `alg`, `kid` and their own use.
     /// Keys and addresses that the token itself carries (`jwk`, `jku`, `x5c`, `x5u`) are never looked at
     /// (RFC 8725 §3.10). `allowedAlgorithms` nil allows all that are known here; `none` never is.
-    public func verify(
+    package func verify(
         keys: JWKSet, allowsSymmetric: Bool = false, allowedAlgorithms: [String]? = nil
     ) throws(OIDCError) -> SignatureCheck {
         let algorithm: SignatureAlgorithm

@@ -1,15 +1,15 @@
-public import OIDCCrypto
+package import OIDCCrypto
 
 /// What a client has to prove itself with, from the configuration.
-public struct ClientCredentials: Sendable {
-    public var secret: Redacted<String>?
-    public var privateKey: PrivateKey?
-    public var privateKeyID: String?
+package struct ClientCredentials: Sendable {
+    package var secret: Redacted<String>?
+    package var privateKey: PrivateKey?
+    package var privateKeyID: String?
     /// An assertion that another system issues.
-    public var assertion: (@Sendable () throws(OIDCError) -> Redacted<String>)?
-    public var hasCertificate: Bool
+    package var assertion: (@Sendable () throws(OIDCError) -> Redacted<String>)?
+    package var hasCertificate: Bool
 
-    public init(
+    package init(
         secret: Redacted<String>? = nil, privateKey: PrivateKey? = nil, privateKeyID: String? = nil,
         assertion: (@Sendable () throws(OIDCError) -> Redacted<String>)? = nil, hasCertificate: Bool = false
     ) {
@@ -30,7 +30,7 @@ extension ClientAuthentication {
 
     /// The method that is named, or else the first that both the credentials and the metadata allow. Nothing
     /// is ever tried out with a secret, and metadata cannot make a client with a secret a public one.
-    public static func choose(
+    package static func choose(
         method: String? = nil, _ credentials: ClientCredentials, _ metadata: ProviderMetadata?
     ) throws(OIDCError) -> ClientAuthentication {
         let algorithms = metadata?.tokenEndpointAuthSigningAlgValuesSupported

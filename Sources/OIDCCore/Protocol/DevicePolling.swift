@@ -1,17 +1,17 @@
 /// When to ask the token endpoint again while a person signs in elsewhere (RFC 8628 §3.5); a pure state.
-public struct DevicePolling: Hashable, Sendable {
-    public enum Step: Sendable {
+package struct DevicePolling: Hashable, Sendable {
+    package enum Step: Sendable {
         /// Ask again after so many seconds.
         case wait(Int64)
         case done(TokenSet)
         case failed(OIDCError)
     }
 
-    public private(set) var interval: Int64
-    public let expiresAt: Instant
+    package private(set) var interval: Int64
+    package let expiresAt: Instant
     private var failures = 0
 
-    public init(_ authorization: DeviceAuthorization) {
+    package init(_ authorization: DeviceAuthorization) {
         interval = authorization.interval
         expiresAt = authorization.expiresAt
     }
@@ -23,7 +23,7 @@ public struct DevicePolling: Hashable, Sendable {
 
     /// What to do after an answer: `slow_down` adds five seconds for good, what is temporary makes the next
     /// wait longer, and any other error ends it.
-    public mutating func next(after answer: Result<TokenSet, OIDCError>, now: Instant) -> Step {
+    package mutating func next(after answer: Result<TokenSet, OIDCError>, now: Instant) -> Step {
         switch answer {
         case .success(let tokens): return .done(tokens)
         case .failure(let error):

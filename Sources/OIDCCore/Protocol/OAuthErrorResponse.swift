@@ -1,15 +1,15 @@
 /// What an endpoint says when it refuses (RFC 6749 §5.2), whatever the status; fit for a terminal.
-public struct OAuthErrorResponse: Hashable, Sendable {
-    public let code: String
-    public let description: String?
-    public let uri: String?
+package struct OAuthErrorResponse: Hashable, Sendable {
+    package let code: String
+    package let description: String?
+    package let uri: String?
 
-    public init(code: String, description: String? = nil, uri: String? = nil) {
+    package init(code: String, description: String? = nil, uri: String? = nil) {
         self.init(code: code, description: description, uri: uri, withholding: WithheldSecrets())
     }
 
     /// Without what the request held in confidence.
-    public init(
+    package init(
         code: String, description: String? = nil, uri: String? = nil, withholding secrets: WithheldSecrets
     ) {
         self.code = DisplayText.clean(secrets.removed(from: code, wordsBelow: 16), limit: 100)
@@ -21,7 +21,7 @@ public struct OAuthErrorResponse: Hashable, Sendable {
 
     /// Nil where the body holds no `error`. Read are JSON, form-encoded answers, and the object with `code`
     /// or `type` and `message` that some providers send in the place of the string.
-    public init?(_ response: HTTPResponse) {
+    package init?(_ response: HTTPResponse) {
         self.init(response, withholding: WithheldSecrets())
     }
 
@@ -58,7 +58,7 @@ public struct OAuthErrorResponse: Hashable, Sendable {
     }
 
     /// `invalid_scope (“no such scope”, see https://…)`.
-    public var text: String {
+    package var text: String {
         let details = [description.map { "“\($0)”" }, uri.map { "see \($0)" }].compactMap { $0 }
         return details.isEmpty ? code : "\(code) (\(details.joined(separator: ", ")))"
     }

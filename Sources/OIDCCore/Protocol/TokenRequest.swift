@@ -76,7 +76,7 @@ public struct TokenRequest: Sendable {
     }
 
     /// RFC 8693 §2.1.
-    public static func tokenExchange(_ exchange: TokenExchange) -> TokenRequest {
+    package static func tokenExchange(_ exchange: TokenExchange) -> TokenRequest {
         TokenRequest(
             .tokenExchange, scope: exchange.scope,
             [

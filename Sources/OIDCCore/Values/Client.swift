@@ -1,6 +1,8 @@
 /// The program as the provider knows it (RFC 6749 §2).
 public struct Client: Sendable {
+    /// `client_id`.
     public var id: String
+    /// How the client proves who it is.
     public var authentication: ClientAuthentication
     /// The `aud` of client assertions: the issuer as one string, or the token endpoint where the provider
     /// wants that. Nil means the address that is called.
@@ -9,6 +11,7 @@ public struct Client: Sendable {
     /// method (RFC 8705 §3, §5).
     public var presentsCertificate: Bool
 
+    /// Makes a client of its ID and its proof.
     public init(
         id: String, authentication: ClientAuthentication = .none, assertionAudience: String? = nil,
         presentsCertificate: Bool = false

@@ -1,7 +1,9 @@
 /// A failed token request, left beside the session for the processes that wanted the same: one request, whether
 /// it succeeds or fails, for any number of them.
 public struct SharedFailure: Hashable, Sendable {
+    /// The error of the request.
     public var error: OIDCError
+    /// When the request failed.
     public var time: Instant
     /// Tells two failures apart that happened in the same second.
     public var id: String
@@ -10,6 +12,7 @@ public struct SharedFailure: Hashable, Sendable {
     /// When a process last took the failure as its own without having waited for it to happen.
     public var sharedAt: Instant?
 
+    /// Makes a failure of its parts.
     public init(
         error: OIDCError, time: Instant, id: String, refreshTokenHash: String?, sharedAt: Instant? = nil
     ) {

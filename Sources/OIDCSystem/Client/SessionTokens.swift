@@ -1,20 +1,20 @@
-public import OIDCCore
+package import OIDCCore
 import OIDCCrypto
 
 /// The one way to a session's tokens: a fresh one as it is, without a lock or a library; else one request for
 /// any number of processes, whose outcome, token or failure, all of them take.
-public struct SessionTokens {
+package struct SessionTokens {
     /// Sends the one request that replaces a session's tokens: by its refresh token, or by a grant without a
     /// user. `current` is nil if there is no session yet.
-    public typealias Request = (_ current: Session?, _ source: TokenSource) throws(OIDCError) -> Answer
+    package typealias Request = (_ current: Session?, _ source: TokenSource) throws(OIDCError) -> Answer
 
     /// What the provider answered, before it was checked.
-    public struct Answer {
+    package struct Answer {
         /// The session with the refresh token to use from now on; nil if the answer cannot replace one.
-        public var successor: Session?
-        public var check: () throws(OIDCError) -> TokenRefresh.Outcome
+        package var successor: Session?
+        package var check: () throws(OIDCError) -> TokenRefresh.Outcome
 
-        public init(
+        package init(
             successor: Session? = nil, check: @escaping () throws(OIDCError) -> TokenRefresh.Outcome
         ) {
             self.successor = successor
@@ -23,13 +23,13 @@ public struct SessionTokens {
     }
 
     /// A token, and the session that it belongs to.
-    public struct Delivery: Sendable {
-        public var session: Session
-        public var access: AccessToken
+    package struct Delivery: Sendable {
+        package var session: Session
+        package var access: AccessToken
         /// What the user should know, such as a scope that is narrower than asked for.
-        public var warnings: [Warning]
+        package var warnings: [Warning]
 
-        public init(session: Session, access: AccessToken, warnings: [Warning] = []) {
+        package init(session: Session, access: AccessToken, warnings: [Warning] = []) {
             self.session = session
             self.access = access
             self.warnings = warnings
@@ -37,20 +37,20 @@ public struct SessionTokens {
     }
 
     /// Which token a caller had before it asked, so a token that was refreshed meanwhile is taken.
-    public enum Refusal: Sendable {
+    package enum Refusal: Sendable {
         /// Any fresh token will do.
         case none
         /// This token is not good enough, fresh or not: it was refused, or a new one is wanted.
         case of(AccessToken?)
     }
 
-    public let store: any SessionStoring
-    public let key: SessionKey
-    public let now: @Sendable () -> Instant
-    public let wait: LockWait
+    package let store: any SessionStoring
+    package let key: SessionKey
+    package let now: @Sendable () -> Instant
+    package let wait: LockWait
     let request: Request
 
-    public init(
+    package init(
         store: any SessionStoring, key: SessionKey, now: @escaping @Sendable () -> Instant, wait: LockWait,
         request: @escaping Request
     ) {
@@ -62,7 +62,7 @@ public struct SessionTokens {
     }
 
     /// Returns a token that is fresh, from the store if possible.
-    public func token(_ demand: TokenDemand) throws(OIDCError) -> Delivery {
+    package func token(_ demand: TokenDemand) throws(OIDCError) -> Delivery {
         let session = try store.load(key)
         if let session, let access = try SessionTokens.fresh(in: session, for: demand, at: now()) {
             return Delivery(session: session, access: access)
@@ -71,12 +71,12 @@ public struct SessionTokens {
     }
 
     /// Returns a token other than the one that was refused.
-    public func token(_ demand: TokenDemand, insteadOf refused: Delivery) throws(OIDCError) -> Delivery {
+    package func token(_ demand: TokenDemand, insteadOf refused: Delivery) throws(OIDCError) -> Delivery {
         try refreshed(demand, seen: refused.session, refusing: .of(refused.access))
     }
 
     /// Returns the token of a session that was just loaded if it can be handed out as it is.
-    public static func fresh(
+    package static func fresh(
         in session: Session, for demand: TokenDemand, at now: Instant
     ) throws(OIDCError) -> AccessToken? {
         let source = try session.source(for: demand).granted()
@@ -88,7 +88,7 @@ public struct SessionTokens {
 
     /// Asks the provider under the session's lock. Whoever waited for the lock takes what the holder stored,
     /// whatever its lifetime, or the failure that the holder left.
-    public func refreshed(
+    package func refreshed(
         _ demand: TokenDemand, seen: Session?, refusing refusal: Refusal
     ) throws(OIDCError) -> Delivery {
         let before: AccessToken? =
@@ -265,7 +265,7 @@ extension SessionTokens: AccessTokenSource {
 
 extension TokenSource {
     /// Whether a session has it to give.
-    public var isGranted: Bool {
+    package var isGranted: Bool {
         if case .wider = self { return false }
         return true
     }

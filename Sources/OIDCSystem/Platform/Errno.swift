@@ -7,10 +7,10 @@
 package import OIDCCore
 
 /// Why a system call failed.
-public struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
-    public let code: Int32
+package struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
+    package let code: Int32
 
-    public init(_ code: Int32) {
+    package init(_ code: Int32) {
         self.code = code
     }
 
@@ -50,7 +50,7 @@ public struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// In the words of the system: "No such file or directory".
-    public var description: String {
+    package var description: String {
         var text = [CChar](repeating: 0, count: 256)
         let isKnown = describeError(code, &text)
         guard isKnown else { return "error \(code)" }
