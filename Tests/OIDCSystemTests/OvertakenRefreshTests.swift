@@ -13,7 +13,8 @@ struct OvertakenRefreshTests {
 
     /// Refreshes while `meanwhile` does what a process without the lock would do.
     private func refresh(
-        in store: any SessionStoring, seen: Session? = .example(), meanwhile: @escaping () throws(OIDCError) -> Void
+        in store: any SessionStoring, seen: Session? = .example(),
+        meanwhile: @escaping () throws(OIDCError) -> Void
     ) throws -> SessionTokens.Delivery {
         let source = SessionTokens(
             store: store, key: .example, now: { [later] in later }, wait: LockWait(limit: .seconds(5))

@@ -70,7 +70,8 @@ struct TokenRefreshTests {
             let answer = Result { () throws(OIDCError) in
                 try Self.refresh(provider, session).request(session, for: .own)
             }
-            #expect((try? answer.get())?.successor.tokens.refreshToken?.revealed == next, "\(body.prefix(80))")
+            #expect(
+                (try? answer.get())?.successor.tokens.refreshToken?.revealed == next, "\(body.prefix(80))")
             if let answer = try? answer.get() {
                 #expect(throws: OIDCError.self) { try Self.refresh(provider, session).check(answer) }
             }
@@ -90,7 +91,9 @@ struct TokenRefreshTests {
         #expect(answer.successor.tokens.refreshToken?.revealed == "next")
     }
 
-    @Test("a refusal has no successor", arguments: ["invalid_grant", "invalid_client", "temporarily_unavailable"])
+    @Test(
+        "a refusal has no successor",
+        arguments: ["invalid_grant", "invalid_client", "temporarily_unavailable"])
     func refusals(code: String) throws {
         let provider = try InMemoryProvider()
         let session = try provider.signIn()
