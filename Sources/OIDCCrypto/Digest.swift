@@ -2,6 +2,7 @@
 public enum HashAlgorithm: Sendable, CaseIterable {
     case sha256, sha384, sha512
 
+    /// Bytes of a hash.
     public var byteCount: Int {
         switch self {
         case .sha256: 32
@@ -13,6 +14,7 @@ public enum HashAlgorithm: Sendable, CaseIterable {
 
 /// Hashes, and the message authentication codes made of them.
 public enum Digest {
+    /// Returns the hash of the bytes.
     public static func hash(_ bytes: [UInt8], _ algorithm: HashAlgorithm) throws(CryptoError) -> [UInt8] {
         try SystemCryptography.hash(bytes, algorithm)
     }

@@ -1,9 +1,11 @@
 /// A key that signs; whatever describes or mirrors it shows its type only.
 public struct PrivateKey: Sendable {
+    /// The kinds of keys that can be generated.
     public enum Kind: Sendable, CaseIterable {
         case p256, p384, p521, rsa2048, ed25519
     }
 
+    /// The public half.
     public let publicKey: PublicKey
     private let handle: PrivateKeyHandle
 
@@ -17,6 +19,7 @@ public struct PrivateKey: Sendable {
         self.handle = handle
     }
 
+    /// Generates a key.
     public static func generate(_ kind: Kind) throws(CryptoError) -> PrivateKey {
         try PrivateKey(PrivateKeyHandle.generate(kind))
     }
@@ -24,6 +27,7 @@ public struct PrivateKey: Sendable {
     /// PKCS #8, unencrypted: for a file that only its owner can read.
     public var pem: [UInt8] { handle.pem }
 
+    /// The algorithms that fit the key, the usual one first.
     public var supportedAlgorithms: [SignatureAlgorithm] { publicKey.supportedAlgorithms }
 
     /// The signature in the form of RFC 7518 §3: for ECDSA, r and s at full length one after the other.
@@ -34,7 +38,10 @@ public struct PrivateKey: Sendable {
 }
 
 extension PrivateKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The type of the key, and nothing of the key itself.
     public var description: String { "PrivateKey(\(publicKey.typeName))" }
+    /// The same as `description`.
     public var debugDescription: String { description }
+    /// No member, so that nothing secret is dumped.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -7,6 +7,7 @@ public struct PublicKey: Hashable, Sendable {
         case ed25519([UInt8])
     }
 
+    /// The numbers that make the key.
     public let parameters: Parameters
 
     /// Refuses what no signature should be trusted with: RSA under 2048 bits, a point off its curve, an
@@ -34,6 +35,7 @@ public struct PublicKey: Hashable, Sendable {
         }
     }
 
+    /// The size of the key in bits.
     public var bitCount: Int {
         switch parameters {
         case .rsa(let modulus, _): Self.bitCount(modulus)

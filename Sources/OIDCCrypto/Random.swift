@@ -1,5 +1,6 @@
 /// Bytes of the operating system's generator.
 public enum Random {
+    /// Returns random bytes of the system.
     public static func bytes(_ count: Int) -> [UInt8] {
         var generator = SystemRandomNumberGenerator()
         var bytes: [UInt8] = []

@@ -24,6 +24,7 @@ public enum SignatureAlgorithm: String, Sendable, CaseIterable {
         }
     }
 
+    /// Whether the algorithm is an HMAC.
     public var isSymmetric: Bool {
         switch self {
         case .hs256, .hs384, .hs512: true
@@ -55,6 +56,7 @@ public enum EllipticCurve: String, Sendable, CaseIterable {
     case p384 = "P-384"
     case p521 = "P-521"
 
+    /// Bytes of one coordinate.
     public var coordinateByteCount: Int { (bitCount + 7) / 8 }
 
     var bitCount: Int {

@@ -154,7 +154,7 @@ enum FileFault: Error, Hashable, Sendable {
                     + " \(PrivateDirectory.octal(permissions))",
                 hint: "chmod 600 \(word)")
         case .tooLarge:
-            return .store("\(subject) is larger than \(AtomicFile.sizeLimit >> 20) MiB", hint: "oidc login")
+            return .store("\(subject) is larger than \(AtomicFile.sizeLimit >> 20) MiB", hint: .signIn)
         case .system(let error):
             return .store(subject, error)
         }

@@ -13,19 +13,26 @@ func blocking<Value: Sendable>(
     let flag = CancellationFlag()
     let result: Result<Value, OIDCError> = await withTaskCancellationHandler {
         await withCheckedContinuation { continuation in
-            do throws(Errno) {
-                try BackgroundThread {
-                    continuation.resume(
-                        returning: Result { () throws(OIDCError) in try work { flag.isRaised } })
-                }.detach()
-            } catch {
-                continuation.resume(returning: .failure(OIDCError(.failed, "no thread: \(error)")))
+            let failure = startThread {
+                continuation.resume(returning: Result { () throws(OIDCError) in try work { flag.isRaised } })
             }
+            if let failure { continuation.resume(returning: .failure(failure)) }
         }
     } onCancel: {
         flag.raise()
     }
     return try result.get()
+}
+
+/// Runs `body` on a thread of its own; returns the error if there can be none.
+@usableFromInline
+func startThread(_ body: @escaping @Sendable () -> Void) -> OIDCError? {
+    do throws(Errno) {
+        try BackgroundThread(body).detach()
+        return nil
+    } catch {
+        return OIDCError(.failed, "no thread: \(error)")
+    }
 }
 
 @usableFromInline

@@ -62,15 +62,15 @@ struct CredentialHelper: Sendable {
             case .notStarted(.noSuchFile):
                 throw OIDCError(
                     .usage, "store: the program \(program) is not on PATH",
-                    hint: "install it, or set store to file", stage: .store)
+                    hint: .advice(.installHelper), stage: .store)
             case .notStarted(let reason):
                 throw OIDCError(
                     reason.isShortage ? .failed : .usage, "store: \(program) can't be run: \(reason)",
-                    hint: reason.shortageHint ?? "set store to file", stage: .store)
+                    hint: reason.shortageHint ?? .set(.store, to: "file"), stage: .store)
             case .timedOut(let milliseconds):
                 throw complaint(
                     "\(verb): no answer within \(milliseconds / 1_000) s",
-                    hint: "unlock the keychain it uses, or set store to file")
+                    hint: .advice(.unlockKeychain))
             case .deadline:
                 throw OIDCError(
                     .timedOut, "\(program) \(verb): the time for the sign-in is over", stage: .store)
@@ -96,7 +96,7 @@ struct CredentialHelper: Sendable {
         return complaint("\(verb) \(outcome.status)\(reason)")
     }
 
-    private func complaint(_ message: String, hint: String = "set store to file") -> OIDCError {
+    private func complaint(_ message: String, hint: Hint = .set(.store, to: "file")) -> OIDCError {
         .store("\(program) \(message)", hint: hint)
     }
 

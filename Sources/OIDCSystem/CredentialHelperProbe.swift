@@ -33,7 +33,8 @@ extension CredentialHelper {
         }
         try erase(entry.serverURL)
         guard found == entry else {
-            throw .store("\(program) does not give back what it was given to keep", hint: "set store to file")
+            throw .store(
+                "\(program) does not give back what it was given to keep", hint: .set(.store, to: "file"))
         }
     }
 }

@@ -1,10 +1,10 @@
-public import OIDCCore
+package import OIDCCore
 import OIDCCrypto
 import Synchronization
 
 /// Sessions in encrypted files, `<name>.sealed`, whose keys a credential helper keeps (`store=helper:NAME`).
 /// Sessions are saved and removed under their lock, so that file and key go together.
-public final class CredentialHelperStore: SessionStoring {
+package final class CredentialHelperStore: SessionStoring {
     private let directory: SessionDirectory
     private let helper: CredentialHelper
     /// By entry: the helper is asked once a command.
@@ -16,7 +16,7 @@ public final class CredentialHelperStore: SessionStoring {
     /// `milliseconds`, a minute if nothing else is said: it may ask for a passphrase, and a thousand processes at
     /// once wait for one gpg-agent. They do not take turns, for then one helper that hangs would cost each of
     /// them the whole limit, one after another.
-    public convenience init(
+    package convenience init(
         name: String, directory path: String, environment: [String: String], milliseconds: Int64 = 60_000,
         deadline: MonotonicTime? = nil
     ) {
@@ -38,13 +38,13 @@ public final class CredentialHelperStore: SessionStoring {
             onWaiting: onWaiting)
     }
 
-    public var description: String { "\(helper.program) and \(directory.path)" }
+    package var description: String { "\(helper.program) and \(directory.path)" }
 
-    public func location(of key: SessionKey) -> String {
+    package func location(of key: SessionKey) -> String {
         "\(directory.location(key.fileStem)), its key in \(helper.program)"
     }
 
-    public func load(_ key: SessionKey) throws(OIDCError) -> Session? {
+    package func load(_ key: SessionKey) throws(OIDCError) -> Session? {
         try directory.read(key.fileStem).map { bytes throws(OIDCError) in try read(bytes, key) }
     }
 
@@ -54,13 +54,13 @@ public final class CredentialHelperStore: SessionStoring {
         return try open(stored, key.fileStem)
     }
 
-    public func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
+    package func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
         try directory.replace(session.key.fileStem) { existing throws(OIDCError) in
             try sealed(session, replacing: existing, orDamaged: replacingDamaged)
         }
     }
 
-    public func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
+    package func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
         try directory.replace(session.key.fileStem) { existing throws(OIDCError) in
             let found = try existing.map { bytes throws(OIDCError) in try read(bytes, session.key) }
             guard found == current else { return nil }
@@ -87,17 +87,17 @@ public final class CredentialHelperStore: SessionStoring {
         return stored.json.bytes
     }
 
-    public func remove(_ key: SessionKey) throws(OIDCError) {
+    package func remove(_ key: SessionKey) throws(OIDCError) {
         try remove(key.fileStem) { stored throws(OIDCError) in
             guard stored.key == key.text else { throw complaint(.otherKey, key.fileStem) }
         }
     }
 
-    public func remove(_ stored: StoredSession) throws(OIDCError) {
+    package func remove(_ stored: StoredSession) throws(OIDCError) {
         try remove(stored.name) { _ in }
     }
 
-    public func all() throws(OIDCError) -> [StoredSession] {
+    package func all() throws(OIDCError) -> [StoredSession] {
         var failure: OIDCError?
         return try directory.entries { name, bytes throws(OIDCError) in
             let stored = try header(bytes, name)
@@ -112,20 +112,20 @@ public final class CredentialHelperStore: SessionStoring {
         }
     }
 
-    public func withLock<Value>(
+    package func withLock<Value>(
         _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
         try directory.withLock(key.fileStem, wait, body)
     }
 
-    public func failure(of key: SessionKey) -> SharedFailure? { directory.failure(key.fileStem) }
+    package func failure(of key: SessionKey) -> SharedFailure? { directory.failure(key.fileStem) }
 
-    public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {
+    package func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {
         directory.leave(failure, key.fileStem, replacing: id)
     }
 
     /// Also checks that the helper keeps and returns a secret.
-    public func probe(_ key: SessionKey) throws(OIDCError) {
+    package func probe(_ key: SessionKey) throws(OIDCError) {
         try directory.probe(key.fileStem) { bytes throws(OIDCError) in
             _ = try replaceable(bytes, key, orDamaged: true)
         }
@@ -133,7 +133,7 @@ public final class CredentialHelperStore: SessionStoring {
     }
 
     /// Without the helper: a key that is in use is not changed by a refresh.
-    public func checkReplaceable(_ key: SessionKey) throws(OIDCError) {
+    package func checkReplaceable(_ key: SessionKey) throws(OIDCError) {
         try directory.probe(key.fileStem, survivesPowerFailure: false) { bytes throws(OIDCError) in
             _ = try replaceable(bytes, key, orDamaged: false)
         }

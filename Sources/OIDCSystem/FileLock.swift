@@ -3,22 +3,25 @@ import Synchronization
 
 /// How long to wait for another process, and what to do meanwhile.
 public struct LockWait {
+    /// How long to wait.
     public var limit: Duration
     /// Called once, when the wait has lasted for `noticeAfter`.
     public var onWaiting: () -> Void
+    /// When to report that the wait lasts.
     public var noticeAfter: Duration
     /// Asked twice a second and after a signal; true ends the wait with an error of kind `interrupted`. By
     /// default a signal does.
     public var isCancelled: () -> Bool
 
+    /// Makes a wait of at most `limit`.
     public init(
         limit: Duration, noticeAfter: Duration = .seconds(1), onWaiting: @escaping () -> Void = {},
-        isCancelled: @escaping () -> Bool = { Interruption.pending != nil }
+        isCancelled: (() -> Bool)? = nil
     ) {
         self.limit = limit
         self.noticeAfter = noticeAfter
         self.onWaiting = onWaiting
-        self.isCancelled = isCancelled
+        self.isCancelled = isCancelled ?? { Interruption.pending != nil }
     }
 }
 
@@ -108,7 +111,7 @@ final class FileLock: Sendable {
             if case .system(let error) = error, error.isUnsupported {
                 throw .store(
                     "\(DisplayText.clean(directory.path)): this file system has no locks: \(error)",
-                    hint: "set OIDC_STATE_DIR to another disk")
+                    hint: .advice(.useOtherDisk))
             }
             throw error.complaint(directory.path(of: name), noun: noun)
         }

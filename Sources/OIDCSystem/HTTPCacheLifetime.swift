@@ -1,14 +1,14 @@
-public import OIDCCore
+package import OIDCCore
 
 /// For how long an answer may be used again (RFC 9111 §4.2), for a cache of one user.
-public enum HTTPCacheLifetime {
+package enum HTTPCacheLifetime {
     /// An answer that says nothing is good for an hour; none is for more than a day.
     static let unstated: Int64 = 3_600
     static let longest: Int64 = 86_400
 
     /// Seconds from `now`: 0 for an answer that would have to be asked for again, nil for one that must not be
     /// kept. Freshness information that cannot be read counts as none left (§4.2.1).
-    public static func seconds(for response: HTTPResponse, at now: Instant) -> Int64? {
+    package static func seconds(for response: HTTPResponse, at now: Instant) -> Int64? {
         let directives = response.headers.values("Cache-Control").flatMap(CacheDirective.list)
         let has = { (name: String) in directives.contains { $0.name == name } }
         if has("no-store") { return nil }

@@ -1,16 +1,16 @@
-public import OIDCCore
+package import OIDCCore
 
 /// Metadata and keys of providers in files, for as long as their answers allow. It is only a cache: what
 /// cannot be read, written or trusted is as if it were not there.
-public struct MetadataCache: DocumentCache {
+package struct MetadataCache: DocumentCache {
     private let path: String
     private static let formatVersion: Int64 = 1
 
-    public init(directory path: String) {
+    package init(directory path: String) {
         self.path = path
     }
 
-    public func lookup(_ url: WebURL, at now: Instant) -> [UInt8]? {
+    package func lookup(_ url: WebURL, at now: Instant) -> [UInt8]? {
         guard let directory = try? PrivateDirectory.open(path),
             let bytes = try? AtomicFile.read(MetadataCache.name(url) + ".json", in: directory)
         else { return nil }
@@ -32,7 +32,7 @@ public struct MetadataCache: DocumentCache {
     }
 
     /// An answer that may not be used again removes what was kept of an earlier one.
-    public func keep(_ response: HTTPResponse, from url: WebURL, at now: Instant) {
+    package func keep(_ response: HTTPResponse, from url: WebURL, at now: Instant) {
         guard response.status == 200,
             let seconds = HTTPCacheLifetime.seconds(for: response, at: now), seconds > 0,
             let body = String(validating: response.body, as: UTF8.self)
@@ -49,7 +49,7 @@ public struct MetadataCache: DocumentCache {
         ) { json.bytes }
     }
 
-    public func forget(_ url: WebURL) {
+    package func forget(_ url: WebURL) {
         guard let directory = try? PrivateDirectory.open(path) else { return }
         let name = MetadataCache.name(url)
         _ = try? AtomicFile.remove(name + ".json", temporary: name + ".tmp", in: directory)

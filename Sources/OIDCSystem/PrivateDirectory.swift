@@ -61,7 +61,7 @@ final class PrivateDirectory: Sendable {
             throw .store(
                 "the directory \(name) belongs to another user (id \(status.owner), this is"
                     + " \(FileStatus.currentUser))",
-                hint: "set OIDC_STATE_DIR to a directory of your own")
+                hint: .advice(.useOwnDirectory))
         }
         guard !status.isOpenToOthers else {
             throw .store(
@@ -100,15 +100,15 @@ final class PrivateDirectory: Sendable {
         if kind == .symbolicLink {
             return .store(
                 "\(name) is a symbolic link, expected a directory",
-                hint: "set OIDC_STATE_DIR to the directory itself")
+                hint: .advice(.useRealDirectory))
         }
         if let kind, kind != .directory {
             return .store(
                 "\(name) is \(kind.rawValue), expected a directory",
-                hint: "move it away, or set OIDC_STATE_DIR")
+                hint: .advice(.moveDirectoryAway))
         }
         var complaint = OIDCError.store("the directory \(name)", error)
-        complaint.hint = complaint.hint ?? "set OIDC_STATE_DIR to a directory that you can write"
+        complaint.hint = complaint.hint ?? .advice(.useWritableDirectory)
         return complaint
     }
 

@@ -49,10 +49,12 @@ public protocol SessionStoring: Sendable {
 }
 
 extension SessionStoring {
+    /// A session in memory can always be replaced.
     public func checkReplaceable(_ key: SessionKey) throws(OIDCError) {}
 
     /// A store that no other process uses shares nothing.
     public func failure(of key: SessionKey) -> SharedFailure? { nil }
+    /// Shares nothing.
     public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {}
 }
 
@@ -60,26 +62,30 @@ extension SessionStoring {
 public struct StoredSession: Sendable {
     /// The name in the store, without an ending.
     public let name: String
+    /// Where the entry is.
     public let location: String
+    /// The session, or what is wrong with the entry.
     public let content: Result<Session, OIDCError>
 
+    /// Makes an entry.
     public init(name: String, location: String, content: Result<Session, OIDCError>) {
         self.name = name
         self.location = location
         self.content = content
     }
 
+    /// The session; nil if the entry is damaged.
     public var session: Session? { try? content.get() }
 }
 
 /// The setting `store`: `file`, `none` or `helper:NAME`.
-public enum SessionStoreChoice: Hashable, Sendable {
+package enum SessionStoreChoice: Hashable, Sendable {
     case file
     case none
     /// The credential helper `docker-credential-NAME`.
     case helper(String)
 
-    public init(setting: String) throws(OIDCError) {
+    package init(setting: String) throws(OIDCError) {
         if setting == "file" {
             self = .file
         } else if setting == "none" {
@@ -94,7 +100,7 @@ public enum SessionStoreChoice: Hashable, Sendable {
         }
     }
 
-    public var setting: String {
+    package var setting: String {
         switch self {
         case .file: "file"
         case .none: "none"

@@ -2,7 +2,7 @@ import OIDCCore
 
 extension OIDCError {
     /// A fault of the store: kind `failed`, with the remedy.
-    static func store(_ message: String, hint: String? = nil) -> OIDCError {
+    static func store(_ message: String, hint: Hint? = nil) -> OIDCError {
         OIDCError(.failed, message, hint: hint, stage: .store)
     }
 
@@ -11,15 +11,15 @@ extension OIDCError {
         if let hint = error.shortageHint { return .store("\(subject): \(error)", hint: hint) }
         if error.isFull {
             return .store(
-                "\(subject): \(error)", hint: "free some space, or set OIDC_STATE_DIR to another disk")
+                "\(subject): \(error)", hint: .advice(.freeSpace))
         }
         if error.isReadOnly || error.isDenied {
             return .store(
-                "\(subject): \(error)", hint: "set OIDC_STATE_DIR to a directory that you can write")
+                "\(subject): \(error)", hint: .advice(.useWritableDirectory))
         }
         if error == .notADirectory {
             return .store(
-                "\(subject): a part of this path is no directory", hint: "correct OIDC_STATE_DIR or HOME")
+                "\(subject): a part of this path is no directory", hint: .advice(.correctDirectory))
         }
         return .store("\(subject): \(error)")
     }

@@ -31,9 +31,9 @@ enum SessionFault: Hashable, Sendable {
             return .store(
                 "\(subject) was written by a newer oidc: expected version \(Session.formatVersion) at most,"
                     + " found \(version)",
-                hint: "use the newer oidc, or forget the session with oidc logout --local")
+                hint: .advice(.useNewerVersion))
         case .damaged(let reason):
-            return .store("\(subject) is damaged: \(reason)", hint: "oidc login")
+            return .store("\(subject) is damaged: \(reason)", hint: .signIn)
         }
     }
 }

@@ -4,19 +4,24 @@ public import OIDCCore
 public struct FileSessionStore: SessionStoring {
     private let directory: SessionDirectory
 
+    /// Keeps sessions in a directory, which is made when it is first needed.
     public init(directory path: String) {
         directory = SessionDirectory(path: path, ending: ".json")
     }
 
+    /// What messages call the store.
     public var description: String { directory.path }
 
+    /// Returns where the session is, or would be.
     public func location(of key: SessionKey) -> String { directory.location(key.fileStem) }
 
+    /// Loads the session; nil if there is none.
     public func load(_ key: SessionKey) throws(OIDCError) -> Session? {
         guard let bytes = try directory.read(key.fileStem) else { return nil }
         return try read(bytes, key)
     }
 
+    /// Saves the session.
     public func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
         try directory.replace(session.key.fileStem) { existing throws(OIDCError) in
             if let existing { try check(existing, session.key, orDamaged: replacingDamaged) }
@@ -24,6 +29,7 @@ public struct FileSessionStore: SessionStoring {
         }
     }
 
+    /// Saves the session if `current` is still the one that is stored.
     public func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
         try directory.replace(session.key.fileStem) { existing throws(OIDCError) in
             let found = try existing.map { bytes throws(OIDCError) in try read(bytes, session.key) }
@@ -31,12 +37,14 @@ public struct FileSessionStore: SessionStoring {
         }
     }
 
+    /// Removes the session, a damaged one too.
     public func remove(_ key: SessionKey) throws(OIDCError) {
         try directory.remove(key.fileStem) { bytes throws(OIDCError) in
             if case .otherKey? = fault(bytes, key) { throw complaint(.otherKey, key.fileStem) }
         }
     }
 
+    /// Lists every entry in the order of their names.
     public func all() throws(OIDCError) -> [StoredSession] {
         try directory.entries { name, bytes throws(OIDCError) in
             do throws(Session.Damage) {
@@ -47,28 +55,34 @@ public struct FileSessionStore: SessionStoring {
         }
     }
 
+    /// Removes an entry that `all` listed.
     public func remove(_ stored: StoredSession) throws(OIDCError) {
         try directory.remove(stored.name) { _ in }
     }
 
+    /// Runs `body` while no other process does so for that key.
     public func withLock<Value>(
         _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
         try directory.withLock(key.fileStem, wait, body)
     }
 
+    /// Returns the failure that was last left for that key.
     public func failure(of key: SessionKey) -> SharedFailure? { directory.failure(key.fileStem) }
 
+    /// Leaves a failure for other processes, or removes the one that is there.
     public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {
         directory.leave(failure, key.fileStem, replacing: id)
     }
 
+    /// Checks that a session could be saved.
     public func probe(_ key: SessionKey) throws(OIDCError) {
         try directory.probe(key.fileStem) { bytes throws(OIDCError) in
             try check(bytes, key, orDamaged: true)
         }
     }
 
+    /// Checks that the session that is stored could be replaced.
     public func checkReplaceable(_ key: SessionKey) throws(OIDCError) {
         try directory.probe(key.fileStem, survivesPowerFailure: false) { bytes throws(OIDCError) in
             try check(bytes, key, orDamaged: false)

@@ -11,20 +11,26 @@ public final class MemorySessionStore: SessionStoring {
 
     private let content = Mutex(Content())
 
+    /// Makes an empty store.
     public init() {}
 
+    /// What messages call the store.
     public var description: String { "memory only" }
 
+    /// Returns where the session is, or would be.
     public func location(of key: SessionKey) -> String { description }
 
+    /// Loads the session; nil if there is none.
     public func load(_ key: SessionKey) throws(OIDCError) -> Session? {
         content.withLock { $0.sessions[key] }
     }
 
+    /// Saves the session.
     public func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
         content.withLock { $0.sessions[session.key] = session }
     }
 
+    /// Saves the session if `current` is still the one that is stored.
     public func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
         content.withLock { content in
             guard content.sessions[session.key] == current else { return false }
@@ -33,6 +39,7 @@ public final class MemorySessionStore: SessionStoring {
         }
     }
 
+    /// Removes the session, a damaged one too.
     public func remove(_ key: SessionKey) throws(OIDCError) {
         content.withLock { content in
             content.sessions[key] = nil
@@ -40,12 +47,14 @@ public final class MemorySessionStore: SessionStoring {
         }
     }
 
+    /// Lists every entry in the order of their names.
     public func all() throws(OIDCError) -> [StoredSession] {
         content.withLock { Array($0.sessions.values) }
             .map { StoredSession(name: $0.key.fileStem, location: description, content: .success($0)) }
             .sorted { $0.name < $1.name }
     }
 
+    /// Removes an entry that `all` listed.
     public func remove(_ stored: StoredSession) throws(OIDCError) {
         if let key = stored.session?.key { try remove(key) }
     }
@@ -75,5 +84,6 @@ public final class MemorySessionStore: SessionStoring {
         }
     }
 
+    /// Checks that a session could be saved.
     public func probe(_ key: SessionKey) throws(OIDCError) {}
 }

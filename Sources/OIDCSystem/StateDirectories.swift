@@ -1,16 +1,16 @@
 /// Where sessions, cached metadata and the configuration are, by the environment (XDG Base Directory
 /// Specification); a home that is not named is not guessed, and a directory that depends on where one stands is
 /// none.
-public struct StateDirectories: Hashable, Sendable {
+package struct StateDirectories: Hashable, Sendable {
     /// Sessions: `$OIDC_STATE_DIR`, `$XDG_STATE_HOME/oidc` or `~/.local/state/oidc`.
-    public let state: String?
+    package let state: String?
     /// Metadata and keys: `$OIDC_CACHE_DIR`, `$XDG_CACHE_HOME/oidc` or `~/.cache/oidc`.
-    public let cache: String?
+    package let cache: String?
     /// The configuration: `$OIDC_CONFIG`, `$XDG_CONFIG_HOME/oidc/config.json` or `~/.config/oidc/config.json`.
-    public let configuration: String?
+    package let configuration: String?
 
     /// `variable` looks one name up; an empty value counts as none.
-    public init(variable: (String) -> String?) {
+    package init(variable: (String) -> String?) {
         func value(_ name: String) -> String? { variable(name).flatMap { $0.isEmpty ? nil : $0 } }
         func absolute(_ name: String) -> String? { value(name).flatMap { $0.utf8.first == 0x2F ? $0 : nil } }
         func base(_ name: String, _ inHome: String) -> String? {
@@ -27,7 +27,7 @@ public struct StateDirectories: Hashable, Sendable {
             ?? base("XDG_CONFIG_HOME", ".config").map { StateDirectories.join($0, "oidc/config.json") }
     }
 
-    public init(environment: [String: String]) {
+    package init(environment: [String: String]) {
         self.init { environment[$0] }
     }
 

@@ -1,7 +1,7 @@
 import CommandLineKit
 import OIDCCore
 
-/// Errors as people and scripts meet them: a line, a remedy, an exit code.
+/// Errors as people and scripts meet them: a line, a hint, an exit code.
 enum Diagnostics {
     static func exitCode(_ error: OIDCError) -> Int32 {
         switch error.kind {
@@ -19,7 +19,7 @@ enum Diagnostics {
     /// What stands on stderr last: two lines for people, one JSON line for `-o json`.
     static func report(_ error: OIDCError, asJSON: Bool, exitCode: Int32) -> String {
         let message = DisplayText.clean(error.message, limit: 900)
-        let hint = error.hint.map { DisplayText.clean(withoutLongWords($0), limit: 600) }
+        let hint = error.hint.map { DisplayText.clean(withoutLongWords($0.commandLine), limit: 600) }
         guard asJSON else {
             return "error: \(message)\n" + (hint.map { "  try: \($0)\n" } ?? "")
         }
@@ -33,7 +33,7 @@ enum Diagnostics {
         return (["error": .object(object)] as JSONValue).compact + "\n"
     }
 
-    /// A remedy names what was given; it need not repeat all of it.
+    /// A hint names what was given; it need not repeat all of it.
     private static func withoutLongWords(_ hint: String) -> String {
         hint.split(separator: " ", omittingEmptySubsequences: false)
             .map { $0.utf8.count > 200 ? DisplayText.clean($0, limit: 80) : String($0) }

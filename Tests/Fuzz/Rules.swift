@@ -17,7 +17,7 @@ func require(_ rule: Bool, _ message: @autoclosure () -> String) {
 
 /// An error is fit for a terminal, of bounded length, and says nothing of the secret that was sent.
 func requireFit(_ error: OIDCError, hiding secret: String? = nil) {
-    for text in [error.message, error.hint ?? "", error.oauthError ?? ""] {
+    for text in [error.message, error.hint?.description ?? "", error.oauthError ?? ""] {
         require(!text.unicodeScalars.contains(where: DisplayText.isInvisible), "an unfit message: \(text)")
         require(text.utf8.count < 4_096, "an endless message: \(text)")
         if let secret { require(!text.contains(secret), "a secret in a message: \(text)") }

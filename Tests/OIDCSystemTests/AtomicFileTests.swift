@@ -44,7 +44,7 @@ struct AtomicFileTests {
             let expected = { (kind: String, name: String) in
                 OIDCError(
                     .failed, "the \(kind) \(path)/\(stem)\(name): Permission denied",
-                    hint: "set OIDC_STATE_DIR to a directory that you can write", stage: .store)
+                    hint: .advice(.useWritableDirectory), stage: .store)
             }
             #expect(
                 failure { () throws(OIDCError) in try store.save(.example("at-2"), replacingDamaged: true) }
@@ -71,7 +71,7 @@ struct AtomicFileTests {
             let stem = SessionKey.example.fileStem
             let expected = OIDCError(
                 .failed, "the file \(path)/\(stem).tmp: File too large",
-                hint: "free some space, or set OIDC_STATE_DIR to another disk", stage: .store)
+                hint: .advice(.freeSpace), stage: .store)
             let large = Session.example(String(repeating: "x", count: 20_000))
             #expect(
                 failure { () throws(OIDCError) in try store.save(large, replacingDamaged: true) } == expected)

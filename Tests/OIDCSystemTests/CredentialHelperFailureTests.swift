@@ -12,7 +12,7 @@ struct CredentialHelperFailureTests {
         let testDescription: String
         let script: String
         let message: String
-        var hint = "set store to file"
+        var hint = Hint.set(.store, to: "file")
     }
 
     static let misbehaviours = [
@@ -69,7 +69,7 @@ struct CredentialHelperFailureTests {
             failure { () throws(OIDCError) in try fake.store(milliseconds: 50).load(.example) }
                 == OIDCError(
                     .failed, "docker-credential-fake get: no answer within 0 s",
-                    hint: "unlock the keychain it uses, or set store to file", stage: .store))
+                    hint: .advice(.unlockKeychain), stage: .store))
     }
 
     @Test("one that is missing, or no program, is a fault of the setting and no reason to store elsewhere")
@@ -79,7 +79,7 @@ struct CredentialHelperFailureTests {
         unlink(scratch["bin/docker-credential-fake"])
         let expected = OIDCError(
             .usage, "store: the program docker-credential-fake is not on PATH",
-            hint: "install it, or set store to file", stage: .store)
+            hint: .advice(.installHelper), stage: .store)
         let store = fake.store()
         #expect(failure { () throws(OIDCError) in try store.load(.example) } == expected)
         #expect(failure { () throws(OIDCError) in try store.probe(.example) } == expected)
@@ -94,7 +94,7 @@ struct CredentialHelperFailureTests {
             failure { () throws(OIDCError) in try store.load(.example) }
                 == OIDCError(
                     .usage, "store: docker-credential-fake can't be run: Permission denied",
-                    hint: "set store to file", stage: .store))
+                    hint: .set(.store, to: "file"), stage: .store))
     }
 
     @Test("one that does not keep what it is given is found out by the probe, which leaves nothing behind")
@@ -109,7 +109,7 @@ struct CredentialHelperFailureTests {
             failure { () throws(OIDCError) in try fake.store().probe(.example) }
                 == OIDCError(
                     .failed, "docker-credential-fake does not give back what it was given to keep",
-                    hint: "set store to file", stage: .store))
+                    hint: .set(.store, to: "file"), stage: .store))
     }
 
     @Test("probes that were cut short leave one entry in all, and the next probe removes it")
@@ -147,7 +147,7 @@ struct CredentialHelperFailureTests {
         #expect(
             failure { () throws(OIDCError) in try fake.store().probe(.example) }
                 == OIDCError(
-                    .failed, "docker-credential-fake store exited with 1", hint: "set store to file",
+                    .failed, "docker-credential-fake store exited with 1", hint: .set(.store, to: "file"),
                     stage: .store))
     }
 

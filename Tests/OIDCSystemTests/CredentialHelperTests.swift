@@ -79,7 +79,7 @@ struct CredentialHelperTests {
                 == OIDCError(
                     .failed,
                     "the session is forgotten, but its key is still in the keychain: docker-credential-fake"
-                        + " erase exited with 1: the keychain is locked", hint: "set store to file",
+                        + " erase exited with 1: the keychain is locked", hint: .set(.store, to: "file"),
                     stage: .store))
         #expect(try helper.store().load(.example) == nil)
     }
@@ -139,7 +139,7 @@ struct CredentialHelperTests {
     func damaged(_ damage: Damage) throws {
         let helper = FakeHelper(scratch)
         let expected = OIDCError(
-            .failed, "the session file \(path) is damaged: \(damage.reason)", hint: "oidc login",
+            .failed, "the session file \(path) is damaged: \(damage.reason)", hint: .signIn,
             stage: .store)
         try helper.store().save(.example(), replacingDamaged: false)
         try damage.harm(helper, "oidc/\(stem).sealed")

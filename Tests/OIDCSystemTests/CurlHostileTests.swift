@@ -15,7 +15,7 @@ struct CurlHostileTests {
         }
     }
 
-    private func refused(_ message: String, hint: String? = nil) -> OIDCError {
+    private func refused(_ message: String, hint: Hint? = nil) -> OIDCError {
         OIDCError(.refused, "discovery: \(message)", hint: hint, stage: .discovery)
     }
 
@@ -149,7 +149,7 @@ struct CurlHostileTests {
                 == OIDCError(
                     .unreachable,
                     "discovery: 127.0.0.1:\(server.port) closed the connection without an answer",
-                    hint: "try again later", stage: .discovery))
+                    hint: .tryAgain(seconds: nil), stage: .discovery))
     }
 
     @Test(
@@ -172,7 +172,7 @@ struct CurlHostileTests {
             failure(server, configuration)
                 == OIDCError(
                     .unreachable, "discovery: no complete answer from 127.0.0.1:\(server.port) within 500 ms",
-                    hint: "try again later, or raise http_timeout", stage: .discovery))
+                    hint: .advice(.raiseHTTPTimeout), stage: .discovery))
         #expect(ContinuousClock.now - begin < .seconds(5))
     }
 
@@ -189,7 +189,7 @@ struct CurlHostileTests {
                 .unreachable,
                 "token: no complete answer from 127.0.0.1:\(server.port) within 500 ms after the request was sent: "
                     + "it is not known whether the provider acted on it",
-                hint: "try again later, or raise http_timeout", stage: .token)
+                hint: .advice(.raiseHTTPTimeout), stage: .token)
         ) { try CurlTransport(configuration).send(.form(server.url(), []), stage: .token) }
     }
 

@@ -82,7 +82,7 @@ struct CurlPolicyTests {
         let url = try #require(WebURL(address))
         let expected = OIDCError(
             .usage, "token: \(url.origin) is plain http, which is only for this machine",
-            hint: "use https, or set allow_insecure_http", stage: .token)
+            hint: .advice(.useHTTPS), stage: .token)
         #expect(throws: expected) { try CurlTransport().send(.form(url, []), stage: .token) }
     }
 }

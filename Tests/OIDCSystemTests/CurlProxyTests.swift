@@ -63,8 +63,8 @@ struct CurlProxyTests {
             (407, "give user and password in the proxy's address"),
             (403, "check the proxy's address and no_proxy"),
             (502, "check the proxy's address and no_proxy"),
-        ])
-    func refusing(status: Int, hint: String) throws {
+        ] as [(Int, Hint)])
+    func refusing(status: Int, hint: Hint) throws {
         let proxy = try ScriptedServer.answering(answer("\(status) No", "Proxy-Authenticate: Basic realm=x"))
         let url = try #require(WebURL("https://idp.invalid/token?secret"))
         #expect(

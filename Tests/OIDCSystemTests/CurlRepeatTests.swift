@@ -201,6 +201,6 @@ struct CurlRepeatTests {
                 == OIDCError(
                     .unreachable,
                     "token: \(what) after the request was sent: it is not known whether the provider acted on it",
-                    hint: "try again later", stage: .token))
+                    hint: .tryAgain(seconds: nil), stage: .token))
     }
 }

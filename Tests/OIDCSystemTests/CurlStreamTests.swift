@@ -163,7 +163,7 @@ struct CurlStreamTests {
         #expect(
             throws: OIDCError(
                 .unreachable, "resource: nothing came from 127.0.0.1:\(server.port) for 500 ms",
-                hint: "try again later, or raise http_timeout", stage: .resource)
+                hint: .advice(.raiseHTTPTimeout), stage: .resource)
         ) { try stream(.json(server.url()), body: nil, configuration) }
         #expect(ContinuousClock.now - start > .seconds(1))
     }

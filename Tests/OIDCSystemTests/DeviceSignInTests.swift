@@ -63,7 +63,7 @@ struct DeviceSignInTests {
     func expiry() throws {
         let provider = Provider(lifetime: 1)
         let (error, shown) = try wait(on: provider, milliseconds: 60_000)
-        #expect(error?.oauthError == "expired_token" && error?.hint == "oidc login")
+        #expect(error?.oauthError == "expired_token" && error?.hint == .signIn)
         #expect(shown.first == 1 && shown.allSatisfy { $0 <= 1 })
         #expect(provider.requests.withLock { $0 } == 1)
     }

@@ -159,7 +159,7 @@ struct LockTests {
     func otherKind() {
         scratch.put("x", "elsewhere")
         symlink(scratch["elsewhere"], scratch["a.lock"])
-        let hint = "move it away: mv \(scratch["a.lock"]) \(scratch["a.lock"]).old"
+        let hint: Hint = "move it away: mv \(scratch["a.lock"]) \(scratch["a.lock"]).old"
         #expect(
             failure { () throws(OIDCError) in try attempt() }
                 == OIDCError(

@@ -40,7 +40,7 @@ struct LoopbackAddressTests {
         let other = try LoopbackServer()
         let error = OIDCError(
             .failed, "port \(other.port) on 127.0.0.1 is in use by another program",
-            hint: "--port N, or more ports in redirect_ports, as far as the provider has them registered")
+            hint: .advice(.choosePort))
         #expect(throws: error) {
             _ = try LoopbackServer(LoopbackAddress(ports: .fixed(other.port)))
         }

@@ -26,13 +26,15 @@ struct PageTests {
 
     @Test("a failure says what happened and what to do, and nothing of success")
     func failure() {
-        let page = ResultPage.failure(OIDCError(.refused, "authorize: access_denied", hint: "try again"))
+        let page = ResultPage.failure(
+            OIDCError(.refused, "authorize: access_denied", hint: .advice(.checkScope))
+        ) { _ in "try again" }
         #expect(page.status == 400)
         #expect(text(page).contains("<h1>Sign-in refused</h1>"))
         #expect(text(page).contains("authorize: access_denied"))
         #expect(text(page).contains("try again"))
         #expect(!text(page).contains("Signed in"))
-        #expect(!text(ResultPage.failure(OIDCError(.failed, "x"))).contains("What to do next"))
+        #expect(!text(ResultPage.failure(OIDCError(.failed, "x")) { "\($0)" }).contains("What to do next"))
     }
 
     @Test("text from outside is escaped, and without characters that hide or turn text")

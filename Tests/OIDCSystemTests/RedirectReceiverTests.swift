@@ -53,7 +53,8 @@ private final class World {
             return client
         }
         var receiver = RedirectReceiver(
-            pending: pending, path: "/callback", server: server, remark: { _ in },
+            pending: pending, path: "/callback", server: server, words: { $0.description },
+            warn: { _ in },
             turnedAway: { [self] in turnedAway.append($0) })
         var input: TerminalInput?
         let arrival = try receiver.wait(until: deadline, reading: &input, isTerminal: false) { _ in }
@@ -101,7 +102,7 @@ private let slips = [
     Slip(
         testDescription: "another method", status: 405,
         message: "a callback with another method arrived: expected GET, found POST",
-        summary: "wrong method", page: "set response_mode to form_post"
+        summary: "wrong method", page: "use the response mode form_post"
     ) { $0.request("code=a&state=\($0.state)", method: "POST") },
     Slip(
         testDescription: "a request line of 16 KiB", status: 414,
@@ -190,9 +191,9 @@ struct RedirectReceiverTests {
     @Test("the time-out names what was turned away, the redirect URL and the client")
     func timeout() throws {
         let world = try World()
-        let hint =
+        let hint = Hint.text(
             "check that the redirect URL http://127.0.0.1:\(world.server.port)/callback is registered for the "
-            + "client my-app at the provider"
+                + "client my-app at the provider")
         func error(_ requests: [String]) -> OIDCError? {
             #expect(throws: OIDCError.self) {
                 try world.receive(requests, until: .now().adding(milliseconds: 500))

@@ -96,7 +96,7 @@ struct StorePrivateDirectoryTests {
             failure { () throws(OIDCError) in try PrivateDirectory.create(scratch["link"] + ending) }
                 == OIDCError(
                     .failed, "\(scratch["link"]) is a symbolic link, expected a directory",
-                    hint: "set OIDC_STATE_DIR to the directory itself", stage: .store))
+                    hint: .advice(.useRealDirectory), stage: .store))
     }
 
     @Test("a symbolic link above it is followed")
@@ -114,12 +114,12 @@ struct StorePrivateDirectoryTests {
             failure { () throws(OIDCError) in try PrivateDirectory.create(scratch["file"]) }
                 == OIDCError(
                     .failed, "\(scratch["file"]) is a file, expected a directory",
-                    hint: "move it away, or set OIDC_STATE_DIR", stage: .store))
+                    hint: .advice(.moveDirectoryAway), stage: .store))
         #expect(
             failure { () throws(OIDCError) in try PrivateDirectory.create(scratch["file/oidc"]) }
                 == OIDCError(
                     .failed, "the directory \(scratch["file/oidc"]): a part of this path is no directory",
-                    hint: "correct OIDC_STATE_DIR or HOME", stage: .store))
+                    hint: .advice(.correctDirectory), stage: .store))
     }
 
     @Test("another user's directory is refused", .enabled(if: geteuid() == 0, "only root can give it away"))
@@ -131,6 +131,6 @@ struct StorePrivateDirectoryTests {
                 == OIDCError(
                     .failed,
                     "the directory \(scratch["theirs"]) belongs to another user (id 65534, this is 0)",
-                    hint: "set OIDC_STATE_DIR to a directory of your own", stage: .store))
+                    hint: .advice(.useOwnDirectory), stage: .store))
     }
 }

@@ -77,7 +77,7 @@ struct StoreFileTests {
         mkdir(scratch["oidc"], 0o700)
         scratch.put(damage.text, "oidc/\(fileName)")
         let expected = OIDCError(
-            .failed, "the session file \(file) is damaged: \(damage.reason)", hint: "oidc login",
+            .failed, "the session file \(file) is damaged: \(damage.reason)", hint: .signIn,
             stage: .store)
         #expect(failure { () throws(OIDCError) in try store.load(.example) } == expected)
         #expect(
@@ -103,7 +103,7 @@ struct StoreFileTests {
         let expected = OIDCError(
             .failed,
             "the session file \(file) was written by a newer oidc: expected version 1 at most, found 2",
-            hint: "use the newer oidc, or forget the session with oidc logout --local", stage: .store)
+            hint: .advice(.useNewerVersion), stage: .store)
         #expect(failure { () throws(OIDCError) in try store.load(.example) } == expected)
         #expect(failure { () throws(OIDCError) in try store.probe(.example) } == expected)
         #expect(
@@ -201,7 +201,7 @@ struct StoreFileTests {
         #expect(
             failure { () throws(OIDCError) in try store.load(.example) }
                 == OIDCError(
-                    .failed, "the session file \(file) is larger than 4 MiB", hint: "oidc login",
+                    .failed, "the session file \(file) is larger than 4 MiB", hint: .signIn,
                     stage: .store))
         try store.save(.example(), replacingDamaged: true)
         #expect(try store.load(.example) == .example())

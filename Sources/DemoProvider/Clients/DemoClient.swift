@@ -31,7 +31,7 @@ package struct DemoClient: Sendable {
         id: String, secret: String? = nil, authenticationMethods: Set<String>? = nil,
         redirectURIs: [String] = [], allowsAnyLoopbackRedirect: Bool = true,
         postLogoutRedirectURIs: [String] = [], grantTypes: Set<String>? = nil,
-        keys: JWKSet = JWKSet(keys: []),
+        keys: JWKSet = JWKSet(),
         federatedIdentity: FederatedIdentity? = nil, certificateThumbprint: String? = nil,
         certificateSubject: String? = nil, idTokenAlgorithm: SignatureAlgorithm? = nil
     ) {

@@ -1,6 +1,6 @@
 /// RFC 4648 §4 with padding, as HTTP Basic authentication wants it (RFC 7617 §2).
-public enum Base64 {
-    public static func encode(_ bytes: [UInt8]) -> String {
+package enum Base64 {
+    package static func encode(_ bytes: [UInt8]) -> String {
         let unpadded = Base64URL.encode(bytes).utf8.map { character -> UInt8 in
             switch character {
             case 0x2D: 0x2B
@@ -13,7 +13,7 @@ public enum Base64 {
     }
 
     /// Nil unless the text is padded to a multiple of four and uses this alphabet alone.
-    public static func decode(_ text: some StringProtocol) -> [UInt8]? {
+    package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         guard text.utf8.count % 4 == 0, !text.utf8.contains(0x2D), !text.utf8.contains(0x5F) else {
             return nil
         }

@@ -1,9 +1,9 @@
 /// RFC 4648 §5 without padding, as JOSE uses it (RFC 7515 §2): decoding is strict.
-public enum Base64URL {
+package enum Base64URL {
     private static let alphabet = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    public static func encode(_ bytes: [UInt8]) -> String {
+    package static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count * 4 + 2) / 3)
         var index = 0
@@ -21,7 +21,7 @@ public enum Base64URL {
     }
 
     /// Nil for padding, white space, another alphabet, an impossible length, or stray bits at the end.
-    public static func decode(_ text: some StringProtocol) -> [UInt8]? {
+    package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         decode(bytes: text.utf8)
     }
 

@@ -2,15 +2,19 @@
 public enum FormEncoding {
     /// One name and its value.
     public struct Pair: Hashable, Sendable {
+        /// The name.
         public var name: String
+        /// The value.
         public var value: String
 
+        /// Makes a pair.
         public init(_ name: String, _ value: String) {
             self.name = name
             self.value = value
         }
     }
 
+    /// Encodes pairs as `application/x-www-form-urlencoded`.
     public static func encode(_ pairs: [Pair]) -> String {
         pairs.map { "\(encode($0.name))=\(encode($0.value))" }.joined(separator: "&")
     }

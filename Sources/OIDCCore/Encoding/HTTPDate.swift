@@ -1,11 +1,11 @@
 /// The date of a header (RFC 9110 §5.6.7), in its three forms.
-public enum HTTPDate {
+package enum HTTPDate {
     private static let months = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
     ]
 
     /// Nil for anything else, also for a date that does not exist.
-    public static func instant(_ text: String) -> Instant? {
+    package static func instant(_ text: String) -> Instant? {
         let words = ASCII.lowercased(ASCII.trimmed(text)).split { $0 == " " || $0 == "," || $0 == "-" }
         let fields: (day: Substring, month: Substring, year: Substring, clock: Substring)
         if words.count == 6, words[5] == "gmt" {

@@ -1,8 +1,11 @@
 /// Why a text is no JSON, and where.
 public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What is wrong.
     public let reason: String
+    /// The byte at which it is wrong.
     public let offset: Int
 
+    /// What is wrong, and where.
     public var description: String { "\(reason) at byte \(offset)" }
 }
 
@@ -18,6 +21,7 @@ extension JSONValue {
         self = try outcome.get()
     }
 
+    /// Parses a document.
     public init(parsing text: String) throws(JSONError) {
         try self.init(parsing: Array(text.utf8))
     }

@@ -5,6 +5,7 @@ extension JSONValue {
     /// Indented by two spaces, for people.
     public var indented: String { written(indented: true) }
 
+    /// The compact form in UTF-8.
     public var bytes: [UInt8] { Array(compact.utf8) }
 
     private func written(indented: Bool) -> String {

@@ -1,8 +1,8 @@
 /// Text from outside made fit for a terminal (CWE-150).
-public enum DisplayText {
+package enum DisplayText {
     /// Without control, escape, bidirectional and other invisible characters; line ends and tabs become
     /// spaces. What is longer than the limit is cut, and ends in `…` within it.
-    public static func clean(_ text: some StringProtocol, limit: Int = 300) -> String {
+    package static func clean(_ text: some StringProtocol, limit: Int = 300) -> String {
         var cleaned = String.UnicodeScalarView()
         var count = 0
         for scalar in text.unicodeScalars {
@@ -24,13 +24,13 @@ public enum DisplayText {
             .map { clean(Substring($0), limit: .max) }.joined(separator: "\n")
     }
 
-    public static func quoted(_ text: some StringProtocol, limit: Int = 300) -> String {
+    package static func quoted(_ text: some StringProtocol, limit: Int = 300) -> String {
         "“\(clean(text, limit: limit))”"
     }
 
     /// An address without user and password, which are for nobody's eyes, also where they hold a `/`, or where
     /// the scheme was forgotten.
-    public static func address(_ text: some StringProtocol, limit: Int = 300) -> String {
+    package static func address(_ text: some StringProtocol, limit: Int = 300) -> String {
         guard let parts = text.parts(around: "//"), let at = parts.after.lastIndex(of: "@") else {
             guard let at = text.lastIndex(of: "@"), text[..<at].contains(":") else {
                 return clean(text, limit: limit)

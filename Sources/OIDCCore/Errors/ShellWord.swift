@@ -1,7 +1,7 @@
 /// A string as one word for a shell, for a hint that is pasted.
-public enum ShellWord {
+package enum ShellWord {
     /// Returns the string without control characters, in single quotes if a shell would read it otherwise.
-    public static func quoted(_ text: String) -> String {
+    package static func quoted(_ text: String) -> String {
         let text = DisplayText.clean(text, limit: 4_096)
         let isPlain = text.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "/._-+,@%:=".utf8.contains($0) }
         guard !isPlain || text.isEmpty else { return text }

@@ -1,7 +1,7 @@
 /// The device grant's part of a sign-in (RFC 8628): the person signs in elsewhere, and the tokens are asked for
 /// until they are there.
 extension Login {
-    public func beginOnDevice() throws(OIDCError) -> DeviceAuthorization {
+    package func beginOnDevice() throws(OIDCError) -> DeviceAuthorization {
         try tokenEndpoint.check(resources: [])
         let client = tokenEndpoint.client
         let endpoint = try metadata.require(

@@ -2,33 +2,33 @@ import OIDCCrypto
 
 /// A sign-in by a person, whichever way they come back: how it begins, and what its tokens must show before
 /// they become a session.
-public struct Login: Sendable {
-    public let environment: LoginEnvironment
-    public let metadata: ProviderMetadata
-    public let tokenEndpoint: TokenEndpoint
+package struct Login: Sendable {
+    package let environment: LoginEnvironment
+    package let metadata: ProviderMetadata
+    package let tokenEndpoint: TokenEndpoint
     /// What is asked for; its redirect address is known once the listener is bound.
-    public var request: AuthorizationRequest
-    public let key: SessionKey
-    public var pushing: Pushing
+    package var request: AuthorizationRequest
+    package let key: SessionKey
+    package var pushing: Pushing
     /// Seconds that clocks may differ by.
-    public var leeway: Int64
+    package var leeway: Int64
 
     /// When the request goes to the provider beforehand (RFC 9126).
-    public enum Pushing: String, Sendable {
+    package enum Pushing: String, Sendable {
         case auto
         case require
         case off
     }
 
     /// What a sign-in ends with.
-    public struct Outcome: Sendable {
-        public var session: Session
+    package struct Outcome: Sendable {
+        package var session: Session
         /// The claims of the validated ID token; nil for plain OAuth 2.0.
-        public var idToken: IDToken?
-        public var warnings: [String]
+        package var idToken: IDToken?
+        package var warnings: [Warning]
     }
 
-    public init(
+    package init(
         environment: LoginEnvironment, metadata: ProviderMetadata, tokenEndpoint: TokenEndpoint,
         request: AuthorizationRequest, key: SessionKey, pushing: Pushing = .auto, leeway: Int64 = 60
     ) {
@@ -42,7 +42,8 @@ public struct Login: Sendable {
     }
 
     /// Draws state, nonce and verifier, pushes the request where that is wanted, and gives the address to open.
-    public func begin(redirectURI: String) throws(OIDCError) -> (pending: PendingAuthorization, url: WebURL) {
+    package func begin(redirectURI: String) throws(OIDCError) -> (pending: PendingAuthorization, url: WebURL)
+    {
         try tokenEndpoint.check(resources: request.resources)
         var request = request
         request.redirectURI = redirectURI
@@ -67,7 +68,7 @@ public struct Login: Sendable {
     }
 
     /// Redeems the code, once, and holds the answer against the rules.
-    public func finish(_ code: AuthorizationCode) throws(OIDCError) -> Outcome {
+    package func finish(_ code: AuthorizationCode) throws(OIDCError) -> Outcome {
         let issued = try tokenEndpoint.issue(
             .authorizationCode(code), over: environment.transport, now: environment.now(),
             random: environment.random)
@@ -108,7 +109,7 @@ public struct Login: Sendable {
     /// at a known issuer, and checked before anything is kept (OpenID Connect Core §3.1.3.7).
     func outcome(_ tokens: TokenSet, nonce: String?, maxAge: Int64?) throws(OIDCError) -> Outcome {
         var tokens = tokens
-        var warnings: [String] = []
+        var warnings: [Warning] = []
         let idToken = try checkedIDToken(tokens, nonce: nonce, maxAge: maxAge, warnings: &warnings)
         if idToken == nil { tokens.idToken = nil }
         let now = environment.now()
@@ -128,7 +129,7 @@ public struct Login: Sendable {
     }
 
     private func checkedIDToken(
-        _ tokens: TokenSet, nonce: String?, maxAge: Int64?, warnings: inout [String]
+        _ tokens: TokenSet, nonce: String?, maxAge: Int64?, warnings: inout [Warning]
     ) throws(OIDCError) -> IDToken? {
         let isExpected = request.scope.contains("openid")
         guard let issuer = metadata.issuer, let keys = metadata.jwksURI else {

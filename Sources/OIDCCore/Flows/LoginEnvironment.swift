@@ -1,11 +1,11 @@
 /// What the flows need of the world outside: everything that is not a value comes through here.
-public struct LoginEnvironment: Sendable {
-    public var transport: any HTTPTransport
-    public var cache: any DocumentCache
-    public var now: @Sendable () -> Instant
-    public var random: @Sendable (Int) -> [UInt8]
+package struct LoginEnvironment: Sendable {
+    package var transport: any HTTPTransport
+    package var cache: any DocumentCache
+    package var now: @Sendable () -> Instant
+    package var random: @Sendable (Int) -> [UInt8]
 
-    public init(
+    package init(
         transport: any HTTPTransport, cache: any DocumentCache, now: @escaping @Sendable () -> Instant,
         random: @escaping @Sendable (Int) -> [UInt8]
     ) {
@@ -17,16 +17,16 @@ public struct LoginEnvironment: Sendable {
 }
 
 /// Keeps metadata and key sets for as long as their answers allow (RFC 9111 §4.2).
-public protocol DocumentCache: Sendable {
+package protocol DocumentCache: Sendable {
     func lookup(_ url: WebURL, at now: Instant) -> [UInt8]?
     func keep(_ response: HTTPResponse, from url: WebURL, at now: Instant)
     func forget(_ url: WebURL)
 }
 
 /// Keeps nothing.
-public struct NoCache: DocumentCache {
-    public init() {}
-    public func lookup(_ url: WebURL, at now: Instant) -> [UInt8]? { nil }
-    public func keep(_ response: HTTPResponse, from url: WebURL, at now: Instant) {}
-    public func forget(_ url: WebURL) {}
+package struct NoCache: DocumentCache {
+    package init() {}
+    package func lookup(_ url: WebURL, at now: Instant) -> [UInt8]? { nil }
+    package func keep(_ response: HTTPResponse, from url: WebURL, at now: Instant) {}
+    package func forget(_ url: WebURL) {}
 }

@@ -1,15 +1,15 @@
 /// Fetches what a provider publishes, metadata and keys, and remembers it as long as it may.
-public struct ProviderDocuments: Sendable {
-    public let environment: LoginEnvironment
-    public let allowsInsecureHTTP: Bool
+package struct ProviderDocuments: Sendable {
+    package let environment: LoginEnvironment
+    package let allowsInsecureHTTP: Bool
 
-    public init(environment: LoginEnvironment, allowsInsecureHTTP: Bool = false) {
+    package init(environment: LoginEnvironment, allowsInsecureHTTP: Bool = false) {
         self.environment = environment
         self.allowsInsecureHTTP = allowsInsecureHTTP
     }
 
     /// The metadata of an issuer, asked for at both well-known places.
-    public func metadata(issuer: String) throws(OIDCError) -> ProviderMetadata {
+    package func metadata(issuer: String) throws(OIDCError) -> ProviderMetadata {
         let places = try ProviderMetadata.wellKnownURLs(
             issuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)
         for url in places {
@@ -28,21 +28,21 @@ public struct ProviderDocuments: Sendable {
         throw ProviderMetadata.notFound(issuer: issuer)
     }
 
-    public func keys(_ url: WebURL) -> PublishedKeys {
+    package func keys(_ url: WebURL) -> PublishedKeys {
         PublishedKeys(url: url, environment: environment)
     }
 }
 
 /// A provider's key set (RFC 7517 §5): from the cache first, and once anew where that does not do.
-public struct PublishedKeys: KeySource {
+package struct PublishedKeys: KeySource {
     let url: WebURL
     let environment: LoginEnvironment
 
     /// Keys that were kept may be older than the signature; keys that were just fetched may be too, when the
     /// provider changed them in that moment.
-    public var mayBeStale: Bool { true }
+    package var mayBeStale: Bool { true }
 
-    public func keys(refetching: Bool) throws(OIDCError) -> JWKSet {
+    package func keys(refetching: Bool) throws(OIDCError) -> JWKSet {
         if !refetching, let cached = environment.cache.lookup(url, at: environment.now()),
             let keys = try? JWKSet(parsing: cached)
         {

@@ -1,12 +1,12 @@
 /// Which of a session's tokens is asked for.
-public struct TokenDemand: Hashable, Sendable {
+package struct TokenDemand: Hashable, Sendable {
     /// Nil or empty: what the session was made for.
-    public var scope: Scope?
-    public var resources: [String]
+    package var scope: Scope?
+    package var resources: [String]
     /// Seconds that the token must still be valid, unless half its lifetime is less.
-    public var minimumValidity: Int64
+    package var minimumValidity: Int64
 
-    public init(scope: Scope? = nil, resources: [String] = [], minimumValidity: Int64 = 60) {
+    package init(scope: Scope? = nil, resources: [String] = [], minimumValidity: Int64 = 60) {
         self.scope = scope
         self.resources = resources
         self.minimumValidity = minimumValidity
@@ -14,7 +14,7 @@ public struct TokenDemand: Hashable, Sendable {
 }
 
 /// How a session answers a demand.
-public enum TokenSource: Hashable, Sendable {
+package enum TokenSource: Hashable, Sendable {
     /// The session's own access token.
     case own
     /// A token of its own, for less, got by the session's refresh token (RFC 6749 §6, RFC 8707 §2.2).
@@ -33,7 +33,7 @@ extension TokenSource {
 }
 
 extension Session {
-    public func source(for demand: TokenDemand) -> TokenSource {
+    package func source(for demand: TokenDemand) -> TokenSource {
         let wantsOwnResources =
             demand.resources.isEmpty || Set(demand.resources) == Set(requestedResources)
         guard let scope = demand.scope, !scope.isEmpty, scope != requestedScope, scope != grantedScope else {
@@ -44,7 +44,7 @@ extension Session {
     }
 
     /// The access token that answers the demand as it stands, fresh or not.
-    public func accessToken(from source: TokenSource) -> AccessToken? {
+    package func accessToken(from source: TokenSource) -> AccessToken? {
         switch source {
         case .own: tokens.access
         case .derived(let scope, let resources):

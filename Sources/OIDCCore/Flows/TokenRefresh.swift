@@ -3,15 +3,15 @@ import OIDCCrypto
 /// Replaces a session's tokens by its refresh token (RFC 6749 §6), in two steps: the request, whose answer holds
 /// the successor of the refresh token, and the checks of everything else. The successor is stored between the
 /// two, so no fault of a clock, a key set or a claim can cost the session.
-public struct TokenRefresh: Sendable {
-    public let environment: LoginEnvironment
+package struct TokenRefresh: Sendable {
+    package let environment: LoginEnvironment
     /// The session's own token endpoint.
-    public let tokenEndpoint: TokenEndpoint
-    public var leeway: Int64
+    package let tokenEndpoint: TokenEndpoint
+    package var leeway: Int64
     /// From the metadata if it is at hand; nil allows every asymmetric algorithm.
-    public var allowedAlgorithms: [String]?
+    package var allowedAlgorithms: [String]?
 
-    public init(
+    package init(
         environment: LoginEnvironment, tokenEndpoint: TokenEndpoint, leeway: Int64 = 60,
         allowedAlgorithms: [String]? = nil
     ) {
@@ -22,23 +22,23 @@ public struct TokenRefresh: Sendable {
     }
 
     /// What the token endpoint answered, before anything but the refresh token was looked at.
-    public struct Answer: Sendable {
+    package struct Answer: Sendable {
         /// The session as it was, with the refresh token to use from now on. Save it first.
-        public let successor: Session
+        package let successor: Session
         let source: TokenSource
         let tokens: Result<TokenSet, OIDCError>
     }
 
     /// The session with its new tokens, to be saved whatever `access` is. `access` is the token that was asked
     /// for, or why it cannot be handed out.
-    public struct Outcome: Sendable {
-        public var session: Session
-        public var access: Result<AccessToken, OIDCError>
-        public var warnings: [String]
+    package struct Outcome: Sendable {
+        package var session: Session
+        package var access: Result<AccessToken, OIDCError>
+        package var warnings: [Warning]
         /// Why a new ID token was left out; nil if there was none, or it is in the session.
-        public var idTokenFailure: OIDCError?
+        package var idTokenFailure: OIDCError?
 
-        public init(session: Session, access: Result<AccessToken, OIDCError>, warnings: [String] = []) {
+        package init(session: Session, access: Result<AccessToken, OIDCError>, warnings: [Warning] = []) {
             self.session = session
             self.access = access
             self.warnings = warnings
@@ -46,7 +46,7 @@ public struct TokenRefresh: Sendable {
     }
 
     /// Presents the refresh token, once.
-    public func request(_ session: Session, for source: TokenSource) throws(OIDCError) -> Answer {
+    package func request(_ session: Session, for source: TokenSource) throws(OIDCError) -> Answer {
         guard let refreshToken = session.tokens.refreshToken else { throw TokenRefresh.impossible }
         let (scope, resources) = source.request
         let issued = try tokenEndpoint.issue(
@@ -58,15 +58,15 @@ public struct TokenRefresh: Sendable {
     }
 
     /// The error of a session without a refresh token.
-    public static let impossible = OIDCError(
-        .loginRequired, "there is no refresh token to get another access token with", hint: "oidc login",
+    package static let impossible = OIDCError(
+        .loginRequired, "there is no refresh token to get another access token with", hint: .signIn,
         stage: .token)
 
     /// Checks the answer. An error means that nothing of it but the refresh token may be used.
-    public func check(_ answer: Answer) throws(OIDCError) -> Outcome {
+    package func check(_ answer: Answer) throws(OIDCError) -> Outcome {
         let tokens = try answer.tokens.get()
         var refreshed = answer.successor
-        var warnings: [String] = []
+        var warnings: [Warning] = []
         refreshed.derived.removeAll { $0.access.expiresAt.map { $0 <= environment.now() } ?? false }
         let idTokenFailure = try adoptIDToken(of: tokens, into: &refreshed)
         if let idTokenFailure {
@@ -88,7 +88,7 @@ public struct TokenRefresh: Sendable {
     }
 
     /// Both steps, for a caller that has nowhere to store the successor.
-    public func refresh(_ session: Session, for source: TokenSource) throws(OIDCError) -> Outcome {
+    package func refresh(_ session: Session, for source: TokenSource) throws(OIDCError) -> Outcome {
         try check(request(session, for: source))
     }
 
@@ -135,7 +135,7 @@ public struct TokenRefresh: Sendable {
     /// Refuses a token for another audience. A token of another scope is handed out, but never kept under the
     /// scope that was asked for.
     private func keepDerived(
-        _ access: AccessToken, _ source: TokenSource, in session: inout Session, warnings: inout [String]
+        _ access: AccessToken, _ source: TokenSource, in session: inout Session, warnings: inout [Warning]
     ) throws(OIDCError) -> AccessToken {
         let (scope, resources) = source.request
         if let audience = access.audience, !resources.isEmpty, !resources.allSatisfy(audience.contains) {
@@ -146,8 +146,9 @@ public struct TokenRefresh: Sendable {
         }
         if let scope, let granted = access.scope, granted != scope {
             warnings.append(
-                "the provider gave the scope \(DisplayText.quoted(granted.text)) instead of "
-                    + "\(DisplayText.quoted(scope.text)): this token is not kept")
+                Warning(
+                    "the provider gave the scope \(DisplayText.quoted(granted.text)) instead of "
+                        + "\(DisplayText.quoted(scope.text)): this token is not kept"))
             return access
         }
         session.keep(access, scope: scope, resources: resources)

@@ -1,37 +1,37 @@
 /// One challenge of `WWW-Authenticate` (RFC 9110 §11.6.1).
-public struct AuthenticationChallenge: Hashable, Sendable {
-    public struct Parameter: Hashable, Sendable {
-        public let name: String
-        public let value: String
+package struct AuthenticationChallenge: Hashable, Sendable {
+    package struct Parameter: Hashable, Sendable {
+        package let name: String
+        package let value: String
 
-        public init(name: String, value: String) {
+        package init(name: String, value: String) {
             self.name = name
             self.value = value
         }
     }
 
     /// As it was written; compared without regard to case.
-    public let scheme: String
-    public let parameters: [Parameter]
+    package let scheme: String
+    package let parameters: [Parameter]
 
-    public init(scheme: String, parameters: [Parameter] = []) {
+    package init(scheme: String, parameters: [Parameter] = []) {
         self.scheme = scheme
         self.parameters = parameters
     }
 
-    public func isScheme(_ name: String) -> Bool { ASCII.isSameIgnoringCase(scheme, name) }
+    package func isScheme(_ name: String) -> Bool { ASCII.isSameIgnoringCase(scheme, name) }
 
-    public subscript(name: String) -> String? {
+    package subscript(name: String) -> String? {
         parameters.first { ASCII.isSameIgnoringCase($0.name, name) }?.value
     }
 
     /// RFC 6750 §3, RFC 9449 §7.1.
-    public var error: String? { self["error"] }
-    public var errorDescription: String? { self["error_description"] }
-    public var scope: Scope? { self["scope"].map { Scope($0) } }
+    package var error: String? { self["error"] }
+    package var errorDescription: String? { self["error_description"] }
+    package var scope: Scope? { self["scope"].map { Scope($0) } }
     /// RFC 9470 §3: what a new sign-in must ask for.
-    public var acrValues: String? { self["acr_values"] }
-    public var maxAge: Int64? {
+    package var acrValues: String? { self["acr_values"] }
+    package var maxAge: Int64? {
         guard let text = self["max_age"], text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
             return nil
         }
@@ -42,7 +42,7 @@ public struct AuthenticationChallenge: Hashable, Sendable {
 extension HTTPResponse {
     /// The challenges of every `WWW-Authenticate` field; a field that breaks the grammar gives those before
     /// the break.
-    public var challenges: [AuthenticationChallenge] {
+    package var challenges: [AuthenticationChallenge] {
         let fields = headers.values("WWW-Authenticate").prefix(ChallengeParser.maximumCount)
         return Array(
             fields.flatMap { ChallengeParser($0).challenges() }.prefix(ChallengeParser.maximumCount))

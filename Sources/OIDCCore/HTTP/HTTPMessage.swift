@@ -1,28 +1,40 @@
 /// An HTTP method (RFC 9110 §9); an open set.
 public struct HTTPMethod: Hashable, Sendable, CustomStringConvertible {
+    /// The name, in capitals.
     public let name: String
 
+    /// Names a method.
     public init(_ name: String) {
         self.name = name
     }
 
+    /// `GET`.
     public static let get = HTTPMethod("GET")
+    /// `POST`.
     public static let post = HTTPMethod("POST")
+    /// `PUT`.
     public static let put = HTTPMethod("PUT")
+    /// `DELETE`.
     public static let delete = HTTPMethod("DELETE")
 
+    /// The name.
     public var description: String { name }
 }
 
 /// Header fields in their order; names are compared without regard to case (RFC 9110 §5.1).
 public struct HTTPHeaders: Hashable, Sendable {
+    /// A name and its value.
     public struct Field: Hashable, Sendable {
+        /// The name as it was written.
         public var name: String
+        /// The value.
         public var value: String
     }
 
+    /// The fields in their order.
     public private(set) var fields: [Field] = []
 
+    /// Makes headers of names and values.
     public init(_ fields: [(String, String)] = []) {
         self.fields = fields.map { Field(name: $0.0, value: $0.1) }
     }
@@ -36,10 +48,12 @@ public struct HTTPHeaders: Hashable, Sendable {
         }
     }
 
+    /// Returns every value of a field, whatever the case of its name.
     public func values(_ name: String) -> [String] {
         fields.filter { ASCII.isSameIgnoringCase($0.name, name) }.map(\.value)
     }
 
+    /// Adds a field after the others.
     public mutating func append(_ name: String, _ value: String) {
         fields.append(Field(name: name, value: value))
     }
@@ -47,9 +61,13 @@ public struct HTTPHeaders: Hashable, Sendable {
 
 /// A request as a value; nothing in it depends on how it is sent.
 public struct HTTPRequest: Hashable, Sendable {
+    /// The method.
     public var method: HTTPMethod
+    /// The URL.
     public var url: WebURL
+    /// The headers.
     public var headers: HTTPHeaders
+    /// The body; empty if there is none.
     public var body: [UInt8]
     /// A request that is given a client certificate, where one is configured (RFC 8705 §2).
     public var usesClientCertificate: Bool
@@ -57,6 +75,7 @@ public struct HTTPRequest: Hashable, Sendable {
     /// it is sent, losing the answer would lose the session: neither a signal nor a cancellation ends the wait.
     public var redeemsSingleUseSecret = false
 
+    /// Makes a message of its parts.
     public init(
         _ method: HTTPMethod, _ url: WebURL, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = [],
         usesClientCertificate: Bool = false
@@ -86,12 +105,16 @@ public struct HTTPRequest: Hashable, Sendable {
 
 /// An answer, whole and bounded.
 public struct HTTPResponse: Hashable, Sendable {
+    /// The status code.
     public var status: Int
+    /// The headers.
     public var headers: HTTPHeaders
+    /// The body; empty if there is none.
     public var body: [UInt8]
     /// When it came by our own clock, which stands in for a missing `Date` (RFC 9110 §6.6.1).
     public var receivedAt: Instant?
 
+    /// Makes a message of its parts.
     public init(
         status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = [], receivedAt: Instant? = nil
     ) {
@@ -104,6 +127,7 @@ public struct HTTPResponse: Hashable, Sendable {
     /// Why the body is not whole; only an answer that may hold a new refresh token is given out like this.
     package var failure: OIDCError?
 
+    /// Whether the status is 2xx.
     public var isSuccess: Bool { (200..<300).contains(status) }
 
     /// The media type in lower case, without parameters.

@@ -6,6 +6,7 @@ public protocol HTTPTransport: Sendable {
 }
 
 extension HTTPTransport {
+    /// Sends a call's request and reads the answer.
     public func perform<Value>(_ call: EndpointCall<Value>) throws(OIDCError) -> Value {
         try call.read(try send(call.request, stage: call.stage))
     }

@@ -1,12 +1,20 @@
 /// An ID token (OIDC Core §2): who signed in, at which provider, for which client.
 public struct IDToken: Hashable, Sendable {
+    /// The token as it was issued.
     public let compact: String
+    /// Every claim.
     public let claims: JSONObject
+    /// `iss`.
     public let issuer: String
+    /// `sub`.
     public let subject: String
+    /// `aud`.
     public let audience: [String]
+    /// `exp`.
     public let expiresAt: Instant
+    /// `iat`.
     public let issuedAt: Instant
+    /// `auth_time`.
     public let authenticatedAt: Instant?
 
     /// A name for people, fit for a terminal.

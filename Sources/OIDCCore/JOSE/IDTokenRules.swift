@@ -2,12 +2,16 @@
 public struct IDTokenRules: Sendable {
     /// The ID token of the sign-in, which one that comes with a refresh must agree with (OIDC Core §12.2).
     public struct Previous: Hashable, Sendable {
+        /// The issuer that `iss` must equal.
         public var issuer: String
+        /// `sub` of the sign-in.
         public var subject: String
         /// Nil where the earlier token is not at hand.
         public var audience: [String]?
+        /// `nonce` of the sign-in.
         public var nonce: String?
 
+        /// Makes rules of the values of the sign-in.
         public init(issuer: String, subject: String, audience: [String]? = nil, nonce: String? = nil) {
             self.issuer = issuer
             self.subject = subject
@@ -15,6 +19,7 @@ public struct IDTokenRules: Sendable {
             self.nonce = nonce
         }
 
+        /// Takes the values of an earlier token.
         public init(_ token: IDToken) {
             self.init(
                 issuer: token.issuer, subject: token.subject, audience: token.audience,
@@ -22,7 +27,9 @@ public struct IDTokenRules: Sendable {
         }
     }
 
+    /// The issuer that `iss` must equal.
     public var issuer: String
+    /// The client that `aud` must name.
     public var clientID: String
     /// What the authorization request carried; nil where there was none (a refresh, the device grant).
     public var nonce: String?
@@ -36,8 +43,10 @@ public struct IDTokenRules: Sendable {
     public var allowedAlgorithms: [String]?
     /// Given only where the client is registered for HMAC signatures (OIDC Core §10.1).
     public var clientSecret: Redacted<String>?
+    /// The ID token of the sign-in, on a refresh.
     public var previous: Previous?
 
+    /// Makes rules; what is nil is not checked.
     public init(
         issuer: String, clientID: String, nonce: String? = nil, accessToken: String? = nil,
         maxAge: Int64? = nil, leeway: Int64 = 60, allowedAlgorithms: [String]? = nil,

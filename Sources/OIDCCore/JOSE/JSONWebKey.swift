@@ -1,25 +1,25 @@
-public import OIDCCrypto
+package import OIDCCrypto
 
 /// One key of RFC 7517: its public numbers or its secret, and what it may be used for.
-public struct JSONWebKey: Hashable, Sendable {
-    public enum Material: Hashable, Sendable {
+package struct JSONWebKey: Hashable, Sendable {
+    package enum Material: Hashable, Sendable {
         /// As it was written: whether it makes a sound key is found out when it is needed.
         case asymmetric(PublicKey.Parameters)
         case symmetric(Redacted<[UInt8]>)
     }
 
     /// Why a key was passed over.
-    public struct Unusable: Error, Hashable, Sendable {
-        public let reason: String
+    package struct Unusable: Error, Hashable, Sendable {
+        package let reason: String
     }
 
-    public let material: Material
-    public let keyID: String?
-    public let algorithm: String?
-    public let use: String?
-    public let operations: [String]?
+    package let material: Material
+    package let keyID: String?
+    package let algorithm: String?
+    package let use: String?
+    package let operations: [String]?
 
-    public init(publicKey: PublicKey, keyID: String? = nil, algorithm: SignatureAlgorithm? = nil) {
+    package init(publicKey: PublicKey, keyID: String? = nil, algorithm: SignatureAlgorithm? = nil) {
         material = .asymmetric(publicKey.parameters)
         self.keyID = keyID
         self.algorithm = algorithm?.rawValue
@@ -27,7 +27,7 @@ public struct JSONWebKey: Hashable, Sendable {
         operations = nil
     }
 
-    public init(secret: Redacted<[UInt8]>, keyID: String? = nil) {
+    package init(secret: Redacted<[UInt8]>, keyID: String? = nil) {
         material = .symmetric(secret)
         self.keyID = keyID
         algorithm = nil
@@ -36,7 +36,7 @@ public struct JSONWebKey: Hashable, Sendable {
     }
 
     /// Reads one member of a set; private members, certificates and all that is unknown are ignored.
-    public init(_ json: JSONValue) throws(Unusable) {
+    package init(_ json: JSONValue) throws(Unusable) {
         guard let members = json.object else { throw Unusable(reason: "it is no object") }
         let reader = MemberReader(members: members)
         keyID = try reader.text("kid")
@@ -62,7 +62,7 @@ public struct JSONWebKey: Hashable, Sendable {
     }
 
     /// The public members (RFC 7517 §4); a secret is never among them.
-    public var json: JSONValue {
+    package var json: JSONValue {
         var object = JSONObject()
         for (name, value) in requiredMembers { object[name] = .string(value) }
         object["kid"] = keyID.map { .string($0) }
@@ -96,7 +96,7 @@ public struct JSONWebKey: Hashable, Sendable {
     }
 
     /// RFC 7638 §3: the SHA-256 of the required members, RFC 8037 §2 for Ed25519.
-    public static func thumbprint(of key: PublicKey) throws(OIDCError) -> String {
+    package static func thumbprint(of key: PublicKey) throws(OIDCError) -> String {
         Base64URL.encode(try Cryptography.hash(bare(key).bytes, .sha256))
     }
 }

@@ -1,11 +1,13 @@
-public import OIDCCrypto
+package import OIDCCrypto
 
 /// The keys of a provider (RFC 7517 §5). Keys that are not understood are passed over.
 public struct JWKSet: Hashable, Sendable {
     /// Why a text is no key set.
     public struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
+        /// What is wrong with the document.
         public let reason: String
 
+        /// What is wrong with the document.
         public var description: String { reason }
     }
 
@@ -15,10 +17,15 @@ public struct JWKSet: Hashable, Sendable {
         let reason: String
     }
 
-    public let keys: [JSONWebKey]
+    package let keys: [JSONWebKey]
     let skipped: [Skipped]
 
-    public init(keys: [JSONWebKey]) {
+    /// Makes a set without keys.
+    public init() {
+        self.init(keys: [])
+    }
+
+    package init(keys: [JSONWebKey]) {
         self.keys = keys
         skipped = []
     }
@@ -30,6 +37,7 @@ public struct JWKSet: Hashable, Sendable {
         try self.init(json)
     }
 
+    /// Reads a key set (RFC 7517 §5); a key that is not understood is skipped.
     public init(_ json: JSONValue) throws(Malformed) {
         guard let members = json.object else {
             throw Malformed(reason: "expected an object, found \(json.typeName)")
@@ -58,7 +66,7 @@ public struct JWKSet: Hashable, Sendable {
 
     /// The keys to try. Those with the token's `kid`; where no key has it, those without any. Without a
     /// `kid`, every key that fits.
-    public func candidates(
+    package func candidates(
         algorithm: SignatureAlgorithm, keyID: String?, allowsSymmetric: Bool
     ) -> [JSONWebKey] {
         named(keyID).filter { $0.misfit(algorithm, allowsSymmetric: allowsSymmetric) == nil }

@@ -1,33 +1,33 @@
-public import OIDCCrypto
+package import OIDCCrypto
 
 /// A signed token in compact form (RFC 7515 §7.1), taken apart but not verified.
-public struct JWS: Sendable {
+package struct JWS: Sendable {
     /// Why a text is no compact JWS.
-    public struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
-        public let reason: String
+    package struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
+        package let reason: String
 
-        public init(_ reason: String) {
+        package init(_ reason: String) {
             self.reason = reason
         }
 
-        public static let encrypted = Malformed("an encrypted token (JWE) is not supported")
+        package static let encrypted = Malformed("an encrypted token (JWE) is not supported")
 
-        public var description: String { reason }
+        package var description: String { reason }
     }
 
     static let maximumByteCount = 1 << 20
 
-    public let header: JSONObject
-    public let payload: [UInt8]
-    public let signature: [UInt8]
+    package let header: JSONObject
+    package let payload: [UInt8]
+    package let signature: [UInt8]
     /// What the signature is made over: header and payload as they were sent (RFC 7515 §5.2).
-    public let signingInput: [UInt8]
+    package let signingInput: [UInt8]
     /// The payload as a JSON object, or nil where it is none.
-    public let claims: JSONObject?
+    package let claims: JSONObject?
     /// Why `claims` is nil.
     let claimsProblem: String?
 
-    public init(compact: some StringProtocol) throws(JWS.Malformed) {
+    package init(compact: some StringProtocol) throws(JWS.Malformed) {
         guard compact.utf8.count <= JWS.maximumByteCount else {
             throw Malformed("longer than \(JWS.maximumByteCount) bytes")
         }
@@ -78,13 +78,13 @@ public struct JWS: Sendable {
     }
 
     /// `alg` as it is written (RFC 7515 §4.1.1).
-    public var algorithmName: String? { header["alg"]?.string }
+    package var algorithmName: String? { header["alg"]?.string }
 
     /// The algorithm that `alg` names, if it is one that can be verified here.
-    public var algorithm: SignatureAlgorithm? { algorithmName.flatMap { SignatureAlgorithm(joseName: $0) } }
+    package var algorithm: SignatureAlgorithm? { algorithmName.flatMap { SignatureAlgorithm(joseName: $0) } }
 
     /// `kid`: any text; it is compared and never looked up anywhere (RFC 7515 §4.1.4).
-    public var keyID: String? { header["kid"]?.string }
+    package var keyID: String? { header["kid"]?.string }
 }
 
 extension SignatureAlgorithm {

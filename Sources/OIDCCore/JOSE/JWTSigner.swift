@@ -7,7 +7,9 @@ public struct JWTSigner: Sendable {
         case secret(Redacted<[UInt8]>)
     }
 
+    /// The algorithm that signs.
     public let algorithm: SignatureAlgorithm
+    /// `kid` of the header.
     public let keyID: String?
     private let key: Key
 
@@ -43,6 +45,7 @@ public struct JWTSigner: Sendable {
         key = .secret(Redacted(Array(secret.revealed.utf8)))
     }
 
+    /// The public half of the key; nil for a secret.
     public var publicKey: PublicKey? {
         if case .privateKey(let key) = key { key.publicKey } else { nil }
     }
@@ -52,6 +55,7 @@ public struct JWTSigner: Sendable {
         try sign(header: header, payload: JSONValue.object(claims).bytes)
     }
 
+    /// Signs bytes that need not be JSON.
     public func sign(header: JSONObject = JSONObject(), payload: [UInt8]) throws(OIDCError) -> String {
         var header = header
         header["alg"] = .string(algorithm.rawValue)

@@ -11,13 +11,17 @@ public protocol KeySource {
 
 /// Keys that are what they are: from a file, or a test.
 public struct FixedKeys: KeySource, Sendable {
+    /// The keys.
     public let set: JWKSet
 
+    /// Makes a source of keys that never change.
     public init(_ set: JWKSet) {
         self.set = set
     }
 
+    /// Returns the keys.
     public func keys(refetching: Bool) -> JWKSet { set }
+    /// False: there is no newer set.
     public var mayBeStale: Bool { false }
 }
 
@@ -35,18 +39,17 @@ struct SignatureRules {
             let algorithm = try token.acceptedAlgorithm(allowed: allowedAlgorithms)
             guard !algorithm.isSymmetric || clientSecret != nil else {
                 throw JWS.HeaderRefusal(
-                    reason: "alg: expected a signature with the provider's key, found \(algorithm.rawValue)")
+                    "alg", expected: "a signature with the provider's key", found: algorithm.rawValue)
             }
         } catch {
-            throw .untrusted(stage, error.reason, hint: registrationHint(token))
+            throw OIDCError(.untrusted, stage, error.cause, hint: registrationHint(token))
         }
     }
 
-    private func registrationHint(_ token: JWS) -> String? {
+    private func registrationHint(_ token: JWS) -> Hint? {
         guard stage == .idToken, clientSecret == nil, let algorithm = token.algorithm, algorithm.isSymmetric
         else { return nil }
-        return "if the client is registered for it and has a secret, set id_token_signed_response_alg to "
-            + algorithm.rawValue
+        return .allowAlgorithm(algorithm.rawValue)
     }
 
     /// The signature; a key that is unknown, or keys that do not verify it, are fetched anew once.
@@ -65,7 +68,9 @@ struct SignatureRules {
                     algorithm, keys: try source.keys(refetching: true), allowsSymmetric: false)
             }
         }
-        if case .invalid(let reason) = check { throw .untrusted(stage, reason) }
+        if case .invalid(let reason) = check {
+            throw OIDCError(.untrusted, stage, .signature, message: reason)
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 import OIDCCrypto
 
 /// What became of a signature; it is valid only where a key said so.
-public enum SignatureCheck: Hashable, Sendable {
+package enum SignatureCheck: Hashable, Sendable {
     case valid
     case invalid(reason: String)
 }
@@ -10,21 +10,25 @@ extension JWS {
     /// Verifies the signature (RFC 7515 §5.2) with the keys of a set that fit `alg`, `kid` and their own use.
     /// Keys and addresses that the token itself carries (`jwk`, `jku`, `x5c`, `x5u`) are never looked at
     /// (RFC 8725 §3.10). `allowedAlgorithms` nil allows all that are known here; `none` never is.
-    public func verify(
+    package func verify(
         keys: JWKSet, allowsSymmetric: Bool = false, allowedAlgorithms: [String]? = nil
     ) throws(OIDCError) -> SignatureCheck {
         let algorithm: SignatureAlgorithm
         do throws(HeaderRefusal) {
             algorithm = try acceptedAlgorithm(allowed: allowedAlgorithms)
         } catch {
-            return .invalid(reason: error.reason)
+            return .invalid(reason: error.cause.message)
         }
         return try verify(algorithm, keys: keys, allowsSymmetric: allowsSymmetric)
     }
 
     /// Why a header cannot be accepted, whatever the keys.
     struct HeaderRefusal: Error, Hashable {
-        let reason: String
+        let cause: OIDCError.Cause
+
+        init(_ member: String, expected: String, found: String) {
+            cause = .mismatch(member: member, expected: expected, found: found)
+        }
     }
 
     /// `alg` from the allow-list and known (RFC 8725 §3.1), and no `crit`, as nothing critical is understood
@@ -32,28 +36,27 @@ extension JWS {
     func acceptedAlgorithm(allowed: [String]?) throws(HeaderRefusal) -> SignatureAlgorithm {
         guard let name = algorithmName else {
             let found = header["alg"]?.typeName ?? "none"
-            throw HeaderRefusal(reason: "alg: expected a string, found \(found)")
+            throw HeaderRefusal("alg", expected: "a string", found: found)
         }
         guard ASCII.lowercased(name) != "none" else {
-            throw HeaderRefusal(reason: "alg: expected a signature algorithm, found “none”")
+            throw HeaderRefusal("alg", expected: "a signature algorithm", found: "“none”")
         }
         guard let algorithm else {
             throw HeaderRefusal(
-                reason: "alg: expected an algorithm that is supported here, found "
-                    + quoted(name, unlike: SignatureAlgorithm.allCases.map(\.rawValue)))
+                "alg", expected: "an algorithm that is supported here",
+                found: quoted(name, unlike: SignatureAlgorithm.allCases.map(\.rawValue)))
         }
         if let allowed, !allowed.contains(where: { SignatureAlgorithm(joseName: $0) == algorithm }) {
             let expected = DisplayText.clean(allowed.joined(separator: ", "))
             throw HeaderRefusal(
-                reason: "alg: expected \(expected.isEmpty ? "one" : expected), found "
-                    + quoted(name, unlike: allowed))
+                "alg", expected: expected.isEmpty ? "one" : expected, found: quoted(name, unlike: allowed))
         }
         if let critical = header["crit"] {
             let names = critical.array?.compactMap(\.string).joined(separator: ", ") ?? critical.typeName
-            throw HeaderRefusal(reason: "crit: expected no critical extension, found \(quoted(names))")
+            throw HeaderRefusal("crit", expected: "no critical extension", found: quoted(names))
         }
         if let keyID = header["kid"], keyID.string == nil {
-            throw HeaderRefusal(reason: "kid: expected a string, found \(keyID.typeName)")
+            throw HeaderRefusal("kid", expected: "a string", found: keyID.typeName)
         }
         return algorithm
     }

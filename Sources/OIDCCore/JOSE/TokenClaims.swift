@@ -4,7 +4,7 @@ struct TokenClaims {
     let stage: Stage
 
     func refusal(_ name: String, expected: String, found: String) -> OIDCError {
-        .untrusted(stage, "\(name): expected \(expected), found \(found)")
+        .untrusted(stage, name, expected: expected, found: found)
     }
 
     /// Refuses a claim that is not the text expected, or does not hold it; `note` follows that text.
@@ -79,10 +79,9 @@ struct TokenClaims {
         }
         for name in ["iat", "nbf"] {
             if let time = try time(name), time > now.adding(leeway) {
-                throw OIDCError(
-                    .untrusted,
-                    "\(stage.title): \(name): expected a time no later than \(now), found \(time)",
-                    hint: "check this machine's clock", stage: stage)
+                throw .untrusted(
+                    stage, name, expected: "a time no later than \(now)", found: "\(time)",
+                    hint: .advice(.checkClock))
             }
         }
     }

@@ -1,25 +1,36 @@
 /// What a person is asked to agree to (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1): the code flow, always
 /// with PKCE, `state` and `nonce`.
 public struct AuthorizationRequest: Sendable {
+    /// The client that asks.
     public var client: Client
     /// An address on loopback, an https address, or one with a scheme of its own (RFC 8252 §7).
     public var redirectURI: String
+    /// The scope to request.
     public var scope: Scope
+    /// `audience`, which some providers read in place of resources.
     public var audience: String?
     /// RFC 8707.
     public var resources: [String] = []
+    /// How the answer is sent; nil leaves it to the provider.
     public var responseMode: ResponseMode?
+    /// `prompt` (OpenID Connect Core §3.1.2.1).
     public var prompt: String?
+    /// The longest time since the user authenticated, in seconds.
     public var maxAge: Int64?
+    /// The account to suggest.
     public var loginHint: String?
+    /// The authentication contexts to request, separated by spaces.
     public var acrValues: String?
+    /// Languages for the provider's pages, separated by spaces.
     public var uiLocales: String?
     /// RFC 9396: an array.
     public var authorizationDetails: JSONValue?
     /// RFC 9449 §10: the thumbprint of the key that the code shall be bound to.
     public var dpopThumbprint: String?
+    /// Parameters of the provider's own; none can replace one of the protocol.
     public var extraParameters: [FormEncoding.Pair] = []
 
+    /// Makes a request with a scope and nothing else.
     public init(client: Client, redirectURI: String, scope: Scope) {
         self.client = client
         self.redirectURI = redirectURI
@@ -79,7 +90,9 @@ public struct AuthorizationRequest: Sendable {
         }
         let url = endpoint.appendingQuery(parameters)
         guard isPushed || url.text.utf8.count <= maximumByteCount else {
-            throw .usage("the authorization request is too long for an address", hint: "set par to require")
+            throw .usage(
+                "the authorization request is too long for an address",
+                hint: .set(.pushedAuthorization, to: "require"))
         }
         return url
     }

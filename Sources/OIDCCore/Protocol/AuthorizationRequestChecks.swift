@@ -21,10 +21,10 @@ extension AuthorizationRequest {
 }
 
 /// Where the answer goes (RFC 6749 §3.1.2, RFC 8252 §7).
-public enum RedirectURI {
+package enum RedirectURI {
     /// An absolute address without fragment; plain http on loopback only, as the code travels in it, and nothing
     /// that a browser itself runs or shows.
-    public static func check(_ text: String, setting: String = "redirect_uri") throws(OIDCError) {
+    package static func check(_ text: String, setting: String = "redirect_uri") throws(OIDCError) {
         let isPlain = text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"\"<>\\^`{|}".utf8.contains($0) }
         let scheme = text.prefix { $0 != ":" }
         let isScheme =
@@ -65,7 +65,7 @@ enum ResourceIndicator {
         guard isAbsolute else {
             throw .usage(
                 "resource: expected an absolute address without a fragment, found \(DisplayText.clean(text))",
-                hint: "a name that is no address goes into --audience")
+                hint: .advice(.giveAudience))
         }
     }
 }

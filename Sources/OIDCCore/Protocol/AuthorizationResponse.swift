@@ -48,7 +48,7 @@ extension PendingAuthorization {
             throw .untrusted(
                 .authorization,
                 "the pasted address: expected \(DisplayText.clean(redirectURI)), "
-                    + "found \(DisplayText.address(pasted.place))", hint: PastedAddress.remedy)
+                    + "found \(DisplayText.address(pasted.place))", hint: PastedAddress.hint)
         }
         switch judgement {
         case .code(let code): return code
@@ -91,7 +91,7 @@ extension PendingAuthorization {
         // An answer without a usable code leads nowhere anyway; one with a code must not.
         if isIssuerMissing, case .code = judgement {
             let expected = DisplayText.clean(issuer ?? "an issuer")
-            return .end(.untrusted(.authorization, "iss: expected \(expected), found none"))
+            return .end(.untrusted(.authorization, "iss", expected: expected, found: "none"))
         }
         return judgement
     }
@@ -131,14 +131,14 @@ extension PendingAuthorization {
             stage: .authorization, oauthError: answer.code)
     }
 
-    private func hint(_ code: String) -> String? {
+    private func hint(_ code: String) -> Hint? {
         switch code {
         case "login_required", "consent_required", "interaction_required", "account_selection_required":
-            prompt == "none" ? "sign in without prompt=none" : "oidc login"
-        case "access_denied": "oidc login, and allow the access"
-        case "temporarily_unavailable", "server_error": "try again later"
+            prompt == "none" ? "sign in without prompt=none" : .signIn
+        case "access_denied": .advice(.signInAndAllow)
+        case "temporarily_unavailable", "server_error": .tryAgain(seconds: nil)
         case "unauthorized_client": "register the client for the authorization code grant"
-        case "unmet_authentication_requirements": "check acr_values"
+        case "unmet_authentication_requirements": .advice(.checkACRValues)
         default: OAuthErrorResponse.hint(code)
         }
     }

@@ -35,12 +35,12 @@ package enum CallbackMismatch: Hashable, Sendable {
     }
 
     private func issuer(_ sides: (expected: String, found: String)) -> OIDCError {
-        .untrusted(.authorization, "iss: expected \(sides.expected), found \(sides.found)")
+        .untrusted(.authorization, "iss", expected: sides.expected, found: sides.found)
     }
 
     private func state(found: String) -> OIDCError {
         .untrusted(
-            .authorization, "state: expected the one of this sign-in, found \(found)",
+            .authorization, "state", expected: "the one of this sign-in", found: found,
             hint: "paste the URL of the sign-in that was started last")
     }
 }

@@ -35,7 +35,7 @@ public enum ClientAuthentication: Sendable {
         guard found >= needed else {
             throw .usage(
                 "client_secret: \(algorithm.rawValue) needs at least \(needed) bytes, found \(found)",
-                hint: "set client_auth to client_secret_basic")
+                hint: .set(.clientAuthentication, to: "client_secret_basic"))
         }
         return try JWTSigner(secret: secret, algorithm: algorithm)
     }

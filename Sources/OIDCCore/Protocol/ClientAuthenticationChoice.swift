@@ -1,15 +1,15 @@
-public import OIDCCrypto
+package import OIDCCrypto
 
 /// What a client has to prove itself with, from the configuration.
-public struct ClientCredentials: Sendable {
-    public var secret: Redacted<String>?
-    public var privateKey: PrivateKey?
-    public var privateKeyID: String?
+package struct ClientCredentials: Sendable {
+    package var secret: Redacted<String>?
+    package var privateKey: PrivateKey?
+    package var privateKeyID: String?
     /// An assertion that another system issues.
-    public var assertion: (@Sendable () throws(OIDCError) -> Redacted<String>)?
-    public var hasCertificate: Bool
+    package var assertion: (@Sendable () throws(OIDCError) -> Redacted<String>)?
+    package var hasCertificate: Bool
 
-    public init(
+    package init(
         secret: Redacted<String>? = nil, privateKey: PrivateKey? = nil, privateKeyID: String? = nil,
         assertion: (@Sendable () throws(OIDCError) -> Redacted<String>)? = nil, hasCertificate: Bool = false
     ) {
@@ -30,7 +30,7 @@ extension ClientAuthentication {
 
     /// The method that is named, or else the first that both the credentials and the metadata allow. Nothing
     /// is ever tried out with a secret, and metadata cannot make a client with a secret a public one.
-    public static func choose(
+    package static func choose(
         method: String? = nil, _ credentials: ClientCredentials, _ metadata: ProviderMetadata?
     ) throws(OIDCError) -> ClientAuthentication {
         let algorithms = metadata?.tokenEndpointAuthSigningAlgValuesSupported
@@ -52,7 +52,7 @@ extension ClientAuthentication {
             throw .usage(
                 "client_auth: the provider takes \(DisplayText.clean(listed)), "
                     + "and the configuration has what \(possible.joined(separator: ", ")) needs",
-                hint: "set client_auth to the method that the client is registered for")
+                hint: .advice(.useRegisteredAuthentication))
         }
         return try make(method, credentials, algorithms: algorithms)
     }
@@ -77,12 +77,12 @@ extension ClientAuthentication {
             if let assertion = credentials.assertion { return .assertion(assertion) }
             throw .usage(
                 "client_auth: private_key_jwt needs a key",
-                hint: "set private_key_file or client_assertion_source")
+                hint: .advice(.giveClientKey))
         case "tls_client_auth":
             guard credentials.hasCertificate else {
                 throw .usage(
                     "client_auth: tls_client_auth needs a certificate",
-                    hint: "set tls_client_certificate and tls_client_key")
+                    hint: .advice(.giveClientCertificate))
             }
             return .tlsClientAuth
         default:
@@ -118,7 +118,7 @@ extension ClientCredentials {
         guard let secret, !secret.revealed.isEmpty else {
             throw .usage(
                 "client_auth: \(method) needs a secret",
-                hint: "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET")
+                hint: .advice(.giveClientSecret))
         }
         return secret
     }

@@ -1,20 +1,20 @@
 public import OIDCCrypto
 
 /// What a client sends to prove that it holds the key a token is bound to (RFC 9449).
-public enum DPoP {
-    public static let header = "DPoP"
+package enum DPoP {
+    package static let header = "DPoP"
     static let nonceHeader = "DPoP-Nonce"
     static let tokenType = "dpop+jwt"
 
     /// The nonce that a server wants from now on (§8.2); nil where it breaks the grammar of §8.1.
-    public static func nonce(in response: HTTPResponse) -> String? {
+    package static func nonce(in response: HTTPResponse) -> String? {
         let values = response.headers.values(nonceHeader)
         guard values.count == 1, let value = values.first, isNonce(value) else { return nil }
         return value
     }
 
     /// §8: an authorization server that asks for a proof with its nonce.
-    public static func isNonceDemand(tokenEndpointResponse response: HTTPResponse) -> Bool {
+    package static func isNonceDemand(tokenEndpointResponse response: HTTPResponse) -> Bool {
         guard response.status == 400 || response.status == 401, nonce(in: response) != nil,
             let json = try? JSONValue(parsing: response.body)
         else { return false }
@@ -22,7 +22,7 @@ public enum DPoP {
     }
 
     /// §9: a resource that asks for a proof with its nonce; the scheme's case does not matter.
-    public static func isNonceDemand(resourceResponse response: HTTPResponse) -> Bool {
+    package static func isNonceDemand(resourceResponse response: HTTPResponse) -> Bool {
         response.status == 401 && nonce(in: response) != nil
             && response.challenges.contains { $0.isScheme("DPoP") && $0.error == "use_dpop_nonce" }
     }
@@ -45,17 +45,20 @@ public enum DPoP {
 
 /// The key that a session's tokens are bound to.
 public struct DPoPKey: Sendable {
+    /// The private key.
     public let privateKey: PrivateKey
     private let signer: JWTSigner
     /// What the provider calls the key: `jkt` (§6.1).
     public let thumbprint: String
 
+    /// Takes a key that signs proofs.
     public init(_ privateKey: PrivateKey) throws(OIDCError) {
         self.privateKey = privateKey
         signer = try JWTSigner(privateKey)
         thumbprint = try JSONWebKey.thumbprint(of: privateKey.publicKey)
     }
 
+    /// Reads a key from its PEM form.
     public init(pem: Redacted<String>) throws(OIDCError) {
         let key: PrivateKey
         do throws(CryptoError) {

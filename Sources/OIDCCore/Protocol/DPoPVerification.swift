@@ -2,27 +2,27 @@ import OIDCCrypto
 
 extension DPoP {
     /// A proof that held.
-    public struct VerifiedProof: Hashable, Sendable {
+    package struct VerifiedProof: Hashable, Sendable {
         /// Of the key that signed it, to be compared with the one a token is bound to.
-        public let thumbprint: String
+        package let thumbprint: String
         /// `jti`, by which a server knows a proof that was sent before (§11.1).
-        public let identifier: String
+        package let identifier: String
     }
 
     /// Why a proof does not hold.
-    public struct Refusal: Error, Hashable, Sendable {
-        public let reason: String
+    package struct Refusal: Error, Hashable, Sendable {
+        package let reason: String
         /// The proof is sound but lacks the nonce: `use_dpop_nonce` is the answer (§8).
-        public let wantsNonce: Bool
+        package let wantsNonce: Bool
 
-        public init(reason: String, wantsNonce: Bool) {
+        package init(reason: String, wantsNonce: Bool) {
             self.reason = reason
             self.wantsNonce = wantsNonce
         }
     }
 
     /// What a server checks of a proof (§4.3), for a provider of tests and demonstrations.
-    public static func verify(
+    package static func verify(
         _ proof: String, method: HTTPMethod, url: WebURL, accessToken: String? = nil,
         expectedNonce: String? = nil, now: Instant, leeway: Int64 = 60
     ) throws(Refusal) -> VerifiedProof {

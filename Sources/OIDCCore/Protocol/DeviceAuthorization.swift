@@ -1,25 +1,30 @@
 /// A sign-in that is finished on another device (RFC 8628).
 public struct DeviceAuthorization: Sendable {
+    /// `device_code`, which the token request presents.
     public let deviceCode: Redacted<String>
     /// Fit for a terminal.
     public let userCode: String
+    /// The URL to open.
     public let verificationURI: WebURL
+    /// The URL with the code in it, if there is one.
     public let verificationURIComplete: WebURL?
+    /// When the code expires.
     public let expiresAt: Instant
     /// Seconds between two requests.
     public let interval: Int64
+    /// The scope that was requested.
     public let scope: Scope
 
     /// What the device endpoint is asked for (RFC 8628 §3.1).
-    public struct Request: Sendable {
-        public var scope: Scope
-        public var audience: String?
-        public var resources: [String] = []
-        public var acrValues: String?
-        public var authorizationDetails: JSONValue?
-        public var extraParameters: [FormEncoding.Pair] = []
+    package struct Request: Sendable {
+        package var scope: Scope
+        package var audience: String?
+        package var resources: [String] = []
+        package var acrValues: String?
+        package var authorizationDetails: JSONValue?
+        package var extraParameters: [FormEncoding.Pair] = []
 
-        public init(scope: Scope) {
+        package init(scope: Scope) {
             self.scope = scope
         }
 
@@ -41,7 +46,7 @@ public struct DeviceAuthorization: Sendable {
         }
     }
 
-    public static func call(
+    package static func call(
         _ request: Request, at endpoint: WebURL, client: Client, now: Instant, random: (Int) -> [UInt8]
     ) throws(OIDCError) -> EndpointCall<DeviceAuthorization> {
         let message = try client.request(

@@ -1,16 +1,16 @@
 /// When to ask the token endpoint again while a person signs in elsewhere (RFC 8628 §3.5); a pure state.
-public struct DevicePolling: Hashable, Sendable {
-    public enum Step: Sendable {
+package struct DevicePolling: Hashable, Sendable {
+    package enum Step: Sendable {
         /// Ask again after so many seconds.
         case wait(Int64)
         case failed(OIDCError)
     }
 
-    public private(set) var interval: Int64
-    public let expiresAt: Instant
+    package private(set) var interval: Int64
+    package let expiresAt: Instant
     private var failures = 0
 
-    public init(_ authorization: DeviceAuthorization) {
+    package init(_ authorization: DeviceAuthorization) {
         interval = authorization.interval
         expiresAt = authorization.expiresAt
     }
@@ -22,7 +22,7 @@ public struct DevicePolling: Hashable, Sendable {
 
     /// What to do after an answer: `slow_down` adds five seconds for good, what is temporary makes the next
     /// wait longer, and any other error ends it.
-    public mutating func next(after error: OIDCError, now: Instant) -> Step {
+    package mutating func next(after error: OIDCError, now: Instant) -> Step {
         switch error.oauthError {
         case "authorization_pending": failures = 0
         case "slow_down":
@@ -32,7 +32,7 @@ public struct DevicePolling: Hashable, Sendable {
         case "access_denied":
             return .failed(
                 OIDCError(
-                    .refused, error.message, hint: "oidc login, and allow the access", stage: .token,
+                    .refused, error.message, hint: .advice(.signInAndAllow), stage: .token,
                     oauthError: error.oauthError))
         default:
             guard error.kind == .unreachable else { return .failed(error) }
@@ -50,6 +50,6 @@ public struct DevicePolling: Hashable, Sendable {
     }
 
     package static let expired = OIDCError(
-        .timedOut, "token: the code expired before the sign-in was finished", hint: "oidc login",
+        .timedOut, "token: the code expired before the sign-in was finished", hint: .signIn,
         stage: .token, oauthError: "expired_token")
 }

@@ -11,20 +11,20 @@ extension ProviderMetadata {
                 "issuer: expected an https address without query and fragment, "
                     + "found \(DisplayText.address(text))",
                 hint: isBare
-                    ? "--issuer \(ShellWord.quoted("https://\(DisplayText.clean(text, limit: 200))"))"
-                    : "--issuer takes an address as in https://login.example.com")
+                    ? .useIssuer("https://\(DisplayText.clean(text, limit: 200))")
+                    : .advice(.checkIssuerAddress))
         }
         guard url.isSecure || url.isLoopback || allowsInsecureHTTP else {
             throw .usage(
                 "issuer: plain http is for loopback only, found \(DisplayText.address(text))",
-                hint: "use https, or set allow_insecure_http")
+                hint: .advice(.useHTTPS))
         }
         for name in ["openid-configuration", "oauth-authorization-server"] {
             let parts = text.parts(around: "/.well-known/\(name)")
             guard let parts else { continue }
             throw .usage(
                 "issuer: expected the issuer, found the address of its metadata",
-                hint: "--issuer \(ShellWord.quoted("\(parts.before)\(parts.after)"))")
+                hint: .useIssuer("\(parts.before)\(parts.after)"))
         }
         return url
     }
@@ -65,7 +65,7 @@ extension ProviderMetadata {
             .refused,
             "discovery: \(DisplayText.clean(issuer)) has neither /.well-known/openid-configuration "
                 + "nor /.well-known/oauth-authorization-server",
-            hint: "check --issuer, or name authorization_endpoint and token_endpoint", stage: .discovery)
+            hint: .advice(.checkIssuerOrSetEndpoints), stage: .discovery)
     }
 
     /// Asks the places in turn.
@@ -86,7 +86,7 @@ extension ProviderMetadata {
         _ endpoint: ProviderEndpoint, presentingCertificate: Bool = false
     ) throws(OIDCError) -> WebURL {
         if let url = url(endpoint, presentingCertificate: presentingCertificate) { return url }
-        let hint = "set \(endpoint.rawValue)"
+        let hint = Hint.setEndpoint(endpoint)
         guard isDiscovered else {
             throw .usage("\(endpoint.rawValue) is not set, and there is no issuer to discover it", hint: hint)
         }

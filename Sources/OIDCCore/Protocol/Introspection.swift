@@ -1,10 +1,10 @@
 /// What the provider says of a token (RFC 7662 §2.2).
-public struct Introspection: Hashable, Sendable {
-    public let isActive: Bool
+package struct Introspection: Hashable, Sendable {
+    package let isActive: Bool
     /// The whole answer, `active` included.
-    public let claims: JSONObject
+    package let claims: JSONObject
 
-    public static func call(
+    package static func call(
         _ token: Redacted<String>, hint: TokenTypeHint?, at endpoint: WebURL, client: Client, now: Instant,
         random: (Int) -> [UInt8]
     ) throws(OIDCError) -> EndpointCall<Introspection> {

@@ -18,18 +18,17 @@ struct JSONAnswer {
             throw OIDCError(
                 .refused,
                 "\(stage.title): expected a JSON object, found \(response.summary(error.description))",
-                hint: stage == .discovery ? JSONAnswer.discoveryRemedy : nil, stage: stage)
+                hint: stage == .discovery ? JSONAnswer.discoveryHint : nil, stage: stage)
         }
         guard let members = value.object else {
             throw OIDCError(
                 .refused, "\(stage.title): expected a JSON object, found \(value.typeName)",
-                hint: stage == .discovery ? JSONAnswer.discoveryRemedy : nil, stage: stage)
+                hint: stage == .discovery ? JSONAnswer.discoveryHint : nil, stage: stage)
         }
         self.init(members, stage: stage)
     }
 
-    private static let discoveryRemedy =
-        "check --issuer: the provider's metadata is JSON at ISSUER/.well-known/openid-configuration"
+    private static let discoveryHint = Hint.advice(.checkIssuerMetadata)
 
     subscript(name: String) -> JSONValue? {
         guard let value = members[name], value != .null else { return nil }

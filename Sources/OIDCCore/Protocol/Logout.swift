@@ -1,20 +1,20 @@
 import OIDCCrypto
 
 /// The end of the provider's own session (OpenID Connect RP-Initiated Logout §2).
-public struct Logout: Sendable {
-    public var clientID: String
-    public var idTokenHint: Redacted<String>?
+package struct Logout: Sendable {
+    package var clientID: String
+    package var idTokenHint: Redacted<String>?
     /// Only one that is registered with the provider.
-    public var postLogoutRedirectURI: String?
+    package var postLogoutRedirectURI: String?
 
-    public init(clientID: String, idTokenHint: Redacted<String>?, postLogoutRedirectURI: String? = nil) {
+    package init(clientID: String, idTokenHint: Redacted<String>?, postLogoutRedirectURI: String? = nil) {
         self.clientID = clientID
         self.idTokenHint = idTokenHint
         self.postLogoutRedirectURI = postLogoutRedirectURI
     }
 
     /// The address to open; `state` goes along where somebody comes back.
-    public func begin(at endpoint: WebURL, random: (Int) -> [UInt8]) throws(OIDCError) -> PendingLogout {
+    package func begin(at endpoint: WebURL, random: (Int) -> [UInt8]) throws(OIDCError) -> PendingLogout {
         var pairs: [FormEncoding.Pair] = []
         if let idTokenHint { pairs.append(FormEncoding.Pair("id_token_hint", idTokenHint.revealed)) }
         pairs.append(FormEncoding.Pair("client_id", clientID))
@@ -37,16 +37,16 @@ public struct Logout: Sendable {
 }
 
 /// A sign-out that has begun.
-public struct PendingLogout: Sendable {
+package struct PendingLogout: Sendable {
     /// Holds the ID token, as the specification wants it: to be opened, and not to be printed.
-    public let url: WebURL
+    package let url: WebURL
     /// The same without the ID token, where it is not known who will see it: the provider asks the person.
-    public let urlWithoutToken: WebURL
+    package let urlWithoutToken: WebURL
     let state: Redacted<String>?
 
     /// Whether what came to the redirect address belongs to this sign-out: exactly one `state`, and the
     /// right one.
-    public func accept(_ pairs: [FormEncoding.Pair]) -> Bool {
+    package func accept(_ pairs: [FormEncoding.Pair]) -> Bool {
         let states = pairs.filter { $0.name == "state" }
         guard let state, states.count == 1 else { return false }
         return equalInConstantTime(Array(states[0].value.utf8), Array(state.revealed.utf8))
@@ -54,6 +54,6 @@ public struct PendingLogout: Sendable {
 }
 
 extension PendingLogout: CustomStringConvertible, CustomReflectable {
-    public var description: String { "PendingLogout(\(url.withoutQuery))" }
-    public var customMirror: Mirror { Mirror(self, children: []) }
+    package var description: String { "PendingLogout(\(url.withoutQuery))" }
+    package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,15 +1,15 @@
 /// What an endpoint says when it refuses (RFC 6749 §5.2), whatever the status; fit for a terminal.
-public struct OAuthErrorResponse: Hashable, Sendable {
-    public let code: String
-    public let description: String?
-    public let uri: String?
+package struct OAuthErrorResponse: Hashable, Sendable {
+    package let code: String
+    package let description: String?
+    package let uri: String?
 
-    public init(code: String, description: String? = nil, uri: String? = nil) {
+    package init(code: String, description: String? = nil, uri: String? = nil) {
         self.init(code: code, description: description, uri: uri, withholding: WithheldSecrets())
     }
 
     /// Without what the request held in confidence.
-    public init(
+    package init(
         code: String, description: String? = nil, uri: String? = nil, withholding secrets: WithheldSecrets
     ) {
         self.code = DisplayText.clean(secrets.removed(from: code, wordsBelow: 16), limit: 100)
@@ -21,7 +21,7 @@ public struct OAuthErrorResponse: Hashable, Sendable {
 
     /// Nil where the body holds no `error`. Read are JSON, form-encoded answers, and the object with `code`
     /// or `type` and `message` that some providers send in the place of the string.
-    public init?(_ response: HTTPResponse) {
+    package init?(_ response: HTTPResponse) {
         self.init(response, withholding: WithheldSecrets())
     }
 
@@ -58,7 +58,7 @@ public struct OAuthErrorResponse: Hashable, Sendable {
     }
 
     /// `invalid_scope (“no such scope”, see https://…)`.
-    public var text: String {
+    package var text: String {
         let details = [description.map { "“\($0)”" }, uri.map { "see \($0)" }].compactMap { $0 }
         return details.isEmpty ? code : "\(code) (\(details.joined(separator: ", ")))"
     }
@@ -70,11 +70,11 @@ extension OAuthErrorResponse {
     var isTemporary: Bool { ["temporarily_unavailable", "server_error", "slow_down"].contains(code) }
 
     /// The error that an answer other than the expected one amounts to: 429, 5xx and the codes for a temporary
-    /// failure mean try later, anything else is a refusal. `hint` gives the remedy for a code.
+    /// failure mean try later, anything else is a refusal. `hint` returns what to do about a code.
     static func failure(
         _ response: HTTPResponse, stage: Stage, place: WebURL? = nil,
         withholding secrets: WithheldSecrets = WithheldSecrets(),
-        hint: (String?) -> String? = OAuthErrorResponse.hint
+        hint: (String?) -> Hint? = OAuthErrorResponse.hint
     ) -> OIDCError {
         let answer = OAuthErrorResponse(response, withholding: secrets)
         let isTemporary =
@@ -92,22 +92,21 @@ extension OAuthErrorResponse {
         let from = place.map { "\(DisplayText.clean($0.withoutQuery)) " } ?? "the provider "
         return OIDCError(
             isTemporary ? .unreachable : .refused, "\(stage.title): \(from)answered \(what)",
-            hint: isTemporary
-                ? response.retryAfter.map { "try again in \($0) seconds" } ?? "try again later" : hint(code),
+            hint: isTemporary ? .tryAgain(seconds: response.retryAfter) : hint(code),
             stage: stage,
             oauthError: answer?.code, retryAfter: isTemporary ? response.retryAfter : nil)
     }
 
-    /// The remedy for an error code, where there is one that does not depend on the step.
-    static func hint(_ code: String?) -> String? {
+    /// Returns the hint for an error code; nil if there is none, or if it depends on the step.
+    static func hint(_ code: String?) -> Hint? {
         switch code {
-        case "invalid_client": "check client_id, client_secret and client_auth"
+        case "invalid_client": .advice(.checkClient)
         case "unauthorized_client": "register the client for this grant with the provider"
-        case "unsupported_grant_type": "the provider does not offer this grant: choose another with --grant"
-        case "invalid_scope": "check --scope"
-        case "invalid_target": "check --resource and --audience"
-        case "use_dpop_nonce": "set dpop to true"
-        case "invalid_dpop_proof": "check this machine's clock"
+        case "unsupported_grant_type": .advice(.chooseGrant)
+        case "invalid_scope": .advice(.checkScope)
+        case "invalid_target": .advice(.checkTarget)
+        case "use_dpop_nonce": .set(.dpop, to: "true")
+        case "invalid_dpop_proof": .advice(.checkClock)
         case "invalid_authorization_details": "check authorization_details"
         default: nil
         }

@@ -2,10 +2,12 @@ import OIDCCrypto
 
 /// Proof Key for Code Exchange (RFC 7636): binds the code to the program that asked for it.
 public struct PKCE: Hashable, Sendable {
+    /// `code_verifier`, which only the token request shows.
     public let verifier: Redacted<String>
 
     /// RFC 7636 §7.2: `plain` protects nothing, and is never used.
     public static let method = "S256"
+    /// `code_challenge_method`, always `S256`.
     public var method: String { PKCE.method }
 
     /// RFC 7636 §4.1: 32 random bytes make 43 characters.

@@ -21,12 +21,12 @@ struct PastedAddress {
             throw PastedAddress.withoutQuery(text)
         }
         guard let pairs = FormEncoding.decode(query) else {
-            throw .usage("the pasted address holds a broken escape (%)", hint: PastedAddress.remedy)
+            throw .usage("the pasted address holds a broken escape (%)", hint: PastedAddress.hint)
         }
         if pairs.contains(where: { $0.name == "response_type" || $0.name == "code_challenge" }) {
             throw .usage(
                 "the pasted address is the one that was opened, not the one after it",
-                hint: PastedAddress.remedy)
+                hint: PastedAddress.hint)
         }
         self.place = String(place)
         self.pairs = pairs
@@ -45,7 +45,7 @@ struct PastedAddress {
             && (found.path.isEmpty ? "/" : found.path) == (expected.path.isEmpty ? "/" : expected.path)
     }
 
-    static let remedy = "paste the whole address that the browser was sent to at the end of the sign-in"
+    static let hint: Hint = "paste the whole address that the browser was sent to at the end of the sign-in"
 
     /// Without blanks, quotes and angle brackets around it, and without the line ends at which a terminal or
     /// a mail wrapped it.
@@ -60,12 +60,12 @@ struct PastedAddress {
     }
 
     private static func withoutQuery(_ text: String) -> OIDCError {
-        if text.isEmpty { return .usage("no address was given", hint: remedy) }
+        if text.isEmpty { return .usage("no address was given", hint: hint) }
         if text.contains("#") {
             return .usage(
                 "the pasted address has its answer after #, where a code does not belong",
-                hint: "set response_mode to query")
+                hint: .set(.responseMode, to: "query"))
         }
-        return .usage("the pasted text has no code and state in it", hint: remedy)
+        return .usage("the pasted text has no code and state in it", hint: hint)
     }
 }

@@ -6,30 +6,44 @@ public struct PendingAuthorization: Hashable, Sendable {
     let endpoint: WebURL
     let parameters: [FormEncoding.Pair]
 
+    /// `state`, which the answer must repeat.
     public let state: Redacted<String>
+    /// `nonce`, which the ID token must repeat.
     public let nonce: Redacted<String>
+    /// The verifier and challenge (RFC 7636).
     public let pkce: PKCE
+    /// The client that asked.
     public let clientID: String
+    /// The redirect URI of the request.
     public let redirectURI: String
+    /// The scope that was requested.
     public let scope: Scope
+    /// `max_age` of the request, in seconds.
     public let maxAge: Int64?
+    /// `prompt` of the request.
     public let prompt: String?
+    /// How the answer is sent.
     public let responseMode: AuthorizationRequest.ResponseMode
+    /// The issuer that the answer and the ID token must name.
     public let issuer: String?
     /// RFC 9207 §3: the metadata promises `iss` in every answer.
     public let isIssuerPromised: Bool
     /// From the configuration; what is discovered is discovered again, from the same issuer.
     public let tokenEndpoint: WebURL?
+    /// The URL of the issuer's keys.
     public let jwksURI: WebURL?
 }
 
 extension PendingAuthorization: CustomStringConvertible, CustomReflectable {
+    /// The client and the endpoint, without a secret.
     public var description: String { "PendingAuthorization(\(clientID) at \(endpoint.withoutQuery))" }
+    /// No member, so that nothing secret is dumped.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// A code that passed every check of the authorization response; the only thing that can be exchanged.
 public struct AuthorizationCode: Hashable, Sendable {
+    /// The code, which is single-use.
     public let code: Redacted<String>
     /// The sign-in that it answers.
     public let pending: PendingAuthorization

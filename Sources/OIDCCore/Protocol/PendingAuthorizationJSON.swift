@@ -100,7 +100,7 @@ private struct PendingFile {
     }
 
     func missing(_ name: String) -> OIDCError {
-        .usage("pending: \(name) is missing", hint: "use what authorize-url printed, unchanged")
+        .usage("pending: \(name) is missing", hint: .advice(.sendPendingUnchanged))
     }
 
     private func wrong(_ name: String, _ expected: String, _ found: JSONValue) -> OIDCError {

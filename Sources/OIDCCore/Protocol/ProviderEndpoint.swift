@@ -21,7 +21,7 @@ public enum ProviderEndpoint: String, Hashable, Sendable, CaseIterable {
         guard url.isSecure || url.isLoopback || allowsInsecureHTTP else {
             throw .usage(
                 "\(rawValue): plain http is for loopback only, found \(DisplayText.clean(text))",
-                hint: "use https, or set allow_insecure_http")
+                hint: .advice(.useHTTPS))
         }
         return url
     }

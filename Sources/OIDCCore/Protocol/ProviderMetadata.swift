@@ -1,21 +1,34 @@
 /// What a provider says of itself (OpenID Connect Discovery §3, RFC 8414 §2), or what the configuration
 /// says of it. Members that we don't use are kept in `raw`, and never judged.
 public struct ProviderMetadata: Hashable, Sendable {
+    /// `issuer`; nil if the endpoints were configured one by one.
     public var issuer: String?
+    /// The endpoints by name.
     public var endpoints: [ProviderEndpoint: WebURL]
     /// RFC 8705 §5: where a client with a certificate goes instead.
     public var mtlsEndpointAliases: [ProviderEndpoint: WebURL] = [:]
 
+    /// `scopes_supported`.
     public var scopesSupported: [String]?
+    /// `response_types_supported`.
     public var responseTypesSupported: [String]?
+    /// `response_modes_supported`.
     public var responseModesSupported: [String]?
+    /// `grant_types_supported`.
     public var grantTypesSupported: [String]?
+    /// `prompt_values_supported`.
     public var promptValuesSupported: [String]?
+    /// `code_challenge_methods_supported`.
     public var codeChallengeMethodsSupported: [String]?
+    /// `token_endpoint_auth_methods_supported`.
     public var tokenEndpointAuthMethodsSupported: [String]?
+    /// `token_endpoint_auth_signing_alg_values_supported`.
     public var tokenEndpointAuthSigningAlgValuesSupported: [String]?
+    /// `id_token_signing_alg_values_supported`.
     public var idTokenSigningAlgValuesSupported: [String]?
+    /// `userinfo_signing_alg_values_supported`.
     public var userInfoSigningAlgValuesSupported: [String]?
+    /// `dpop_signing_alg_values_supported`.
     public var dpopSigningAlgValuesSupported: [String]?
 
     /// RFC 9207 §3: an answer without `iss` is then not the provider's.
@@ -27,6 +40,7 @@ public struct ProviderMetadata: Hashable, Sendable {
     public var isDiscovered = false
     /// Whether plain http off loopback was allowed when this was read.
     public var allowsInsecureHTTP = false
+    /// The document as it came.
     public var raw = JSONObject()
 
     /// Metadata from the configuration alone.
@@ -38,6 +52,7 @@ public struct ProviderMetadata: Hashable, Sendable {
         self.allowsInsecureHTTP = allowsInsecureHTTP
     }
 
+    /// An endpoint by name.
     public subscript(endpoint: ProviderEndpoint) -> WebURL? {
         get { endpoints[endpoint] }
         set { endpoints[endpoint] = newValue }
@@ -58,14 +73,24 @@ public struct ProviderMetadata: Hashable, Sendable {
         return merged
     }
 
+    /// `authorization_endpoint`.
     public var authorizationEndpoint: WebURL? { self[.authorization] }
+    /// `token_endpoint`.
     public var tokenEndpoint: WebURL? { self[.token] }
+    /// `userinfo_endpoint`.
     public var userInfoEndpoint: WebURL? { self[.userInfo] }
+    /// `jwks_uri`.
     public var jwksURI: WebURL? { self[.keys] }
+    /// `device_authorization_endpoint`.
     public var deviceAuthorizationEndpoint: WebURL? { self[.deviceAuthorization] }
+    /// `pushed_authorization_request_endpoint`.
     public var pushedAuthorizationRequestEndpoint: WebURL? { self[.pushedAuthorizationRequest] }
+    /// `revocation_endpoint`.
     public var revocationEndpoint: WebURL? { self[.revocation] }
+    /// `introspection_endpoint`.
     public var introspectionEndpoint: WebURL? { self[.introspection] }
+    /// `end_session_endpoint`.
     public var endSessionEndpoint: WebURL? { self[.endSession] }
+    /// `registration_endpoint`.
     public var registrationEndpoint: WebURL? { self[.registration] }
 }

@@ -32,15 +32,15 @@ extension ProviderMetadata {
 
     /// Another issuer's document is never worth a suggestion to trust it; one slash is a slip of the pen.
     private static func issuerMismatch(expected: String, found: String) -> OIDCError {
-        var hint = "check --issuer against what the provider documents: both must be the same"
+        var hint = Hint.advice(.checkIssuerSpelling)
         if found == expected + "/" || found + "/" == expected {
-            hint = "--issuer \(ShellWord.quoted(found))"
+            hint = .useIssuer(found)
         } else if found.contains("{") {
             hint = "name the tenant in the issuer: the one that was found is a template"
         }
         let sides = DisplayText.sides(expected: expected, found: found)
         return .untrusted(
-            .discovery, "issuer: expected \(sides.expected), found \(sides.found)", hint: hint)
+            .discovery, "issuer", expected: sides.expected, found: sides.found, hint: hint)
     }
 
     private mutating func readLists(_ answer: JSONAnswer) throws(OIDCError) {

@@ -1,16 +1,16 @@
 /// An authorization request that the provider has taken in beforehand (RFC 9126): nothing of it stands in the
 /// address but a reference.
-public struct PushedAuthorization: Hashable, Sendable {
-    public let requestURI: String
-    public let expiresAt: Instant?
+package struct PushedAuthorization: Hashable, Sendable {
+    package let requestURI: String
+    package let expiresAt: Instant?
     /// The address to open: `client_id` and `request_uri` only (RFC 9126 §4).
-    public let url: WebURL
+    package let url: WebURL
 
     /// The provider's reference stands in a URL that a browser opens.
     static let maximumByteCount = 8_192
 
     /// RFC 9126 §2.1: the parameters of the request as a form, with the client's proof.
-    public static func call(
+    package static func call(
         _ pending: PendingAuthorization, at endpoint: WebURL, client: Client, now: Instant,
         random: (Int) -> [UInt8]
     ) throws(OIDCError) -> EndpointCall<PushedAuthorization> {
@@ -22,7 +22,9 @@ public struct PushedAuthorization: Hashable, Sendable {
                 var error = client.failure(response, to: request, stage: .pushedAuthorization)
                 // No proof is sent here; `dpop_jkt` binds the code (RFC 9449 §10.1).
                 let isBound = pending.parameters.contains { $0.name == "dpop_jkt" }
-                if isBound, error.oauthError == "use_dpop_nonce" { error.hint = "set par to off" }
+                if isBound, error.oauthError == "use_dpop_nonce" {
+                    error.hint = .set(.pushedAuthorization, to: "off")
+                }
                 throw error
             }
             let answer = try JSONAnswer(response, stage: .pushedAuthorization)

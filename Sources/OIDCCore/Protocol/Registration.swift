@@ -1,15 +1,15 @@
 /// A client that registers itself (RFC 7591): a native, public one with redirects on loopback (RFC 8252 §8.4).
-public struct Registration: Sendable {
-    public var clientName: String
-    public var redirectURIs: [String]
-    public var scope: Scope
-    public var grantTypes: [String]
-    public var postLogoutRedirectURIs: [String] = []
-    public var tokenEndpointAuthMethod = "none"
+package struct Registration: Sendable {
+    package var clientName: String
+    package var redirectURIs: [String]
+    package var scope: Scope
+    package var grantTypes: [String]
+    package var postLogoutRedirectURIs: [String] = []
+    package var tokenEndpointAuthMethod = "none"
     /// Further client metadata, which replaces none of the above.
-    public var extra = JSONObject()
+    package var extra = JSONObject()
 
-    public init(
+    package init(
         clientName: String, redirectURIs: [String] = ["http://127.0.0.1/callback"], scope: Scope = Scope(""),
         grantTypes: [String] = ["authorization_code", "refresh_token"]
     ) {
@@ -20,7 +20,7 @@ public struct Registration: Sendable {
     }
 
     /// RFC 7591 §2.
-    public func document() throws(OIDCError) -> JSONObject {
+    package func document() throws(OIDCError) -> JSONObject {
         try scope.check()
         for address in redirectURIs { try RedirectURI.check(address) }
         for address in postLogoutRedirectURIs {
@@ -41,7 +41,7 @@ public struct Registration: Sendable {
     }
 
     /// RFC 7591 §3.1; `initialAccessToken` where the provider does not register just anyone.
-    public func call(
+    package func call(
         at endpoint: WebURL, initialAccessToken: Redacted<String>? = nil
     ) throws(OIDCError) -> EndpointCall<RegisteredClient> {
         var request = HTTPRequest(
@@ -67,9 +67,9 @@ public struct Registration: Sendable {
         }
     }
 
-    private static func hint(_ code: String?) -> String? {
+    private static func hint(_ code: String?) -> Hint? {
         switch code {
-        case "invalid_redirect_uri": "check redirect_uri"
+        case "invalid_redirect_uri": .advice(.checkRedirectURI)
         case "invalid_token", "invalid_client", "insufficient_scope":
             "give the initial access token that the provider issues for registration"
         default: nil
@@ -79,16 +79,16 @@ public struct Registration: Sendable {
 
 /// What the provider made of it (RFC 7591 §3.2.1). Addresses in the answer are shown, and not used: the
 /// client keeps its own.
-public struct RegisteredClient: Sendable {
-    public let clientID: String
+package struct RegisteredClient: Sendable {
+    package let clientID: String
     /// Nil for a public client: some providers issue a secret beside the method `none`, and then refuse it.
-    public let clientSecret: Redacted<String>?
+    package let clientSecret: Redacted<String>?
     /// Nil where the secret does not expire.
-    public let clientSecretExpiresAt: Instant?
-    public let tokenEndpointAuthMethod: String?
-    public let registrationAccessToken: Redacted<String>?
-    public let registrationClientURI: WebURL?
-    public let redirectURIs: [String]?
+    package let clientSecretExpiresAt: Instant?
+    package let tokenEndpointAuthMethod: String?
+    package let registrationAccessToken: Redacted<String>?
+    package let registrationClientURI: WebURL?
+    package let redirectURIs: [String]?
 
     init(_ answer: JSONAnswer) throws(OIDCError) {
         clientID = try answer.requiredString("client_id")

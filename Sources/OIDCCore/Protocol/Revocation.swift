@@ -1,13 +1,13 @@
 /// What kind of token an endpoint is shown (RFC 7009 §2.1, RFC 7662 §2.1).
-public enum TokenTypeHint: String, Sendable, CaseIterable {
+package enum TokenTypeHint: String, Sendable, CaseIterable {
     case accessToken = "access_token"
     case refreshToken = "refresh_token"
 }
 
 /// Tells the provider that a token is no longer needed (RFC 7009).
-public enum Revocation {
+package enum Revocation {
     /// An invalid token is no error (§2.2); what the body of a success says does not matter.
-    public static func call(
+    package static func call(
         _ token: Redacted<String>, hint: TokenTypeHint?, at endpoint: WebURL, client: Client, now: Instant,
         random: (Int) -> [UInt8]
     ) throws(OIDCError) -> EndpointCall<Void> {

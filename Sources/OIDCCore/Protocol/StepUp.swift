@@ -1,11 +1,11 @@
 /// What a resource wants of the next sign-in (RFC 9470 §3): a stronger or a more recent one.
-public struct StepUp: Hashable, Sendable {
+package struct StepUp: Hashable, Sendable {
     /// Left out where it holds what does not belong into a line that somebody may copy.
-    public let acrValues: String?
-    public let maxAge: Int64?
+    package let acrValues: String?
+    package let maxAge: Int64?
 
     /// Nil unless a challenge asks for it.
-    public init?(_ challenges: [AuthenticationChallenge]) {
+    package init?(_ challenges: [AuthenticationChallenge]) {
         guard let asked = challenges.first(where: { $0.error == "insufficient_user_authentication" }) else {
             return nil
         }

@@ -1,12 +1,17 @@
 /// Where tokens come from, and as whom they are asked for.
 public struct TokenEndpoint: Sendable {
+    /// `token_endpoint`.
     public var url: WebURL
+    /// The client that asks.
     public var client: Client
+    /// How the parameters are written.
     public var format: RequestFormat
+    /// Parameters of the provider's own.
     public var extraParameters: [FormEncoding.Pair]
     /// The key that tokens are to be bound to (RFC 9449).
     public var dpop: DPoPKey?
 
+    /// Makes an endpoint of its URL and the client.
     public init(
         url: WebURL, client: Client, format: RequestFormat = .form,
         extraParameters: [FormEncoding.Pair] = [], dpop: DPoPKey? = nil

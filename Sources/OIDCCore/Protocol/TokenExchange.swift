@@ -1,25 +1,25 @@
 /// What a token is exchanged for another with (RFC 8693 §2.1).
-public struct TokenExchange: Sendable {
+package struct TokenExchange: Sendable {
     /// Who acts for the subject; a token and its type come together.
-    public struct Actor: Sendable {
-        public var token: Redacted<String>
-        public var type: TokenTypeIdentifier
+    package struct Actor: Sendable {
+        package var token: Redacted<String>
+        package var type: TokenTypeIdentifier
 
-        public init(token: Redacted<String>, type: TokenTypeIdentifier) {
+        package init(token: Redacted<String>, type: TokenTypeIdentifier) {
             self.token = token
             self.type = type
         }
     }
 
-    public var subjectToken: Redacted<String>
-    public var subjectTokenType: TokenTypeIdentifier
-    public var actor: Actor?
-    public var requestedTokenType: TokenTypeIdentifier?
-    public var audiences: [String] = []
-    public var resources: [String] = []
-    public var scope: Scope?
+    package var subjectToken: Redacted<String>
+    package var subjectTokenType: TokenTypeIdentifier
+    package var actor: Actor?
+    package var requestedTokenType: TokenTypeIdentifier?
+    package var audiences: [String] = []
+    package var resources: [String] = []
+    package var scope: Scope?
 
-    public init(
+    package init(
         subjectToken: Redacted<String>, subjectTokenType: TokenTypeIdentifier = .jwt, actor: Actor? = nil
     ) {
         self.subjectToken = subjectToken
@@ -29,19 +29,19 @@ public struct TokenExchange: Sendable {
 }
 
 /// A kind of token (RFC 8693 §3); an open set.
-public struct TokenTypeIdentifier: Hashable, Sendable {
-    public let urn: String
+package struct TokenTypeIdentifier: Hashable, Sendable {
+    package let urn: String
 
     /// The short name of one of RFC 8693, or a URI as it is.
-    public init(_ text: String) {
+    package init(_ text: String) {
         urn = text.contains(":") ? text : "\(TokenTypeIdentifier.prefix)\(text)"
     }
 
     private static let prefix = "urn:ietf:params:oauth:token-type:"
-    public static let accessToken = TokenTypeIdentifier("access_token")
-    public static let refreshToken = TokenTypeIdentifier("refresh_token")
-    public static let idToken = TokenTypeIdentifier("id_token")
-    public static let jwt = TokenTypeIdentifier("jwt")
-    public static let saml1 = TokenTypeIdentifier("saml1")
-    public static let saml2 = TokenTypeIdentifier("saml2")
+    package static let accessToken = TokenTypeIdentifier("access_token")
+    package static let refreshToken = TokenTypeIdentifier("refresh_token")
+    package static let idToken = TokenTypeIdentifier("id_token")
+    package static let jwt = TokenTypeIdentifier("jwt")
+    package static let saml1 = TokenTypeIdentifier("saml1")
+    package static let saml2 = TokenTypeIdentifier("saml2")
 }

@@ -76,7 +76,7 @@ public struct TokenRequest: Sendable {
     }
 
     /// RFC 8693 §2.1.
-    public static func tokenExchange(_ exchange: TokenExchange) -> TokenRequest {
+    package static func tokenExchange(_ exchange: TokenExchange) -> TokenRequest {
         TokenRequest(
             .tokenExchange, scope: exchange.scope,
             [
@@ -136,15 +136,15 @@ extension TokenRequest {
         return error
     }
 
-    private func hint(_ code: String?) -> String? {
-        let remedy = OAuthErrorResponse.hint(code)
-        if grantType == .refreshToken { return remedy.map { "\($0), or oidc login" } ?? "oidc login" }
-        guard code == "invalid_grant" else { return remedy }
+    private func hint(_ code: String?) -> Hint? {
+        let hint = OAuthErrorResponse.hint(code)
+        if grantType == .refreshToken { return hint.map { .orSignIn($0) } ?? .signIn }
+        guard code == "invalid_grant" else { return hint }
         return switch grantType {
-        case .authorizationCode, .deviceCode: "oidc login (a code serves once, and not for long)"
+        case .authorizationCode, .deviceCode: .advice(.signInForNewCode)
         case .tokenExchange: "check the subject token: its lifetime, audience and type"
         case .jwtBearer: "check the assertion: its lifetime, issuer and audience"
-        case .clientCredentials, .refreshToken: remedy
+        case .clientCredentials, .refreshToken: hint
         }
     }
 }

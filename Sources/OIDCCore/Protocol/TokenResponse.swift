@@ -80,10 +80,10 @@ enum TokenResponse {
         {
             return .notApplicable
         }
-        let hint: String? =
+        let hint: Hint? =
             switch type {
-            case .bearer: "set dpop to false, if tokens need not be bound to a key"
-            case .dpop: "set dpop to true"
+            case .bearer: .advice(.allowUnboundTokens)
+            case .dpop: .set(.dpop, to: "true")
             default: nil
             }
         throw .protocolViolation(

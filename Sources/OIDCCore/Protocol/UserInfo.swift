@@ -1,5 +1,5 @@
 /// What the UserInfo endpoint gave (OIDC Core §5.3).
-public enum UserInfoAnswer: Hashable, Sendable {
+package enum UserInfoAnswer: Hashable, Sendable {
     case claims(JSONObject)
     /// 401: the token is not taken any more; a refresh may help, once. The error says it in words.
     case unauthorized([AuthenticationChallenge], OIDCError)
@@ -8,21 +8,21 @@ public enum UserInfoAnswer: Hashable, Sendable {
 }
 
 /// The UserInfo request and the reading of its answer.
-public enum UserInfo {
+package enum UserInfo {
     /// What an answer is held against.
-    public struct Rules: Sendable {
+    package struct Rules: Sendable {
         /// The `sub` of the ID token, which the answer must repeat (OIDC Core §5.3.2); nil where there was no
         /// ID token, as with plain OAuth 2.0.
-        public var subject: String?
+        package var subject: String?
         /// Of a signed answer; it is refused where no issuer is known.
-        public var issuer: String?
-        public var clientID: String
+        package var issuer: String?
+        package var clientID: String
         /// `userinfo_signing_alg_values_supported`.
-        public var allowedAlgorithms: [String]?
-        public var clientSecret: Redacted<String>?
-        public var leeway: Int64
+        package var allowedAlgorithms: [String]?
+        package var clientSecret: Redacted<String>?
+        package var leeway: Int64
 
-        public init(
+        package init(
             subject: String?, issuer: String?, clientID: String, allowedAlgorithms: [String]? = nil,
             clientSecret: Redacted<String>? = nil, leeway: Int64 = 60
         ) {
@@ -36,7 +36,7 @@ public enum UserInfo {
     }
 
     /// The token goes into the header (RFC 6750 §2.1), with a proof where it is bound to a key.
-    public static func call(
+    package static func call(
         endpoint: WebURL, accessToken: AccessToken, proof: String? = nil, rules: Rules,
         keys: (any KeySource)?, now: Instant
     ) throws(OIDCError) -> EndpointCall<UserInfoAnswer> {
@@ -109,7 +109,7 @@ public enum UserInfo {
         guard let issuer = rules.issuer, let source else {
             throw .untrusted(
                 .userInfo, "a signed answer can't be checked without issuer and jwks_uri",
-                hint: "set issuer, or jwks_uri beside it")
+                hint: .advice(.setIssuerOrKeys))
         }
         let signature = SignatureRules(
             allowedAlgorithms: rules.allowedAlgorithms, clientSecret: rules.clientSecret, stage: .userInfo)

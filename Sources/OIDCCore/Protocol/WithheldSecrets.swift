@@ -1,6 +1,6 @@
 /// What a request held in confidence: an error text that repeats a token or a secret must not carry it to a
 /// terminal or a log, in whichever way it is written there, whole or in pieces.
-public struct WithheldSecrets: Sendable {
+package struct WithheldSecrets: Sendable {
     private let secrets: [[UInt8]]
     /// Beyond this nothing of a text is shown: long texts and long secrets, both a provider's, cost time.
     private static let shownByteCount = 8_192
@@ -8,13 +8,13 @@ public struct WithheldSecrets: Sendable {
     /// A piece of a longer secret that gives it away.
     private static let pieceByteCount = 16
 
-    public init(_ secrets: [String] = []) {
+    package init(_ secrets: [String] = []) {
         self.secrets = secrets.map { PlainText($0, limit: WithheldSecrets.comparedByteCount).bytes }
     }
 
     /// Without the secrets of at least so many bytes: shorter ones are none, and would garble the text. Those of
     /// fewer than `wordsBelow` count as words only, and not as parts of one.
-    public func removed(from text: String, minimum: Int = 4, wordsBelow: Int = 8) -> String {
+    package func removed(from text: String, minimum: Int = 4, wordsBelow: Int = 8) -> String {
         let plain = PlainText(text, limit: WithheldSecrets.shownByteCount)
         var isSecret = [Bool](repeating: false, count: plain.bytes.count)
         for secret in secrets where secret.count >= minimum {
@@ -129,10 +129,11 @@ private struct PlainText {
 
 extension OIDCError {
     /// Without the secrets of the request, which the answer that is quoted may repeat.
-    public func withholding(_ secrets: WithheldSecrets) -> OIDCError {
+    package func withholding(_ secrets: WithheldSecrets) -> OIDCError {
         var error = self
         error.message = secrets.removed(from: message, minimum: 6)
-        error.hint = hint.map { secrets.removed(from: $0, minimum: 6) }
+        error.cause = cause?.replacingText { secrets.removed(from: $0, minimum: 6) }
+        error.hint = hint?.replacingText { secrets.removed(from: $0, minimum: 6) }
         error.oauthError = oauthError.map { secrets.removed(from: $0, wordsBelow: 16) }
         return error
     }
@@ -140,7 +141,7 @@ extension OIDCError {
 
 extension EndpointCall {
     /// A call whose errors carry none of the request's secrets.
-    public init(
+    package init(
         _ request: HTTPRequest, stage: Stage, withholding secrets: @escaping () -> WithheldSecrets,
         reading read: @escaping (HTTPResponse) throws(OIDCError) -> Value
     ) {
@@ -172,7 +173,7 @@ extension Client {
     /// The error that an answer to a request of this client amounts to.
     func failure(
         _ response: HTTPResponse, to request: HTTPRequest, stage: Stage,
-        hint: (String?) -> String? = OAuthErrorResponse.hint
+        hint: (String?) -> Hint? = OAuthErrorResponse.hint
     ) -> OIDCError {
         OAuthErrorResponse.failure(
             response, stage: stage, withholding: secrets(in: request), hint: hint)

@@ -1,6 +1,8 @@
 /// The program as the provider knows it (RFC 6749 §2).
 public struct Client: Sendable {
+    /// `client_id`.
     public var id: String
+    /// How the client proves who it is.
     public var authentication: ClientAuthentication
     /// The `aud` of client assertions: the issuer as one string, or the token endpoint where the provider
     /// wants that. Nil means the address that is called.
@@ -9,6 +11,7 @@ public struct Client: Sendable {
     /// method (RFC 8705 §3, §5).
     public var presentsCertificate: Bool
 
+    /// Makes a client of its ID and its proof.
     public init(
         id: String, authentication: ClientAuthentication = .none, assertionAudience: String? = nil,
         presentsCertificate: Bool = false
@@ -21,7 +24,7 @@ public struct Client: Sendable {
 
     /// RFC 6749 appendix A.1: visible ASCII and spaces; an empty one identifies nobody.
     func check() throws(OIDCError) {
-        guard !id.isEmpty else { throw .usage("client_id is not set", hint: "--client-id ID") }
+        guard !id.isEmpty else { throw .usage("client_id is not set", hint: .advice(.giveClientID)) }
         guard id.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
             throw .usage("client_id: expected ASCII text, found \(DisplayText.quoted(id))")
         }

@@ -1,7 +1,9 @@
 /// A moment, in whole seconds since 1970 (RFC 7519 §2, NumericDate); always passed in, never asked for.
 public struct Instant: Hashable, Comparable, Sendable {
+    /// Seconds since 1970, in UTC.
     public let secondsSinceEpoch: Int64
 
+    /// Makes a point in time.
     public init(secondsSinceEpoch: Int64) {
         self.secondsSinceEpoch = secondsSinceEpoch
     }
@@ -21,6 +23,7 @@ public struct Instant: Hashable, Comparable, Sendable {
         return secondsSinceEpoch > earlier.secondsSinceEpoch ? .max : .min
     }
 
+    /// Whether the first is earlier.
     public static func < (left: Instant, right: Instant) -> Bool {
         left.secondsSinceEpoch < right.secondsSinceEpoch
     }

@@ -7,10 +7,15 @@ public enum JSONValue: Hashable, Sendable {
     case array([JSONValue])
     case object(JSONObject)
 
+    /// The string; nil for any other type.
     public var string: String? { if case .string(let text) = self { text } else { nil } }
+    /// The boolean; nil for any other type.
     public var bool: Bool? { if case .bool(let flag) = self { flag } else { nil } }
+    /// The array; nil for any other type.
     public var array: [JSONValue]? { if case .array(let items) = self { items } else { nil } }
+    /// The object; nil for any other type.
     public var object: JSONObject? { if case .object(let object) = self { object } else { nil } }
+    /// The number; nil for any other type.
     public var number: JSONNumber? { if case .number(let number) = self { number } else { nil } }
 
     /// An array of strings alone.
@@ -24,6 +29,7 @@ public enum JSONValue: Hashable, Sendable {
     /// A whole number that fits; a fraction, an exponent that leaves the range, or another type is nil.
     public var integer: Int64? { number?.integer }
 
+    /// A member of an object; nil for any other type.
     public subscript(name: String) -> JSONValue? { object?[name] }
 
     /// The type's name, for messages about a member of another type.
@@ -42,9 +48,13 @@ public enum JSONValue: Hashable, Sendable {
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
     ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
+    /// Makes a string.
     public init(stringLiteral value: String) { self = .string(value) }
+    /// Makes a number.
     public init(integerLiteral value: Int64) { self = .number(JSONNumber(value)) }
+    /// Makes a boolean.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
+    /// Makes an array.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
 
     /// A later member of one name replaces an earlier one.
@@ -54,6 +64,7 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
         self = .object(object)
     }
 
+    /// Makes a number.
     public init(_ number: Int64) { self = .number(JSONNumber(number)) }
 
     /// A string, or null where there is none.
@@ -62,8 +73,10 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
 
 /// A number as it was written: 1e999 and integers beyond 64 bits are no crash and no silent rounding.
 public struct JSONNumber: Hashable, Sendable {
+    /// The number as it was written.
     public let text: String
 
+    /// Makes a number.
     public init(_ value: Int64) { text = String(value) }
 
     /// `text` must already follow the grammar of RFC 8259 §6.
@@ -88,19 +101,26 @@ public struct JSONNumber: Hashable, Sendable {
 
 /// The members of an object in their order; names are unique.
 public struct JSONObject: Hashable, Sendable {
+    /// A name and its value.
     public struct Member: Hashable, Sendable {
+        /// The name.
         public var name: String
+        /// The value.
         public var value: JSONValue
     }
 
+    /// The members in their order.
     public private(set) var members: [Member] = []
 
+    /// Makes an empty object.
     public init() {}
 
     /// `members` must have been checked for duplicates.
     init(unique members: [Member]) { self.members = members }
 
+    /// Whether there is no member.
     public var isEmpty: Bool { members.isEmpty }
+    /// The names in their order.
     public var names: [String] { members.map(\.name) }
 
     /// Setting nil removes the member; setting keeps the place of a member that is there.

@@ -1,5 +1,6 @@
 /// A set of scope tokens in the order they were given (RFC 6749 §3.3).
 public struct Scope: Sendable {
+    /// The words in their order, each once.
     public let tokens: [String]
 
     /// Splits on spaces; a repeated token counts once.
@@ -7,6 +8,7 @@ public struct Scope: Sendable {
         self.init(tokens: text.utf8.split(separator: 0x20).map { String(Substring($0)) })
     }
 
+    /// Makes a scope of its words.
     public init(tokens: [String]) {
         guard tokens.count < 16 else {
             var seen: Set<String> = []
@@ -18,7 +20,9 @@ public struct Scope: Sendable {
         self.tokens = distinct
     }
 
+    /// Whether there is no word.
     public var isEmpty: Bool { tokens.isEmpty }
+    /// The words, separated by spaces.
     public var text: String { Scope.text(of: tokens) }
 
     static func text(of tokens: [String]) -> String {
@@ -30,14 +34,17 @@ public struct Scope: Sendable {
         return text
     }
 
+    /// Returns whether a word is in the scope.
     public func contains(_ token: String) -> Bool {
         tokens.contains(token)
     }
 
+    /// Returns whether every word is in the other scope.
     public func isSubset(of other: Scope) -> Bool {
         Set(tokens).isSubset(of: other.tokens)
     }
 
+    /// Returns the words of both.
     public func union(_ other: Scope) -> Scope {
         Scope(tokens: tokens + other.tokens)
     }
@@ -56,11 +63,13 @@ extension Scope: Hashable {
         Set(left.tokens) == Set(right.tokens)
     }
 
+    /// Hashes the words without their order.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(Set(tokens))
     }
 }
 
 extension Scope: CustomStringConvertible {
+    /// The words, separated by spaces.
     public var description: String { text }
 }

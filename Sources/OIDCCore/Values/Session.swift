@@ -1,14 +1,18 @@
 /// What one sign-in left behind: tokens, and where they came from and may go.
 public struct Session: Hashable, Sendable {
+    /// What distinguishes the session from others.
     public var key: SessionKey
+    /// Where the tokens came from, and where they may go.
     public var endpoints: Endpoints
     /// How the client proved itself, so that a refresh does it the same way (RFC 6749 §6).
     public var clientAuthentication: String?
+    /// When the user signed in.
     public var createdAt: Instant
     /// What was asked for; what was granted stands with the token.
     public var requestedScope: Scope?
     /// The resource indicators that were asked for at sign-in (RFC 8707).
     public var requestedResources: [String]
+    /// The tokens of the last answer.
     public var tokens: TokenSet
     /// The `sub` of the validated ID token.
     public var subject: String?
@@ -21,6 +25,7 @@ public struct Session: Hashable, Sendable {
     /// Members of the stored form that this version does not know; they are written back as they were.
     public var unknownMembers = JSONObject()
 
+    /// Makes a value of its parts.
     public init(
         key: SessionKey, endpoints: Endpoints, clientAuthentication: String? = nil, createdAt: Instant,
         requestedScope: Scope?, requestedResources: [String] = [], tokens: TokenSet, subject: String? = nil,
@@ -43,14 +48,22 @@ public struct Session: Hashable, Sendable {
     /// The places that a session's tokens may be sent to; kept, so that no later configuration or metadata
     /// sends them elsewhere.
     public struct Endpoints: Hashable, Sendable {
+        /// The issuer; nil for plain OAuth 2.0.
         public var issuer: String?
+        /// `token_endpoint`.
         public var token: WebURL
+        /// `userinfo_endpoint`.
         public var userInfo: WebURL?
+        /// `jwks_uri`.
         public var keys: WebURL?
+        /// `revocation_endpoint`.
         public var revocation: WebURL?
+        /// `introspection_endpoint`.
         public var introspection: WebURL?
+        /// `end_session_endpoint`.
         public var endSession: WebURL?
 
+        /// Makes a value of its parts.
         public init(
             issuer: String?, token: WebURL, userInfo: WebURL? = nil, keys: WebURL? = nil,
             revocation: WebURL? = nil, introspection: WebURL? = nil, endSession: WebURL? = nil
@@ -67,10 +80,14 @@ public struct Session: Hashable, Sendable {
 
     /// An access token for less than the session's own.
     public struct DerivedToken: Hashable, Sendable {
+        /// The scope that was requested; nil if none was.
         public var requestedScope: Scope?
+        /// The resources that were requested.
         public var resources: [String]
+        /// The access token.
         public var access: AccessToken
 
+        /// Makes an entry of its parts.
         public init(requestedScope: Scope?, resources: [String], access: AccessToken) {
             self.requestedScope = requestedScope
             self.resources = resources

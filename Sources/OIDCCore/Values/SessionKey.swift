@@ -3,14 +3,20 @@ public struct GrantType: Hashable, Sendable, RawRepresentable {
     /// The name that settings use.
     public let rawValue: String
 
+    /// Names a grant type.
     public init(rawValue: String) {
         self.rawValue = rawValue
     }
 
+    /// A sign-in by a user, in a browser or on another device.
     public static let authorizationCode = GrantType(rawValue: "authorization_code")
+    /// A token for the client itself (RFC 6749 §4.4).
     public static let clientCredentials = GrantType(rawValue: "client_credentials")
+    /// A token in exchange for another one (RFC 8693).
     public static let tokenExchange = GrantType(rawValue: "token_exchange")
+    /// A token for an assertion (RFC 7523).
     public static let jwtBearer = GrantType(rawValue: "jwt_bearer")
+    /// Every grant type that has sessions.
     public static let all: [GrantType] = [.authorizationCode, .clientCredentials, .tokenExchange, .jwtBearer]
 
     /// Whether a person signs in for it; the others are repeated at will.
@@ -21,15 +27,22 @@ public struct GrantType: Hashable, Sendable, RawRepresentable {
 public struct SessionKey: Hashable, Sendable {
     /// The issuer, or the token endpoint where no issuer is known.
     public var provider: String
+    /// The client that signed in.
     public var clientID: String
+    /// How the token is obtained.
     public var grant: GrantType
+    /// The audience that was requested.
     public var audience: String?
+    /// Keeps sessions of several users of the same client apart.
     public var account: String?
     /// The three that tell apart the tokens of grants without a person; nil and empty otherwise.
     public var scope: Scope?
+    /// The resources that were requested.
     public var resources: [String]
+    /// The subject of a token exchange.
     public var subject: String?
 
+    /// Makes a key; what is nil or empty does not distinguish sessions.
     public init(
         provider: String, clientID: String, grant: GrantType = .authorizationCode, audience: String? = nil,
         account: String? = nil, scope: Scope? = nil, resources: [String] = [], subject: String? = nil

@@ -1,7 +1,9 @@
 /// A failed token request, left beside the session for the processes that wanted the same: one request, whether
 /// it succeeds or fails, for any number of them.
 public struct SharedFailure: Hashable, Sendable {
+    /// The error of the request.
     public var error: OIDCError
+    /// When the request failed.
     public var time: Instant
     /// Tells two failures apart that happened in the same second.
     public var id: String
@@ -14,7 +16,8 @@ public struct SharedFailure: Hashable, Sendable {
     /// When a process last took the failure as its own without having waited for it to happen.
     public var sharedAt: Instant?
 
-    public init(
+    /// Makes a failure of its parts.
+    package init(
         error: OIDCError, time: Instant, id: String, refreshTokenHash: String?, of source: TokenSource = .own,
         moment: Int64? = nil
     ) {
@@ -32,20 +35,20 @@ public struct SharedFailure: Hashable, Sendable {
     private static let crowd: (pause: Int64, limit: Int64) = (2, 6)
 
     /// Whether the failure was noted lately. A time in the future, or far back, was noted by a wrong clock.
-    public func isRecent(at now: Instant) -> Bool {
+    package func isRecent(at now: Instant) -> Bool {
         (0...SharedFailure.longestRetryAfter).contains(now.seconds(since: time))
     }
 
     /// Whether the failure is also what a request for `source` would end with: always if the provider is out of
     /// reach or the session is over, otherwise if the same was asked for.
-    public func concerns(_ source: TokenSource) -> Bool {
+    package func concerns(_ source: TokenSource) -> Bool {
         error.kind == .unreachable || error.endsSession || request == source.text
     }
 
     /// Whether the failure answers a process that comes now: while the provider asked for patience, or while
     /// a crowd of processes that were started together is still coming in, or if it happened only after the process
     /// was started.
-    public func answersNewcomer(at now: Instant, startedAt start: Int64? = nil) -> Bool {
+    package func answersNewcomer(at now: Instant, startedAt start: Int64? = nil) -> Bool {
         guard isRecent(at: now) else { return false }
         let age = now.seconds(since: time)
         // Another machine's moments mean nothing here, which is why the age counts too.
@@ -74,7 +77,8 @@ extension SharedFailure {
         var object = JSONObject()
         object["kind"] = .string(error.kind.rawValue)
         object["message"] = .string(error.message)
-        object["hint"] = error.hint.map { .string($0) }
+        object["hint"] = error.hint?.stored
+        object["cause"] = error.cause?.stored
         object["stage"] = error.stage.map { .string($0.rawValue) }
         object["oauth_error"] = error.oauthError.map { .string($0) }
         object["retry_after"] = error.retryAfter.map { JSONValue(Int64($0)) }
@@ -96,10 +100,11 @@ extension SharedFailure {
         else { return nil }
         self.init(
             error: OIDCError(
-                kind, message, hint: json["hint"]?.string,
+                kind, message, hint: json["hint"].flatMap(Hint.init(stored:)),
                 stage: json["stage"]?.string.map { Stage(rawValue: $0) },
                 oauthError: json["oauth_error"]?.string,
-                retryAfter: json["retry_after"]?.integer.flatMap { Int(exactly: $0) }),
+                retryAfter: json["retry_after"]?.integer.flatMap { Int(exactly: $0) },
+                cause: json["cause"].flatMap(OIDCError.Cause.init(stored:))),
             time: Instant(secondsSinceEpoch: time), id: id,
             refreshTokenHash: json["refresh_token_hash"]?.string, moment: json["moment"]?.integer)
         request = json["request"]?.string

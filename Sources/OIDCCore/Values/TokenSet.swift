@@ -1,5 +1,6 @@
 /// How an access token is presented (RFC 6749 §7.1); compared without regard to case.
 public struct TokenType: Hashable, Sendable, CustomStringConvertible {
+    /// The name, in its usual spelling.
     public let name: String
 
     /// `bearer` and `BEARER` are Bearer: several providers write it so.
@@ -9,24 +10,31 @@ public struct TokenType: Hashable, Sendable, CustomStringConvertible {
 
     private init(known: String) { name = known }
 
+    /// `Bearer` (RFC 6750).
     public static let bearer = TokenType(known: "Bearer")
+    /// `DPoP` (RFC 9449).
     public static let dpop = TokenType(known: "DPoP")
     /// RFC 8693 §2.2.1: the issued token is no access token.
     public static let notApplicable = TokenType(known: "N_A")
 
+    /// The name, in its usual spelling.
     public var description: String { name }
 }
 
 /// An access token with what is needed to judge and use it.
 public struct AccessToken: Hashable, Sendable {
+    /// The token itself.
     public var token: Redacted<String>
+    /// How a request shows the token.
     public var type: TokenType
+    /// When the token was issued to us.
     public var obtainedAt: Instant
     /// Nil where the provider did not say: usable until it is refused.
     public var expiresAt: Instant?
     /// What was granted, where the provider said or the request implies it (RFC 6749 §5.1).
     public var scope: Scope?
 
+    /// Makes a value of its parts.
     public init(
         token: Redacted<String>, type: TokenType, obtainedAt: Instant, expiresAt: Instant?, scope: Scope?
     ) {
@@ -49,12 +57,16 @@ public struct AccessToken: Hashable, Sendable {
 
 /// What a token endpoint gave (RFC 6749 §5.1, OIDC Core §3.1.3.3).
 public struct TokenSet: Hashable, Sendable {
+    /// The access token.
     public var access: AccessToken
+    /// The refresh token, if one was issued.
     public var refreshToken: Redacted<String>?
+    /// The ID token, if one was issued.
     public var idToken: Redacted<String>?
     /// RFC 8693 §2.2.1.
     public var issuedTokenType: String?
 
+    /// Makes a value of its parts.
     public init(
         access: AccessToken, refreshToken: Redacted<String>? = nil, idToken: Redacted<String>? = nil,
         issuedTokenType: String? = nil

@@ -2,6 +2,7 @@
 public struct WebURL: Hashable, Sendable {
     /// As it was given; what is compared, stored and sent.
     public private(set) var text: String
+    /// `https` or `http`.
     public let scheme: String
     /// In lower case; an IPv6 address without its brackets.
     public let host: String
@@ -9,7 +10,9 @@ public struct WebURL: Hashable, Sendable {
     public let port: Int?
     /// Begins with `/`, or is empty.
     public let path: String
+    /// The query, without `?` and still encoded.
     public private(set) var query: String?
+    /// The fragment, without `#`.
     public private(set) var fragment: String?
 
     /// Nil unless it is absolute, http(s), with a host, without user information, control characters,
@@ -57,7 +60,9 @@ public struct WebURL: Hashable, Sendable {
         byte == 0x2F || byte == 0x3F || byte == 0x23
     }
 
+    /// Whether the scheme is https.
     public var isSecure: Bool { scheme == "https" }
+    /// The port, named or not.
     public var effectivePort: Int { port ?? (isSecure ? 443 : 80) }
 
     /// `127.0.0.1`, `[::1]` or `localhost`: where plain http is allowed (RFC 8252 §7.3).
@@ -65,6 +70,7 @@ public struct WebURL: Hashable, Sendable {
         host == "127.0.0.1" || host == "::1" || host == "localhost"
     }
 
+    /// The host, with the port if it is named.
     public var hostAndPort: String {
         let bracketed = host.utf8.contains(0x3A) ? "[\(host)]" : host
         return port.map { "\(bracketed):\($0)" } ?? bracketed
@@ -100,6 +106,7 @@ public struct WebURL: Hashable, Sendable {
 }
 
 extension WebURL: CustomStringConvertible {
+    /// The whole URL.
     public var description: String { text }
 }
 

@@ -1,8 +1,8 @@
-public import OIDCCore
+package import OIDCCore
 
 /// A browser that was opened: not waited for, its output out of our way, and watched only for a failure at
 /// the start.
-public struct Browser: Sendable {
+package struct Browser: Sendable {
     private let address: String
     private let environment: [String: String]
     private var untried: ArraySlice<[String]>
@@ -11,7 +11,7 @@ public struct Browser: Sendable {
 
     /// Opens the address with the first command that can be started. Only https and loopback addresses are ever
     /// opened, so that none can be read as an option or a file.
-    public static func open(
+    package static func open(
         _ address: WebURL, with choice: BrowserChoice, environment: [String: String]
     ) throws(OIDCError) -> Browser {
         guard address.isSecure || address.isLoopback else {
@@ -37,7 +37,7 @@ public struct Browser: Sendable {
     /// To be called now and then: when the command has failed, the next one is started, and when none is left the
     /// failure is returned, once. A command that runs on or ended well is none, nor is one that ends later: a
     /// person has closed it.
-    public mutating func check() -> OIDCError? {
+    package mutating func check() -> OIDCError? {
         guard let (command, child, watchedUntil) = current, let status = child.status else { return nil }
         current = nil
         guard !status.isSuccess, MonotonicTime.now() < watchedUntil else { return nil }
@@ -49,7 +49,7 @@ public struct Browser: Sendable {
         let details = problems.isEmpty ? "no command is named" : problems.joined(separator: ", ")
         return OIDCError(
             .failed, "the browser could not be opened: \(details)",
-            hint: "open the address yourself, or name a browser in $BROWSER or the browser setting")
+            hint: .advice(.nameBrowser))
     }
 
     private mutating func startNext() -> Bool {

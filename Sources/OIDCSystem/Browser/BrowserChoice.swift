@@ -1,18 +1,18 @@
 /// The browser to open, or why there is none.
-public enum BrowserChoice: Hashable, Sendable {
+package enum BrowserChoice: Hashable, Sendable {
     /// Tried in this order; `%s` stands for the address, which otherwise comes last.
     case commands([[String]])
     /// Completes a sentence: "no browser is opened: …".
     case none(reason: String)
 
-    public var isAvailable: Bool {
+    package var isAvailable: Bool {
         if case .commands = self { true } else { false }
     }
 
     /// Returns the `browser` setting, else what `$BROWSER` names, else what this machine has to open a URL with. The
     /// first two are believed: whoever names a browser has one. `remark` is told why an entry of `$BROWSER` is not
     /// used.
-    public static func resolve(
+    package static func resolve(
         setting: [String] = [], _ surroundings: BrowserSurroundings, remark: (String) -> Void = { _ in }
     ) -> BrowserChoice {
         if !setting.isEmpty { return .commands([setting]) }

@@ -1,13 +1,13 @@
 /// What about this machine decides whether it can show a browser; passed in, so that each case can be tested.
-public struct BrowserSurroundings: Hashable, Sendable {
+package struct BrowserSurroundings: Hashable, Sendable {
     /// `open` is there, and a display always.
-    public var isDarwin: Bool
+    package var isDarwin: Bool
     /// Linux inside Windows, whose browser can be reached.
-    public var isWSL: Bool
-    public var isContainer: Bool
-    public var environment: [String: String]
+    package var isWSL: Bool
+    package var isContainer: Bool
+    package var environment: [String: String]
 
-    public init(
+    package init(
         isDarwin: Bool = false, isWSL: Bool = false, isContainer: Bool = false, environment: [String: String]
     ) {
         self.isDarwin = isDarwin
@@ -16,7 +16,7 @@ public struct BrowserSurroundings: Hashable, Sendable {
         self.environment = environment
     }
 
-    public static func current(environment: [String: String] = ProcessEnvironment.current)
+    package static func current(environment: [String: String] = ProcessEnvironment.current)
         -> BrowserSurroundings
     {
         BrowserSurroundings(

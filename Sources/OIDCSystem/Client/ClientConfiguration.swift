@@ -3,13 +3,17 @@ import OIDCCrypto
 
 /// What a program says about itself and its provider.
 public struct ClientConfiguration: Sendable {
+    /// The provider's issuer, as its metadata spells it.
     public var issuer: String
+    /// `client_id`.
     public var clientID: String
     /// How the client proves who it is; `none` for a public client.
     public var authentication: ClientAuthentication = .none
+    /// `audience`, which some providers read in place of resources.
     public var audience: String?
     /// Keeps sessions of several users of the same client apart.
     public var account: String?
+    /// The resources that tokens are for (RFC 8707).
     public var resources: [String] = []
     /// Nil means a free port on 127.0.0.1.
     public var redirectURI: String?
@@ -26,6 +30,7 @@ public struct ClientConfiguration: Sendable {
     /// Nil means libcurl, with metadata and keys cached where the command line caches them.
     public var transport: (any HTTPTransport)?
 
+    /// Makes the configuration of a public client.
     public init(issuer: String, clientID: String) {
         self.issuer = issuer
         self.clientID = clientID

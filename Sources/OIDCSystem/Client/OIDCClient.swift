@@ -4,15 +4,18 @@ import OIDCCrypto
 /// Signs users in for another program: one call to sign in, one for a fresh token, one for an API. Sessions are
 /// those of the command line: what one signed in, the other can use.
 public struct OIDCClient: Sendable {
+    /// The configuration of this client.
     public let configuration: ClientConfiguration
     /// What happens during a sign-in; by default the URL or the code is written to stderr.
     public var notice: @Sendable (SignInNotice) -> Void = { OIDCClient.write($0) }
     private let memory = MemorySessionStore()
 
+    /// Makes a client of a configuration.
     public init(_ configuration: ClientConfiguration) {
         self.configuration = configuration
     }
 
+    /// Makes a public client.
     public init(issuer: String, clientID: String) {
         self.init(ClientConfiguration(issuer: issuer, clientID: clientID))
     }
@@ -44,9 +47,8 @@ public struct OIDCClient: Sendable {
     public func accessToken(
         scope: Scope? = nil, resources: [String] = []
     ) async throws(OIDCError) -> AccessToken {
-        let demand = TokenDemand(scope: scope, resources: resources)
-        return try await blocking { (isCancelled) throws(OIDCError) in
-            try blockingToken(demand, isCancelled)
+        try await blocking { (isCancelled) throws(OIDCError) in
+            try blockingToken(scope, resources, isCancelled)
         }
     }
 
@@ -175,9 +177,10 @@ extension OIDCClient {
 
     @usableFromInline
     func blockingToken(
-        _ demand: TokenDemand, _ isCancelled: @escaping @Sendable () -> Bool
+        _ scope: Scope?, _ resources: [String], _ isCancelled: @escaping @Sendable () -> Bool
     ) throws(OIDCError) -> AccessToken {
         let environment = configuration.environment(isCancelled: isCancelled)
+        let demand = TokenDemand(scope: scope, resources: resources)
         return try tokens(environment, isCancelled).token(demand).access
     }
 

@@ -109,7 +109,7 @@ extension Session {
         guard access.type == .dpop else { return nil }
         guard let dpopKey else {
             throw OIDCError(
-                .failed, "the session has lost the key that its token is bound to", hint: "oidc login",
+                .failed, "the session has lost the key that its token is bound to", hint: .signIn,
                 stage: .store)
         }
         return try DPoPKey(pem: dpopKey).proof(

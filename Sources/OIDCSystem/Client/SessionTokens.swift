@@ -1,20 +1,20 @@
-public import OIDCCore
+package import OIDCCore
 import OIDCCrypto
 
 /// The one way to a session's tokens: a fresh one as it is, without a lock or a library; else one request for
 /// any number of processes, whose outcome, token or failure, all of them take.
-public struct SessionTokens {
+package struct SessionTokens {
     /// Sends the one request that replaces a session's tokens: by its refresh token, or by a grant without a
     /// user. `current` is nil if there is no session yet.
-    public typealias Request = (_ current: Session?, _ source: TokenSource) throws(OIDCError) -> Answer
+    package typealias Request = (_ current: Session?, _ source: TokenSource) throws(OIDCError) -> Answer
 
     /// What the provider answered, before it was checked.
-    public struct Answer {
+    package struct Answer {
         /// The session with the refresh token to use from now on; nil if the answer cannot replace one.
-        public var successor: Session?
-        public var check: () throws(OIDCError) -> TokenRefresh.Outcome
+        package var successor: Session?
+        package var check: () throws(OIDCError) -> TokenRefresh.Outcome
 
-        public init(
+        package init(
             successor: Session? = nil, check: @escaping () throws(OIDCError) -> TokenRefresh.Outcome
         ) {
             self.successor = successor
@@ -23,15 +23,15 @@ public struct SessionTokens {
     }
 
     /// A token, and the session that it belongs to.
-    public struct Delivery: Sendable {
-        public var session: Session
-        public var access: AccessToken
+    package struct Delivery: Sendable {
+        package var session: Session
+        package var access: AccessToken
         /// What the user should know, such as a scope that is narrower than asked for.
-        public var warnings: [String]
+        package var warnings: [Warning]
         /// Why a new ID token was left out of the session.
-        public var idTokenFailure: OIDCError?
+        package var idTokenFailure: OIDCError?
 
-        public init(session: Session, access: AccessToken, warnings: [String] = []) {
+        package init(session: Session, access: AccessToken, warnings: [Warning] = []) {
             self.session = session
             self.access = access
             self.warnings = warnings
@@ -39,22 +39,22 @@ public struct SessionTokens {
     }
 
     /// Which token a caller had before it asked, so a token that was refreshed meanwhile is taken.
-    public enum Refusal: Sendable {
+    package enum Refusal: Sendable {
         /// Any fresh token will do.
         case none
         /// This token is not good enough, fresh or not: it was refused, or a new one is wanted.
         case of(AccessToken?)
     }
 
-    public let store: any SessionStoring
-    public let key: SessionKey
-    public let now: @Sendable () -> Instant
-    public let wait: LockWait
+    package let store: any SessionStoring
+    package let key: SessionKey
+    package let now: @Sendable () -> Instant
+    package let wait: LockWait
     /// When the caller was started: a failure that happened since then is its own too.
     let startedAt: MonotonicTime
     let request: Request
 
-    public init(
+    package init(
         store: any SessionStoring, key: SessionKey, now: @escaping @Sendable () -> Instant, wait: LockWait,
         startedAt: MonotonicTime = .now(), request: @escaping Request
     ) {
@@ -67,7 +67,7 @@ public struct SessionTokens {
     }
 
     /// Returns a token that is fresh, from the store if possible.
-    public func token(_ demand: TokenDemand) throws(OIDCError) -> Delivery {
+    package func token(_ demand: TokenDemand) throws(OIDCError) -> Delivery {
         let session = try store.load(key)
         if let session, let access = try SessionTokens.fresh(in: session, for: demand, at: now()) {
             return Delivery(session: session, access: access)
@@ -76,12 +76,12 @@ public struct SessionTokens {
     }
 
     /// Returns a token other than the one that was refused.
-    public func token(_ demand: TokenDemand, insteadOf refused: Delivery) throws(OIDCError) -> Delivery {
+    package func token(_ demand: TokenDemand, insteadOf refused: Delivery) throws(OIDCError) -> Delivery {
         try refreshed(demand, seen: refused.session, refusing: .of(refused.access))
     }
 
     /// Returns the token of a session that was just loaded if it can be handed out as it is.
-    public static func fresh(
+    package static func fresh(
         in session: Session, for demand: TokenDemand, at now: Instant
     ) throws(OIDCError) -> AccessToken? {
         let source = try session.source(for: demand).granted()
@@ -93,7 +93,7 @@ public struct SessionTokens {
 
     /// Asks the provider under the session's lock. Whoever waited for the lock takes what the holder stored,
     /// whatever its lifetime, or the failure that the holder left.
-    public func refreshed(
+    package func refreshed(
         _ demand: TokenDemand, seen: Session?, refusing refusal: Refusal
     ) throws(OIDCError) -> Delivery {
         let before: AccessToken? =
@@ -127,8 +127,12 @@ public struct SessionTokens {
             let outcome = try request(nil, .own).check()
             return Delivery(
                 session: outcome.session, access: try outcome.access.get(),
-                warnings: outcome.warnings + ["the token could not be kept: \(error.told)"])
+                warnings: outcome.warnings + [SessionTokens.unkept(error)])
         }
+    }
+
+    private static func unkept(_ error: OIDCError) -> Warning {
+        Warning("the token could not be kept: \(error.message)", hint: error.hint)
     }
 
     /// Only a sign-in helps; whether a lock could be had or a file be written does not matter then.
@@ -156,7 +160,7 @@ public struct SessionTokens {
     ) throws(OIDCError) -> Delivery {
         let answer: Answer
         let stored: Session?
-        var warnings: [String] = []
+        var warnings: [Warning] = []
         do throws(OIDCError) {
             // A signal that comes while the request is under way waits until the successor is stored.
             (answer, stored) = try Interruption.postponedOnceRedeeming { () throws(OIDCError) in
@@ -170,7 +174,7 @@ public struct SessionTokens {
         let outcome: TokenRefresh.Outcome
         do throws(OIDCError) { outcome = try answer.check() } catch {
             var error = error
-            for warning in warnings { error.message += "; \(warning)" }
+            for warning in warnings { error.message += "; \(warning.message)" }
             throw share(error, source)
         }
         warnings += outcome.warnings
@@ -181,7 +185,7 @@ public struct SessionTokens {
                 warnings.append("somebody signed out meanwhile: the token is not kept")
             }
         } catch {
-            warnings.append("the token could not be kept: \(error.told)")
+            warnings.append(SessionTokens.unkept(error))
         }
         if failure != nil { store.leave(nil, for: key, replacing: nil) }
         if wait.isCancelled() {
@@ -234,7 +238,8 @@ public struct SessionTokens {
 
     /// Stores the successor of the refresh token, before the rest of the answer is looked at. Returns the session
     /// that is stored now.
-    private func storeSuccessor(_ answer: Answer, _ current: Session?, _ warnings: inout [String]) -> Session?
+    private func storeSuccessor(_ answer: Answer, _ current: Session?, _ warnings: inout [Warning])
+        -> Session?
     {
         guard let successor = answer.successor, successor != current else { return current }
         do throws(OIDCError) {
@@ -281,7 +286,7 @@ extension SessionTokens {
         if let pause = error.retryAfter {
             let secondsLeft = max(1, pause - Int(clamping: now.seconds(since: failure.time)))
             error.retryAfter = secondsLeft
-            error.hint = "try again in \(secondsLeft) seconds"
+            error.hint = .tryAgain(seconds: secondsLeft)
         }
         return error
     }
@@ -310,7 +315,7 @@ extension SessionTokens: AccessTokenSource {
 
 extension TokenSource {
     /// Whether a session has it to give.
-    public var isGranted: Bool {
+    package var isGranted: Bool {
         if case .wider = self { return false }
         return true
     }
@@ -320,6 +325,6 @@ extension TokenSource {
         guard case .wider(let scope) = self else { return self }
         throw OIDCError(
             .loginRequired, "the session was not granted the scope \(DisplayText.quoted(scope.text))",
-            hint: "oidc login --scope \(ShellWord.quoted(DisplayText.clean(scope.text)))", stage: .token)
+            hint: .signInForScope(scope.text), stage: .token)
     }
 }

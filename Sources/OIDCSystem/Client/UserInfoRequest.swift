@@ -3,7 +3,7 @@ package import OIDCCore
 extension ProtectedRequest {
     /// Fetches the claims of the session's user. `stepUpHint` says how to sign in for a stronger token.
     package func userInfo(
-        leeway: Int64 = 60, allowsInsecureHTTP: Bool = false, stepUpHint: (StepUp) -> String? = { _ in nil }
+        leeway: Int64 = 60, allowsInsecureHTTP: Bool = false, stepUpHint: (StepUp) -> Hint? = { _ in nil }
     ) throws(OIDCError) -> JSONObject {
         try send { attempt throws(OIDCError) in
             let call = try userInfoCall(attempt, leeway, allowsInsecureHTTP)
@@ -33,7 +33,7 @@ extension ProtectedRequest {
         let session = attempt.delivery.session
         guard let endpoint = session.endpoints.userInfo else {
             throw OIDCError.usage(
-                "the provider names no userinfo_endpoint", hint: "set userinfo_endpoint and sign in again")
+                "the provider names no userinfo_endpoint", hint: .advice(.setUserInfoEndpoint))
         }
         let documents = ProviderDocuments(environment: environment, allowsInsecureHTTP: allowsInsecureHTTP)
         return try UserInfo.call(

@@ -45,7 +45,7 @@ extension CurlConfiguration.ClientCertificate {
         if passphrase == nil, case .found = PEMFile.look(keyPath, for: ["ENCRYPTED"]) {
             throw OIDCError(
                 .usage, "\(Self.keySetting): \(keyPath) is encrypted and there is no passphrase for it",
-                hint: "set private_key_passphrase_file", stage: .settings)
+                hint: .advice(.giveKeyPassphrase), stage: .settings)
         }
     }
 
@@ -74,7 +74,7 @@ extension CurlConfiguration.ClientCertificate {
             return OIDCError(
                 .usage,
                 "\(Self.certificateSetting): \(certificatePath) cannot be used with the key \(keyPath)",
-                hint: "set \(Self.certificateSetting) and \(Self.keySetting) to a PEM pair", stage: .settings)
+                hint: .advice(.usePEMPair), stage: .settings)
         }
         guard opensKey else {
             return OIDCError(
@@ -83,7 +83,7 @@ extension CurlConfiguration.ClientCertificate {
         }
         return OIDCError(
             .usage, "\(Self.keySetting): \(keyPath) does not belong to the certificate \(certificatePath)",
-            hint: "set \(Self.certificateSetting) and \(Self.keySetting) to a pair", stage: .settings)
+            hint: .advice(.useMatchingPair), stage: .settings)
     }
 
     private var opensKey: Bool {

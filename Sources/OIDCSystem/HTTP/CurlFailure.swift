@@ -50,7 +50,7 @@ struct CurlFailure {
         }
     }
 
-    func error(_ kind: OIDCError.Kind, _ message: String, hint: String? = nil) -> OIDCError {
+    func error(_ kind: OIDCError.Kind, _ message: String, hint: Hint? = nil) -> OIDCError {
         OIDCError(kind, "\(stage.title): \(message)", hint: hint, stage: stage)
     }
 
@@ -111,7 +111,7 @@ struct CurlFailure {
                     ? "nothing came from \(host) for \(limit)"
                     : "no complete answer from \(host) within \(limit)")
                     + aftermath,
-                hint: "try again later, or raise http_timeout")
+                hint: .advice(.raiseHTTPTimeout))
         }
         let step = result.isResolved ? "cannot connect to \(host)" : "cannot find host \(request.url.host)"
         let limit = min(configuration.connectTimeout, configuration.httpTimeout)
@@ -135,7 +135,7 @@ struct CurlFailure {
 
     /// Some proxies answer 401 in place of 407 where the password is wrong.
     func proxyRefusal(status: Int) -> OIDCError {
-        let hint =
+        let hint: Hint =
             [401, 407].contains(status)
             ? "give user and password in \(proxyVariables)" : "check \(proxyVariables) and no_proxy"
         return error(
@@ -143,7 +143,7 @@ struct CurlFailure {
     }
 
     private func broken(_ message: String) -> OIDCError {
-        error(.unreachable, message + aftermath, hint: "try again later")
+        error(.unreachable, message + aftermath, hint: .tryAgain(seconds: nil))
     }
 
     /// What a caller needs to know before it repeats the request.

@@ -1,11 +1,11 @@
-public import OIDCCore
+package import OIDCCore
 
 extension CurlTransport {
     /// Sends one request and passes the answer on while it arrives, in bounded memory: no limit on its size,
     /// nothing decompressed, nothing repeated, no redirect followed. `httpTimeout` bounds each silence.
     ///
     /// `onResponse` is called once, before the first byte of the body; what either throws ends the transfer.
-    public func stream(
+    package func stream(
         _ request: HTTPRequest, body: RequestBody? = nil, stage: Stage = .resource,
         onResponse: @escaping (_ status: Int, _ headers: HTTPHeaders) throws(OIDCError) -> Void,
         onBody: @escaping (UnsafeRawBufferPointer) throws(OIDCError) -> Void

@@ -29,7 +29,7 @@ struct CurlTLSFailure {
         if let file = failure.configuration.caFile { return file.unusable }
         return failure.error(
             .failed, "this machine has no list of certificate authorities",
-            hint: "install the package ca-certificates, or set ca_file")
+            hint: .advice(.installAuthorities))
     }
 
     private var untrustedCertificate: OIDCError {
@@ -45,15 +45,14 @@ struct CurlTLSFailure {
             hint: certificateHint)
     }
 
-    private var certificateHint: String {
+    private var certificateHint: Hint {
         if says("expired", "not yet valid", "not yet activated") {
             return "check this machine's clock, or tell the provider"
         }
         if says("does not match", "no alternative", "unable to match", "no matching") {
             return "check the host in the address"
         }
-        let setting = failure.configuration.caFile?.setting ?? "ca_file"
-        return "name the file of the authority that signed it in \(setting)"
+        return .trustAuthority(setting: failure.configuration.caFile?.setting)
     }
 
     private var handshakeFailure: OIDCError {
@@ -71,7 +70,7 @@ struct CurlTLSFailure {
         return failure.error(
             .unreachable, "the TLS handshake with \(host) failed: \(handshakeReason)",
             hint: says("alert handshake failure", "handshake failed")
-                ? "if the provider asks for a client certificate, set tls_client_certificate and tls_client_key"
+                ? .advice(.giveClientCertificateIfAsked)
                 : "try again later, or check for a proxy in between")
     }
 
@@ -100,7 +99,7 @@ struct CurlTLSFailure {
         }
         return failure.error(
             .unreachable, message,
-            hint: "set tls_client_certificate and tls_client_key to a pair that the provider knows")
+            hint: .advice(.useKnownClientCertificate))
     }
 
     private var ownCertificateProblem: OIDCError {

@@ -1,16 +1,16 @@
-public import OIDCCore
+package import OIDCCore
 
 /// HTTP over libcurl, which is loaded at the first request.
 ///
 /// It may be used from several threads; connections are kept for the next request.
-public final class CurlTransport: HTTPTransport {
-    public let configuration: CurlConfiguration
+package final class CurlTransport: HTTPTransport {
+    package let configuration: CurlConfiguration
     let pool: CurlChannelPool
 
     /// What an answer may hold after decompression.
-    public static let bodyLimit = 1_024 * 1_024
+    package static let bodyLimit = 1_024 * 1_024
 
-    public init(_ configuration: CurlConfiguration = CurlConfiguration()) {
+    package init(_ configuration: CurlConfiguration = CurlConfiguration()) {
         self.configuration = configuration
         pool = CurlChannelPool()
     }
@@ -21,14 +21,14 @@ public final class CurlTransport: HTTPTransport {
     }
 
     /// The same connections, with another moment when everything has to be over.
-    public func bounded(by deadline: MonotonicTime?) -> CurlTransport {
+    package func bounded(by deadline: MonotonicTime?) -> CurlTransport {
         var bounded = configuration
         bounded.deadline = deadline
         return CurlTransport(bounded, sharing: pool)
     }
 
     /// Any status is an answer; redirects of a GET are followed within its origin.
-    public func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
+    package func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
         try admit(request, stage: stage)
         let end = MonotonicTime.now().adding(milliseconds: Int64(configuration.httpTimeout.milliseconds))
         var request = request
@@ -47,7 +47,7 @@ public final class CurlTransport: HTTPTransport {
         guard request.url.isSecure || request.url.isLoopback || configuration.allowInsecureHTTP else {
             throw OIDCError(
                 .usage, "\(stage.title): \(request.url.origin) is plain http, which is only for this machine",
-                hint: "use https, or set allow_insecure_http", stage: stage)
+                hint: .advice(.useHTTPS), stage: stage)
         }
         try configuration.caFile?.check()
         if request.usesClientCertificate { try configuration.clientCertificate?.check() }

@@ -16,7 +16,7 @@ struct Redirect {
         guard let target = from.resolving(location) else {
             throw refused("\(from.hostAndPort) redirects to something that is no web address", hint: nil)
         }
-        let hint = "if \(target.origin) is the right place, name it in the settings"
+        let hint: Hint = "if \(target.origin) is the right place, name it in the settings"
         guard request.method == .get else {
             throw refused(
                 "\(from.hostAndPort) answers the \(request.method) with a redirect to \(target.origin), "
@@ -33,7 +33,7 @@ struct Redirect {
         return target
     }
 
-    private func refused(_ message: String, hint: String?) -> OIDCError {
+    private func refused(_ message: String, hint: Hint?) -> OIDCError {
         OIDCError(.refused, "\(stage.title): \(message)", hint: hint, stage: stage)
     }
 }

@@ -1,5 +1,5 @@
 /// Where the bytes of a request come from.
-public enum RequestBody: Hashable, Sendable {
+package enum RequestBody: Hashable, Sendable {
     case bytes([UInt8])
     /// Read until its end while it is sent, in bounded memory; it stays open.
     case descriptor(FileDescriptor)

@@ -1,10 +1,10 @@
-public import OIDCCore
+package import OIDCCore
 import OIDCCrypto
 
 /// The page that a browser shows at the end of a sign-in: fixed text around what is escaped, whole in itself.
-public enum ResultPage {
+package enum ResultPage {
     /// To be shown once the tokens were validated, and not before. Without an ID token nobody is named.
-    public static func success(who: String?, provider: String) -> HTTPResponse {
+    package static func success(who: String?, provider: String) -> HTTPResponse {
         var facts: [Fact] = []
         if let who { facts.append(Fact(name: "Account", value: who)) }
         facts.append(Fact(name: "Provider", value: provider))
@@ -17,14 +17,14 @@ public enum ResultPage {
     }
 
     /// Where the provider sends the browser after it has ended its own session.
-    public static func signedOut() -> HTTPResponse {
+    package static func signedOut() -> HTTPResponse {
         document(
             status: 200, tone: .good, title: "Signed out",
             content: "<p class=\"lead\">The session at the provider has ended.</p>")
     }
 
     /// What happened, and what to do about it.
-    public static func failure(title: String, message: String, advice: String? = nil) -> HTTPResponse {
+    package static func failure(title: String, message: String, advice: String? = nil) -> HTTPResponse {
         failure(title: title, message: message, advice: advice, status: 400)
     }
 
@@ -39,8 +39,9 @@ public enum ResultPage {
                 """)
     }
 
-    public static func failure(_ error: OIDCError) -> HTTPResponse {
-        failure(title: title(error.kind), message: error.message, advice: error.hint)
+    /// The page for an error; `words` renders its hint.
+    package static func failure(_ error: OIDCError, _ words: (Hint) -> String) -> HTTPResponse {
+        failure(title: title(error.kind), message: error.message, advice: error.hint.map(words))
     }
 
     /// The answer to a callback that is not the one of this sign-in, which goes on.
@@ -49,7 +50,7 @@ public enum ResultPage {
     }
 
     /// The answer to what is not ours: short, and without a word from outside.
-    public static func stranger(status: Int = 404) -> HTTPResponse {
+    package static func stranger(status: Int = 404) -> HTTPResponse {
         var headers = securityHeaders(styleNonce: nil)
         headers["Content-Type"] = "text/plain; charset=utf-8"
         return HTTPResponse(

@@ -1,6 +1,6 @@
 extension ResultPage {
     /// The colours as custom properties, for light and dark.
-    public static let palette = """
+    package static let palette = """
         :root{color-scheme:light dark;--ground:#f3f1ea;--paper:#fffefb;--ink:#1c2320;--soft:#5b655f;
         --line:#e2ded2;--good:#1d7f5a;--good-wash:#e0f0e7;--bad:#b5472f;--bad-wash:#f8e6df;
         --console:#18211d;--console-ink:#dfe9e3;--shade:0 1px 2px rgb(40 36 20/6%),0 18px 50px rgb(40 36 20/9%)}

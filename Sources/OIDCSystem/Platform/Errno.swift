@@ -4,11 +4,13 @@
     import Glibc
 #endif
 
-/// Why a system call failed.
-public struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
-    public let code: Int32
+package import OIDCCore
 
-    public init(_ code: Int32) {
+/// Why a system call failed.
+package struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
+    package let code: Int32
+
+    package init(_ code: Int32) {
         self.code = code
     }
 
@@ -38,7 +40,7 @@ public struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
     var isShortage: Bool { shortageHint != nil }
 
     /// What to do about a shortage; nil for any other reason.
-    package var shortageHint: String? {
+    package var shortageHint: Hint? {
         switch self {
         case .tooManyDescriptors, .tooManyDescriptorsOfAll:
             "end other programs, or raise the limit (ulimit -n)"
@@ -48,7 +50,7 @@ public struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// In the words of the system: "No such file or directory".
-    public var description: String {
+    package var description: String {
         var text = [CChar](repeating: 0, count: 256)
         let isKnown = describeError(code, &text)
         guard isKnown else { return "error \(code)" }

@@ -7,18 +7,18 @@ import CPlatform
 #endif
 
 /// An open descriptor; whoever opened it closes it.
-public struct FileDescriptor: Hashable, Sendable {
-    public let rawValue: Int32
+package struct FileDescriptor: Hashable, Sendable {
+    package let rawValue: Int32
 
-    public init(rawValue: Int32) {
+    package init(rawValue: Int32) {
         self.rawValue = rawValue
     }
 
-    public static let standardInput = FileDescriptor(rawValue: 0)
-    public static let standardOutput = FileDescriptor(rawValue: 1)
-    public static let standardError = FileDescriptor(rawValue: 2)
+    package static let standardInput = FileDescriptor(rawValue: 0)
+    package static let standardOutput = FileDescriptor(rawValue: 1)
+    package static let standardError = FileDescriptor(rawValue: 2)
 
-    public func close() {
+    package func close() {
         #if canImport(Darwin)
             _ = Darwin.close(rawValue)
         #else
@@ -27,7 +27,7 @@ public struct FileDescriptor: Hashable, Sendable {
     }
 
     /// What there is, at most `limit` bytes; empty at the end of the input.
-    public func read(limit: Int = 65_536) throws(Errno) -> [UInt8] {
+    package func read(limit: Int = 65_536) throws(Errno) -> [UInt8] {
         var failure: Errno?
         let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             while true {
@@ -46,7 +46,7 @@ public struct FileDescriptor: Hashable, Sendable {
     }
 
     /// As much as fits now; how many bytes that were.
-    public func write(_ bytes: ArraySlice<UInt8>) throws(Errno) -> Int {
+    package func write(_ bytes: ArraySlice<UInt8>) throws(Errno) -> Int {
         let written = bytes.withUnsafeBytes { buffer in
             while true {
                 let count = systemWrite(rawValue, buffer.baseAddress, buffer.count)
@@ -58,7 +58,7 @@ public struct FileDescriptor: Hashable, Sendable {
     }
 
     /// All of it, waiting where the other side is slow.
-    public func writeAll(_ bytes: [UInt8]) throws(Errno) {
+    package func writeAll(_ bytes: [UInt8]) throws(Errno) {
         var rest = bytes[...]
         while !rest.isEmpty {
             do throws(Errno) {
@@ -71,15 +71,15 @@ public struct FileDescriptor: Hashable, Sendable {
         }
     }
 
-    public func setNonBlocking() throws(Errno) {
+    package func setNonBlocking() throws(Errno) {
         let code = oidc_set_nonblocking(rawValue)
         guard code == 0 else { throw Errno(code) }
     }
 
-    public var isTerminal: Bool { isatty(rawValue) == 1 }
+    package var isTerminal: Bool { isatty(rawValue) == 1 }
 
     /// A pipe that programs started later do not inherit.
-    public static func pipe() throws(Errno) -> (reading: FileDescriptor, writing: FileDescriptor) {
+    package static func pipe() throws(Errno) -> (reading: FileDescriptor, writing: FileDescriptor) {
         var ends: (Int32, Int32) = (-1, -1)
         let code = withUnsafeMutableBytes(of: &ends) { bytes in
             oidc_pipe(bytes.bindMemory(to: Int32.self).baseAddress)

@@ -14,7 +14,7 @@ extension FileDescriptor {
     }
 
     /// What is left to read of a regular file; nil where only reading tells.
-    public var remainingLength: Int64? {
+    package var remainingLength: Int64? {
         var status = stat()
         guard fstat(rawValue, &status) == 0, FileStatus(status).kind == .regular else { return nil }
         let position = lseek(rawValue, 0, SEEK_CUR)
@@ -23,7 +23,7 @@ extension FileDescriptor {
     }
 
     /// A file to send, closed by whoever opened it; a directory is none.
-    public static func open(reading path: String) throws(Errno) -> FileDescriptor {
+    package static func open(reading path: String) throws(Errno) -> FileDescriptor {
         let file = FileDescriptor(
             rawValue: try Errno.check { openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY) })
         var status = stat()
@@ -35,12 +35,12 @@ extension FileDescriptor {
     }
 
     /// Where the next byte is read from; nil for what can only be read on.
-    public var position: Int64? {
+    package var position: Int64? {
         let position = lseek(rawValue, 0, SEEK_CUR)
         return position >= 0 ? Int64(position) : nil
     }
 
-    public func seek(to position: Int64) throws(Errno) {
+    package func seek(to position: Int64) throws(Errno) {
         _ = try Errno.check { lseek(rawValue, off_t(position), SEEK_SET) }
     }
 }

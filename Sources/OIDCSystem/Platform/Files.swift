@@ -226,21 +226,21 @@ extension OpenFile {
 }
 
 /// Operations on paths, for what comes before a directory is open.
-public enum FilePath {
+package enum FilePath {
     /// A path as seen from a directory.
-    public static func join(_ directory: String, _ path: String) -> String {
+    package static func join(_ directory: String, _ path: String) -> String {
         path.hasPrefix("/") ? path : directory == "/" ? "/\(path)" : "\(directory)/\(path)"
     }
 
     /// Directory and name.
-    public static func split(_ path: String) -> (directory: String, name: String) {
+    package static func split(_ path: String) -> (directory: String, name: String) {
         guard let slash = path.utf8.lastIndex(of: 0x2F) else { return (".", path) }
         let name = String(path[path.utf8.index(after: slash)...])
         return (slash == path.startIndex ? "/" : String(path[..<slash]), name)
     }
 
     /// Whether every directory above it that is there is one.
-    public static func isPossible(_ path: String) -> Bool {
+    package static func isPossible(_ path: String) -> Bool {
         do { _ = try status(path) } catch { return error != .notADirectory }
         return true
     }

@@ -5,9 +5,9 @@
 #endif
 
 /// What this machine's resolver makes of a name.
-public enum HostLookup {
+package enum HostLookup {
     /// The addresses as text, each once; none where the name is not known.
-    public static func addresses(of name: String) -> [String] {
+    package static func addresses(of name: String) -> [String] {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
         hints.ai_protocol = Int32(IPPROTO_TCP)

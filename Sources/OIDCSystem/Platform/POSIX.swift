@@ -8,10 +8,10 @@ import OIDCCore
 #endif
 
 /// What a process sets up once for itself.
-public enum Platform {
+package enum Platform {
     /// Closed standard descriptors are filled so that nothing else takes their place, and a broken pipe is
     /// an error instead of a death; before anything else is opened.
-    public static func secureStandardDescriptors() {
+    package static func secureStandardDescriptors() {
         oidc_reserve_standard_descriptors()
         oidc_ignore_broken_pipes()
     }
@@ -39,12 +39,12 @@ public enum Platform {
     }
 
     /// No core dump of this process, and no tracing of it: it holds secrets.
-    public static func forbidDumps() {
+    package static func forbidDumps() {
         _ = oidc_forbid_dumps()
     }
 
     /// Ends this process at once: nothing is left to be written, and taking the program apart costs time.
-    public static func exit(_ code: Int32) -> Never {
+    package static func exit(_ code: Int32) -> Never {
         _exit(code)
     }
 

@@ -5,26 +5,26 @@
 #endif
 
 /// Waiting for descriptors, the one place where this program sleeps.
-public enum Poll {
-    public struct Direction: OptionSet, Hashable, Sendable {
-        public let rawValue: UInt8
+package enum Poll {
+    package struct Direction: OptionSet, Hashable, Sendable {
+        package let rawValue: UInt8
 
-        public init(rawValue: UInt8) {
+        package init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 
-        public static let reading = Direction(rawValue: 1)
-        public static let writing = Direction(rawValue: 2)
+        package static let reading = Direction(rawValue: 1)
+        package static let writing = Direction(rawValue: 2)
     }
 
     /// A descriptor, what is waited for, and what has come.
-    public struct Interest: Hashable, Sendable {
-        public let descriptor: Int32
-        public let direction: Direction
+    package struct Interest: Hashable, Sendable {
+        package let descriptor: Int32
+        package let direction: Direction
         /// Also set when the other side is gone: the next read or write then says so.
-        public fileprivate(set) var ready: Direction = []
+        package fileprivate(set) var ready: Direction = []
 
-        public init(_ descriptor: Int32, _ direction: Direction) {
+        package init(_ descriptor: Int32, _ direction: Direction) {
             self.descriptor = descriptor
             self.direction = direction
         }
@@ -32,7 +32,7 @@ public enum Poll {
 
     /// Returns as soon as one is ready, a signal came, or the deadline has passed; whether one is ready.
     @discardableResult
-    public static func wait(_ interests: inout [Interest], until deadline: MonotonicTime?) -> Bool {
+    package static func wait(_ interests: inout [Interest], until deadline: MonotonicTime?) -> Bool {
         var entries = interests.map { interest in
             var events: Int32 = 0
             if interest.direction.contains(.reading) { events |= Int32(POLLIN) }
@@ -48,7 +48,7 @@ public enum Poll {
     }
 
     /// Sleeps until then, or until a signal comes.
-    public static func sleep(until deadline: MonotonicTime) {
+    package static func sleep(until deadline: MonotonicTime) {
         var interests = Interruption.wakeUpDescriptor.map { [Interest($0, .reading)] } ?? []
         wait(&interests, until: deadline)
     }

@@ -7,9 +7,9 @@ import CPlatform
 #endif
 
 /// The environment variables as a value: what a child gets is decided by removing from it.
-public enum ProcessEnvironment {
+package enum ProcessEnvironment {
     /// The first of variables with the same name counts, as for `getenv`.
-    public static var current: [String: String] {
+    package static var current: [String: String] {
         guard let entries = oidc_environment() else { return [:] }
         var count = 0
         while entries[count] != nil { count += 1 }
@@ -29,9 +29,9 @@ public enum ProcessEnvironment {
 
     /// A program that asks for the keys of TLS connections to be written down means its own: libcurl would obey,
     /// and so it must not see that. Children find it in what `current` gave before.
-    public static func forgetKeyLog() { remove(keyLog) }
+    package static func forgetKeyLog() { remove(keyLog) }
 
-    public static let keyLog = "SSLKEYLOGFILE"
+    package static let keyLog = "SSLKEYLOGFILE"
 
     static func remove(_ name: String) {
         _ = unsetenv(name)
@@ -39,7 +39,7 @@ public enum ProcessEnvironment {
 
     /// Variables that no child is given: the client's secret, and the identity tokens of CI jobs (GitHub Actions,
     /// GitLab, CircleCI, Bitbucket Pipelines), with which anybody is that job.
-    public static let secretVariables: Set<String> = [
+    package static let secretVariables: Set<String> = [
         "OIDC_CLIENT_SECRET", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "OIDC_ID_TOKEN", "CI_JOB_JWT",
         "CI_JOB_JWT_V1", "CI_JOB_JWT_V2", "CIRCLE_OIDC_TOKEN", "CIRCLE_OIDC_TOKEN_V2",
         "BITBUCKET_STEP_OIDC_TOKEN",
@@ -47,7 +47,7 @@ public enum ProcessEnvironment {
 
     /// Returns the environment for a program that a setting names: without secrets, and without `more`, other
     /// variables that hold some.
-    public static func withoutSecrets(
+    package static func withoutSecrets(
         _ environment: [String: String], and more: Set<String> = []
     ) -> [String: String] {
         environment.filter { !secretVariables.contains($0.key) && !more.contains($0.key) }
@@ -55,7 +55,7 @@ public enum ProcessEnvironment {
 
     /// Returns the environment for a program that needs nothing of this one: without secrets, and without any
     /// `OIDC_` variable.
-    public static func withoutOurs(_ environment: [String: String]) -> [String: String] {
+    package static func withoutOurs(_ environment: [String: String]) -> [String: String] {
         withoutSecrets(environment).filter { !$0.key.hasPrefix("OIDC_") }
     }
 }

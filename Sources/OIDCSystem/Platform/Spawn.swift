@@ -7,16 +7,16 @@ import CPlatform
 #endif
 
 /// How a program ended.
-public enum ExitStatus: Hashable, Sendable {
+package enum ExitStatus: Hashable, Sendable {
     case exited(Int32)
     case signalled(Int32)
 
-    public var isSuccess: Bool { self == .exited(0) }
+    package var isSuccess: Bool { self == .exited(0) }
 }
 
 extension ExitStatus: CustomStringConvertible {
     /// Completes a sentence about a program: "exited with 1", "was ended by SIGKILL".
-    public var description: String {
+    package var description: String {
         switch self {
         case .exited(let status): "exited with \(status)"
         case .signalled(let number): "was ended by \(Interruption.name(ofSignal: number))"

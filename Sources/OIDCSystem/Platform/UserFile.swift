@@ -6,23 +6,23 @@ import CPlatform
     import Glibc
 #endif
 
-public import OIDCCore
+package import OIDCCore
 
 /// A file that the user named: read whole, with a bound, links followed.
-public struct UserFile: Sendable {
-    public let bytes: [UInt8]
-    public let permissions: UInt32
-    public let owner: UInt32
+package struct UserFile: Sendable {
+    package let bytes: [UInt8]
+    package let permissions: UInt32
+    package let owner: UInt32
 
     /// Nil when there is no such file. `name` is the setting or option that named it, for messages.
-    public static func read(_ path: String, limit: Int, named name: String) throws(OIDCError) -> UserFile? {
+    package static func read(_ path: String, limit: Int, named name: String) throws(OIDCError) -> UserFile? {
         let number = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard number >= 0 else {
             let reason = Errno.last
             guard !reason.isAbsent, reason != .notADirectory else { return nil }
             try Interruption.throwIfPending()
             var error = unusable(path, name, reason.description)
-            error.hint = remedy(name)
+            error.hint = .checkPath(of: name)
             if let hint = reason.shortageHint { (error.kind, error.hint) = (.failed, hint) }
             throw error
         }
@@ -37,17 +37,18 @@ public struct UserFile: Sendable {
     }
 
     /// As `read`, where the file must be there.
-    public static func require(_ path: String, limit: Int, named name: String) throws(OIDCError) -> UserFile {
+    package static func require(_ path: String, limit: Int, named name: String) throws(OIDCError) -> UserFile
+    {
         guard let file = try read(path, limit: limit, named: name) else {
             var error = unusable(path, name, "there is no such file")
-            error.hint = remedy(name)
+            error.hint = .checkPath(of: name)
             throw error
         }
         return file
     }
 
     /// All of stdin.
-    public static func readStandardInput(limit: Int) throws(OIDCError) -> [UInt8] {
+    package static func readStandardInput(limit: Int) throws(OIDCError) -> [UInt8] {
         try bytes(of: .standardInput, limit: limit, "stdin", "stdin")
     }
 
@@ -61,7 +62,7 @@ public struct UserFile: Sendable {
     }
 
     /// The bytes up to the end, or a little more than `limit` of them.
-    public static func beginning(
+    package static func beginning(
         of file: FileDescriptor, limit: Int, named name: String
     ) throws(OIDCError) -> (bytes: [UInt8], isWhole: Bool) {
         var bytes: [UInt8] = []
@@ -87,7 +88,7 @@ public struct UserFile: Sendable {
 
     /// Rewrites a file of the user's: 0600, whole or not at all, one process at a time. What `content` reads, no
     /// other process that rewrites it changes meanwhile. A link is followed to what it names, or replaced.
-    public static func rewrite(
+    package static func rewrite(
         _ path: String, followingLinks: Bool = true, named name: String,
         with content: () throws(OIDCError) -> [UInt8]
     ) throws(OIDCError) {
@@ -122,12 +123,12 @@ public struct UserFile: Sendable {
     }
 
     /// Whether there is anything of that name, a link that leads nowhere included.
-    public static func isThere(_ path: String) -> Bool { (try? FilePath.status(path)) != nil }
+    package static func isThere(_ path: String) -> Bool { (try? FilePath.status(path)) != nil }
 
     /// As seen from any directory.
-    public static func absolute(_ path: String) -> String { FilePath.join(currentDirectory, path) }
+    package static func absolute(_ path: String) -> String { FilePath.join(currentDirectory, path) }
 
-    public static var currentDirectory: String {
+    package static var currentDirectory: String {
         guard let current = getcwd(nil, 0) else { return "." }
         defer { free(current) }
         return String(cString: current)
@@ -144,20 +145,16 @@ public struct UserFile: Sendable {
             .failed, "\(name): \(DisplayText.clean(path)) cannot be written: \(reason)", stage: .settings)
     }
 
-    private static func remedy(_ name: String) -> String {
-        "check the path in \(name == "configuration" ? "--config or OIDC_CONFIG" : name)"
-    }
-
     private static func unusable(_ path: String, _ name: String, _ reason: String) -> OIDCError {
         let place = path == name ? name : "\(name): \(DisplayText.clean(path))"
         return .usage("\(place) cannot be read: \(reason)")
     }
 
     /// Whether another user owns the file or may write to it; root may do so anyway.
-    public var isUnderForeignControl: Bool {
+    package var isUnderForeignControl: Bool {
         (owner != geteuid() && owner != 0) || permissions & 0o022 != 0
     }
 
     /// Whether it is this user's, and others may read it.
-    public var isOwnAndOpen: Bool { owner == geteuid() && permissions & 0o077 != 0 }
+    package var isOwnAndOpen: Bool { owner == geteuid() && permissions & 0o077 != 0 }
 }

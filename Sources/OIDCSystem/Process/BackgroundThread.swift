@@ -5,7 +5,7 @@
 #endif
 
 /// A thread for work that blocks, joined by whoever started it.
-public struct BackgroundThread: Sendable {
+package struct BackgroundThread: Sendable {
     private let handle: pthread_t
 
     private final class Work: Sendable {
@@ -13,7 +13,7 @@ public struct BackgroundThread: Sendable {
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
     }
 
-    public init(_ body: @escaping @Sendable () -> Void) throws(Errno) {
+    package init(_ body: @escaping @Sendable () -> Void) throws(Errno) {
         let work = Unmanaged.passRetained(Work(body))
         #if canImport(Darwin)
             var thread: pthread_t?
@@ -35,12 +35,12 @@ public struct BackgroundThread: Sendable {
         handle = thread
     }
 
-    public func join() {
+    package func join() {
         pthread_join(handle, nil)
     }
 
     /// Instead of `join`, for a thread that ends whenever it ends.
-    public func detach() {
+    package func detach() {
         pthread_detach(handle)
     }
 

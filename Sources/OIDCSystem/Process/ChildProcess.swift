@@ -1,17 +1,17 @@
-public import OIDCCore
+package import OIDCCore
 
 /// A program run to its end without a shell: for secrets from a command, and for credential helpers.
-public struct ChildProcess: Sendable {
+package struct ChildProcess: Sendable {
     /// What became of the program, and what it said.
-    public struct Outcome: Hashable, Sendable {
-        public var status: ExitStatus
-        public var output: [UInt8]
+    package struct Outcome: Hashable, Sendable {
+        package var status: ExitStatus
+        package var output: [UInt8]
         /// Empty unless it was asked for.
-        public var errorOutput: [UInt8]
+        package var errorOutput: [UInt8]
     }
 
     /// Why there is no outcome.
-    public enum Failure: Error, Hashable, Sendable {
+    package enum Failure: Error, Hashable, Sendable {
         case notStarted(Errno)
         case timedOut(milliseconds: Int64)
         case deadline
@@ -20,33 +20,33 @@ public struct ChildProcess: Sendable {
     }
 
     /// What happens to the standard error of the program.
-    public enum ErrorOutput: Hashable, Sendable {
+    package enum ErrorOutput: Hashable, Sendable {
         case discarded, captured, inherited
     }
 
     /// The program and its arguments.
-    public var command: [String]
+    package var command: [String]
     /// The whole environment of the program: the caller has removed what it must not see.
-    public var environment: [String: String]
-    public var input: [UInt8] = []
-    public var milliseconds: Int64 = 30_000
+    package var environment: [String: String]
+    package var input: [UInt8] = []
+    package var milliseconds: Int64 = 30_000
     /// When everything must be done of which the program is a part.
-    public var deadline: MonotonicTime?
+    package var deadline: MonotonicTime?
     /// Called once, when the program has run for `noticeAfter` milliseconds.
     package var onWaiting: @Sendable () -> Void = {}
     package var noticeAfter: Int64 = 3_000
     /// Of output and error output, each.
-    public var outputLimit = 1 << 20
-    public var errorOutput = ErrorOutput.discarded
+    package var outputLimit = 1 << 20
+    package var errorOutput = ErrorOutput.discarded
 
-    public init(_ command: [String], environment: [String: String]) {
+    package init(_ command: [String], environment: [String: String]) {
         self.command = command
         self.environment = environment
     }
 
     /// Runs the program and returns when it has ended, even if it left another one behind. On a time-out, too
     /// much output or a signal to us, it is terminated together with the programs that it started.
-    public func run() throws(Failure) -> Outcome {
+    package func run() throws(Failure) -> Outcome {
         Platform.secureStandardDescriptors()
         var exchange: ChildExchange
         do throws(Errno) {
@@ -66,7 +66,7 @@ public struct ChildProcess: Sendable {
 
 extension ChildProcess.Failure {
     /// In words, for the program of a setting: `client_secret_command`.
-    public func error(setting: String, command: [String]) -> OIDCError {
+    package func error(setting: String, command: [String]) -> OIDCError {
         let program = DisplayText.quoted(command.first ?? "")
         switch self {
         case .notStarted(let reason):

@@ -1,12 +1,12 @@
 import CPlatform
 
 /// Finding programs, and letting one take our place.
-public enum Executable {
+package enum Executable {
     private static let usualPath = "/usr/local/bin:/usr/bin:/bin"
 
     /// The path of a program: a name with a `/` as it stands, another one along `PATH`. Relative entries of
     /// `PATH` count only when asked for, as a program of the working directory is seldom the one meant.
-    public static func find(
+    package static func find(
         _ name: String, in environment: [String: String], acceptingRelative: Bool = false
     ) throws(Errno) -> String {
         guard !name.isEmpty else { throw .noSuchFile }
@@ -31,7 +31,7 @@ public enum Executable {
     /// Puts a program in the place of this one, as `env` does: along `PATH`, with this process's environment
     /// but for what is set and removed. Returns only when that failed, with the status that `env` gives then:
     /// 127 for a program that is not there, 126 for one that can't be run.
-    public static func replaceThisProcess(
+    package static func replaceThisProcess(
         _ command: [RawArgument], setting: [String: String] = [:], removing: [String] = []
     ) -> (reason: Errno, status: Int32) {
         for name in removing { ProcessEnvironment.remove(name) }
@@ -42,7 +42,7 @@ public enum Executable {
     }
 
     /// What `replaceThisProcess` would fail with, before it is tried; nil where the program is found.
-    public static func problem(
+    package static func problem(
         _ program: String, in environment: [String: String]
     ) -> (reason: Errno, status: Int32)? {
         do throws(Errno) {
@@ -59,11 +59,11 @@ public enum Executable {
 }
 
 /// An argument byte for byte: the names of files need not be UTF-8.
-public struct RawArgument: Hashable, Sendable {
+package struct RawArgument: Hashable, Sendable {
     /// Ended by a zero.
     let bytes: [CChar]
 
-    public init(_ text: String) {
+    package init(_ text: String) {
         bytes = Array(text.utf8CString)
     }
 
@@ -78,7 +78,7 @@ public struct RawArgument: Hashable, Sendable {
     }
 
     /// The last arguments that this process was started with.
-    public static func last(_ count: Int) -> [RawArgument] {
+    package static func last(_ count: Int) -> [RawArgument] {
         let total = Int(CommandLine.argc)
         return (max(0, total - count)..<total).compactMap { index in
             CommandLine.unsafeArgv[index].map { RawArgument($0) }

@@ -1,11 +1,11 @@
 import CPlatform
-public import OIDCCore
+package import OIDCCore
 
 /// SIGINT, SIGTERM and SIGHUP: recorded, never acted upon inside the handler, so every wait can end at once
 /// and clean up. A second signal, half a second or more after the first, ends the process.
-public enum Interruption {
+package enum Interruption {
     /// Starts recording. Signals that were ignored at the start stay ignored.
-    public static func install() throws(OIDCError) {
+    package static func install() throws(OIDCError) {
         let code = oidc_record_interruptions()
         guard code == 0 else {
             throw OIDCError(
@@ -14,7 +14,7 @@ public enum Interruption {
     }
 
     /// The number of the first signal; nil while this thread postpones it.
-    public static var pending: Int32? { isPostponed ? nil : recorded }
+    package static var pending: Int32? { isPostponed ? nil : recorded }
 
     /// The number of the first signal, postponed or not.
     package static var recorded: Int32? {
@@ -24,21 +24,21 @@ public enum Interruption {
 
     /// A descriptor for `Poll` that is readable from the first signal on; nil before `install`, and while this
     /// thread postpones signals.
-    public static var wakeUpDescriptor: Int32? {
+    package static var wakeUpDescriptor: Int32? {
         let descriptor = oidc_interruption_descriptor()
         return descriptor < 0 || isPostponed ? nil : descriptor
     }
 
-    public static func throwIfPending() throws(OIDCError) {
+    package static func throwIfPending() throws(OIDCError) {
         if let pending { throw error(signal: pending) }
     }
 
-    public static func error(signal: Int32) -> OIDCError {
+    package static func error(signal: Int32) -> OIDCError {
         OIDCError(.interrupted, "interrupted by \(name(ofSignal: signal))")
     }
 
     /// Forgets what came and lets signals end the process again.
-    public static func uninstall() {
+    package static func uninstall() {
         oidc_forget_interruptions()
     }
 

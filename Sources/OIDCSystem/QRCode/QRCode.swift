@@ -1,13 +1,13 @@
 /// A QR code (ISO/IEC 18004) for a terminal: byte mode, versions 1 to 13, which fit into 80 columns with the
 /// quiet zone.
-public struct QRCode: Hashable, Sendable {
+package struct QRCode: Hashable, Sendable {
     /// Modules a side.
-    public let size: Int
+    package let size: Int
     private let dark: [Bool]
 
     /// The smallest version that holds the text, then the better of two correction levels that still fits; nil
     /// for more than 425 bytes.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         guard let layout = QRLayout.smallest(for: text.utf8.count) else { return nil }
         let matrix = QRMatrix.best(layout, codewords: layout.codewords(Array(text.utf8)))
         size = matrix.size
@@ -15,16 +15,16 @@ public struct QRCode: Hashable, Sendable {
     }
 
     /// Outside of the code everything is light.
-    public func isDark(column: Int, row: Int) -> Bool {
+    package func isDark(column: Int, row: Int) -> Bool {
         guard (0..<size).contains(column), (0..<size).contains(row) else { return false }
         return dark[row * size + column]
     }
 
     /// Lines of half blocks, black on white whatever the colours of the terminal.
-    public var terminalText: String { text(usesColor: true) }
+    package var terminalText: String { text(usesColor: true) }
 
     /// Without colour it is drawn for a dark terminal; most readers take it the other way round too.
-    public func text(usesColor: Bool) -> String {
+    package func text(usesColor: Bool) -> String {
         let quietZone = 4
         let columns = -quietZone..<(size + quietZone)
         let rows = stride(from: -quietZone, to: size + quietZone, by: 2)

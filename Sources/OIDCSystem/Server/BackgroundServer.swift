@@ -1,10 +1,10 @@
 import Synchronization
-public import OIDCCore
+package import OIDCCore
 
 /// A loopback server on a thread of its own, for a provider that runs beside its client.
-public final class BackgroundServer: Sendable {
-    public let port: UInt16
-    public let origin: String
+package final class BackgroundServer: Sendable {
+    package let port: UInt16
+    package let origin: String
     private let stop: FileDescriptor
     private let thread: BackgroundThread
 
@@ -14,7 +14,7 @@ public final class BackgroundServer: Sendable {
     }
 
     /// `handle` runs on the server's thread, one request at a time.
-    public init(
+    package init(
         _ address: LoopbackAddress = LoopbackAddress(),
         handle: @escaping @Sendable (HTTPRequest) -> HTTPResponse
     ) throws(OIDCError) {
@@ -38,7 +38,7 @@ public final class BackgroundServer: Sendable {
     }
 
     /// Returns when the port is free again.
-    public func end() {
+    package func end() {
         stop.close()
         thread.join()
     }

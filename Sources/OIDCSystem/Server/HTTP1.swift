@@ -1,22 +1,22 @@
-public import OIDCCore
+package import OIDCCore
 
 /// HTTP/1.1 as a server on loopback speaks it (RFC 9112): requests in, answers out, no transfer codings.
-public enum HTTP1 {
+package enum HTTP1 {
     /// What a request may cost. Headers are wide because browsers send the cookies of every port of 127.0.0.1.
-    public struct Limits: Hashable, Sendable {
-        public var requestLine = 16_384
+    package struct Limits: Hashable, Sendable {
+        package var requestLine = 16_384
         /// All header lines together.
-        public var headerBytes = 65_536
-        public var headerCount = 100
-        public var body = 65_536
+        package var headerBytes = 65_536
+        package var headerCount = 100
+        package var body = 65_536
 
-        public init() {}
+        package init() {}
     }
 
     /// A request that is not served: the status that says so, and why.
-    public struct Rejection: Error, Hashable, Sendable {
-        public let status: Int
-        public let reason: String
+    package struct Rejection: Error, Hashable, Sendable {
+        package let status: Int
+        package let reason: String
 
         init(_ status: Int, _ reason: String) {
             self.status = status
@@ -26,7 +26,7 @@ public enum HTTP1 {
 
     /// An answer as bytes. Length and connection are stated here, whatever the headers say of them. Refused:
     /// header fields that would end early or hold another field (CWE-113).
-    public static func serialize(
+    package static func serialize(
         _ response: HTTPResponse, toHead isHead: Bool = false, closes: Bool
     ) throws(OIDCError) -> [UInt8] {
         guard (200..<600).contains(response.status) else {

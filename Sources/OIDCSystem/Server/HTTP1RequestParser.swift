@@ -3,8 +3,8 @@ import OIDCCore
 extension HTTP1 {
     /// Requests out of bytes that come in any pieces. Each byte is judged once and in order, so that the pieces
     /// make no difference; what RFC 9112 lets a server accept or refuse is refused (CWE-444).
-    public struct RequestParser: Sendable {
-        public enum Outcome: Hashable, Sendable {
+    package struct RequestParser: Sendable {
+        package enum Outcome: Hashable, Sendable {
             case needsMore
             case request(HTTPServerRequest)
             /// Final: the connection has no further requests.
@@ -19,7 +19,7 @@ extension HTTP1 {
         }
 
         /// The path of the request that was rejected, if it was read that far.
-        public private(set) var rejectedPath: String?
+        package private(set) var rejectedPath: String?
 
         private let limits: Limits
         private var phase = Phase.requestLine
@@ -31,19 +31,19 @@ extension HTTP1 {
         private var headerBytes = 0
         private var draft = HTTPServerRequest(.get, "/")
         /// The body is waited for, and the peer wants to be told to send it (RFC 9110 §10.1.1).
-        public private(set) var awaitsContinue = false
+        package private(set) var awaitsContinue = false
 
-        public init(limits: Limits = Limits()) {
+        package init(limits: Limits = Limits()) {
             self.limits = limits
         }
 
         /// Nothing of a further request has come.
-        public var isIdle: Bool {
+        package var isIdle: Bool {
             guard case .requestLine = phase else { return false }
             return line.isEmpty && !hasCarriageReturn && position == unread.count
         }
 
-        public mutating func feed(_ bytes: [UInt8]) {
+        package mutating func feed(_ bytes: [UInt8]) {
             if position == unread.count {
                 unread = bytes
                 position = 0
@@ -53,7 +53,7 @@ extension HTTP1 {
         }
 
         /// The next request of what was fed; requests after it wait for the next call.
-        public mutating func next() -> Outcome {
+        package mutating func next() -> Outcome {
             do throws(Rejection) {
                 while true {
                     if case .rejected(let rejection) = phase { throw rejection }
@@ -71,7 +71,7 @@ extension HTTP1 {
             }
         }
 
-        public mutating func clearAwaitsContinue() { awaitsContinue = false }
+        package mutating func clearAwaitsContinue() { awaitsContinue = false }
 
         private var partialPath: String? {
             guard case .requestLine = phase else { return draft.path }

@@ -1,18 +1,18 @@
-public import OIDCCore
+package import OIDCCore
 
 /// A whole request as it came in, before anybody has judged it.
-public struct HTTPServerRequest: Hashable, Sendable {
-    public var method: HTTPMethod
+package struct HTTPServerRequest: Hashable, Sendable {
+    package var method: HTTPMethod
     /// In origin form, exactly as sent: visible ASCII that begins with `/` (RFC 9112 §3.2.1).
-    public var target: String
+    package var target: String
     /// 0 or 1.
-    public var minorVersion: Int
-    public var headers: HTTPHeaders
-    public var body: [UInt8]
+    package var minorVersion: Int
+    package var headers: HTTPHeaders
+    package var body: [UInt8]
     /// Who sent it, where the server was made to ask.
-    public var peer = PeerOwner.unknown
+    package var peer = PeerOwner.unknown
 
-    public init(
+    package init(
         _ method: HTTPMethod, _ target: String, minorVersion: Int = 1, headers: HTTPHeaders = HTTPHeaders(),
         body: [UInt8] = []
     ) {
@@ -24,18 +24,18 @@ public struct HTTPServerRequest: Hashable, Sendable {
     }
 
     /// Not decoded: `%2e` stays `%2e`.
-    public var path: String { String(target.prefix { $0 != "?" }) }
+    package var path: String { String(target.prefix { $0 != "?" }) }
 
     /// What follows the first `?`, not decoded.
-    public var query: String? {
+    package var query: String? {
         guard let mark = target.utf8.firstIndex(of: 0x3F) else { return nil }
         return String(target[target.utf8.index(after: mark)...])
     }
 
-    public var host: String? { headers["Host"] }
+    package var host: String? { headers["Host"] }
 
     /// The media type of the body in lower case, without parameters.
-    public var mediaType: String? {
+    package var mediaType: String? {
         headers["Content-Type"].map {
             ASCII.lowercased(ASCII.trimmed($0.prefix { $0 != ";" }))
         }
@@ -43,7 +43,7 @@ public struct HTTPServerRequest: Hashable, Sendable {
 
     /// As a request to a server with that origin, for a provider that is a pure function of such requests;
     /// nil where the target is no part of an address.
-    public func request(to origin: String) -> HTTPRequest? {
+    package func request(to origin: String) -> HTTPRequest? {
         WebURL(origin + target).map { HTTPRequest(method, $0, headers: headers, body: body) }
     }
 

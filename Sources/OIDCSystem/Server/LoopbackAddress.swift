@@ -1,12 +1,12 @@
 /// Where a listener is to be bound: loopback alone (RFC 8252 §7.3, §8.3).
-public struct LoopbackAddress: Hashable, Sendable {
-    public enum Host: Hashable, Sendable {
+package struct LoopbackAddress: Hashable, Sendable {
+    package enum Host: Hashable, Sendable {
         case ipv4, ipv6
         /// Both, on one port: the name may lead a browser to either.
         case localhost
 
         /// Of a redirect address; nil for any other host.
-        public init?(_ name: String) {
+        package init?(_ name: String) {
             switch name {
             case "127.0.0.1": self = .ipv4
             case "::1": self = .ipv6
@@ -16,7 +16,7 @@ public struct LoopbackAddress: Hashable, Sendable {
         }
 
         /// As an address is written with it.
-        public var text: String {
+        package var text: String {
             switch self {
             case .ipv4: "127.0.0.1"
             case .ipv6: "[::1]"
@@ -33,7 +33,7 @@ public struct LoopbackAddress: Hashable, Sendable {
         }
     }
 
-    public enum Ports: Hashable, Sendable {
+    package enum Ports: Hashable, Sendable {
         /// One that the system chooses.
         case any
         case fixed(UInt16)
@@ -49,10 +49,10 @@ public struct LoopbackAddress: Hashable, Sendable {
         }
     }
 
-    public var host: Host
-    public var ports: Ports
+    package var host: Host
+    package var ports: Ports
 
-    public init(host: Host = .ipv4, ports: Ports = .any) {
+    package init(host: Host = .ipv4, ports: Ports = .any) {
         self.host = host
         self.ports = ports
     }

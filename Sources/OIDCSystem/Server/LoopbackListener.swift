@@ -85,6 +85,6 @@ struct LoopbackListener {
             isOne
                 ? "port \(port) on \(host) is in use by another program"
                 : "ports \(list) on \(host) are all in use by other programs",
-            hint: "--port N, or more ports in redirect_ports, as far as the provider has them registered")
+            hint: .advice(.choosePort))
     }
 }

@@ -1,16 +1,16 @@
-public import OIDCCore
+package import OIDCCore
 
 /// An HTTP server on loopback for one thread: it waits for the redirect of a sign-in among whatever else comes
 /// (RFC 8252 §7.3), or serves a small provider.
-public final class LoopbackServer {
+package final class LoopbackServer {
     /// What becomes of a request.
-    public enum Disposition: Sendable {
+    package enum Disposition: Sendable {
         case respond(HTTPResponse)
         /// The request that was waited for: its connection stays open until `answer`.
         case hold
     }
 
-    public enum Event: Hashable, Sendable {
+    package enum Event: Hashable, Sendable {
         case held(HTTPServerRequest, connection: Int)
         /// One of the other descriptors.
         case readable(Int32)
@@ -18,8 +18,8 @@ public final class LoopbackServer {
         case interrupted(signal: Int32)
     }
 
-    public let port: UInt16
-    public let host: LoopbackAddress.Host
+    package let port: UInt16
+    package let host: LoopbackAddress.Host
     private(set) var listener: LoopbackListener
     var connections: LoopbackConnections
     var held: [Held] = []
@@ -46,7 +46,7 @@ public final class LoopbackServer {
 
     /// Listens from then on. A port that is in use is an error of kind `failed` that says so.
     /// With `identifiesPeers` each request says which user sent it, which takes a look at the system's tables.
-    public convenience init(
+    package convenience init(
         _ address: LoopbackAddress = LoopbackAddress(), limits: HTTP1.Limits = HTTP1.Limits(),
         maximumConnections: Int = 256, identifiesPeers: Bool = false
     ) throws(OIDCError) {
@@ -76,11 +76,11 @@ public final class LoopbackServer {
     }
 
     /// `http://127.0.0.1:49152`, without a path.
-    public var origin: String { "http://\(host.text):\(port)" }
+    package var origin: String { "http://\(host.text):\(port)" }
 
     /// Whether a Host header means us: a loopback literal or the registered name, with our port. Any other is
     /// another site that has our address in its DNS.
-    public func isOurHost(_ value: String?) -> Bool {
+    package func isOurHost(_ value: String?) -> Bool {
         guard let value else { return false }
         let names = ["127.0.0.1", "[::1]", host.text]
         return names.contains { name in
@@ -91,7 +91,7 @@ public final class LoopbackServer {
 
     /// Serves until something happens that is not a matter of this server. Requests equal to one that is held
     /// are held with it.
-    public func run(
+    package func run(
         until deadline: MonotonicTime?, also others: [Int32] = [], handle: (HTTPServerRequest) -> Disposition
     ) -> Event {
         while true {
@@ -102,7 +102,7 @@ public final class LoopbackServer {
     }
 
     /// Serves every request, until the deadline, a signal, or one of the other descriptors is readable.
-    public func serve(
+    package func serve(
         until deadline: MonotonicTime? = nil, also others: [Int32] = [],
         handle: (HTTPServerRequest) -> HTTPResponse
     ) -> Event {
@@ -111,7 +111,7 @@ public final class LoopbackServer {
 
     /// Looks after the connections while something else is being done: what repeats the held request is held,
     /// everything else gets a 404.
-    public func service(milliseconds: Int64 = 0) {
+    package func service(milliseconds: Int64 = 0) {
         let end = MonotonicTime.now().adding(milliseconds: milliseconds)
         repeat {
             _ = turn(until: end, also: [], handle: LoopbackServer.refuse)
@@ -119,7 +119,7 @@ public final class LoopbackServer {
     }
 
     /// Answers the held request of that connection, on every connection that it came by.
-    public func answer(_ connection: Int, _ response: HTTPResponse) {
+    package func answer(_ connection: Int, _ response: HTTPResponse) {
         guard let index = held.firstIndex(where: { $0.connection == connection }) else { return }
         held[index].answer = response
         let now = MonotonicTime.now()
@@ -131,7 +131,7 @@ public final class LoopbackServer {
 
     /// Stops listening, answers what has come until now (the same request with the same page, everything else
     /// with 404), and returns when all is delivered, or after that time.
-    public func finish(milliseconds: Int64 = 1000) {
+    package func finish(milliseconds: Int64 = 1000) {
         isFinishing = true
         connections.limits.drainMilliseconds = 200
         admitAll()
@@ -148,7 +148,7 @@ public final class LoopbackServer {
     }
 
     /// Stops listening and drops every connection.
-    public func close() {
+    package func close() {
         listener.close()
         connections.endAll()
     }

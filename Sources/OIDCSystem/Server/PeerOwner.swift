@@ -1,7 +1,7 @@
 import CPlatform
 
 /// Whose process is at the other end of a connection on loopback, which any user of the machine can open.
-public enum PeerOwner: Hashable, Sendable {
+package enum PeerOwner: Hashable, Sendable {
     case thisUser
     case anotherUser
     /// It has closed its socket, and nobody can say any more who it was.
@@ -10,7 +10,7 @@ public enum PeerOwner: Hashable, Sendable {
     case unknown
 
     /// Whether it is, or may be, a user who must not take part.
-    public var isStranger: Bool { self == .anotherUser || self == .gone }
+    package var isStranger: Bool { self == .anotherUser || self == .gone }
 
     init(
         of descriptor: FileDescriptor, in tables: [SocketTable] = SocketTable.all,

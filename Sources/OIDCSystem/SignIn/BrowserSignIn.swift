@@ -1,21 +1,23 @@
-public import OIDCCore
+package import OIDCCore
 
 /// Signs a person in through a browser: binds the listener, opens the address, waits for the redirect or a
 /// pasted address, redeems the code, and answers the page once it is known what came of it.
-public struct BrowserSignIn {
-    public let login: Login
-    public let redirect: RedirectAddress
+package struct BrowserSignIn {
+    package let login: Login
+    package let redirect: RedirectAddress
     /// Whether stdin is read for a pasted address.
-    public var readsInput: Bool
+    package var readsInput: Bool
     /// What to open the address with; nil leaves that to the person.
-    public var browser: BrowserChoice?
-    public var environment: [String: String]
-    public var notice: (SignInNotice) -> Void
-    public var deadline: MonotonicTime
+    package var browser: BrowserChoice?
+    package var environment: [String: String]
+    package var notice: (SignInNotice) -> Void
+    package var deadline: MonotonicTime
     /// Asked every second; true ends the wait with an error of kind `interrupted`.
-    public var isCancelled: () -> Bool = { false }
+    package var isCancelled: () -> Bool = { false }
+    /// Renders a hint for the browser's page.
+    package var words: (Hint) -> String = { $0.description }
 
-    public init(
+    package init(
         login: Login, redirect: RedirectAddress, readsInput: Bool, browser: BrowserChoice?,
         environment: [String: String], deadline: MonotonicTime,
         notice: @escaping (SignInNotice) -> Void
@@ -30,7 +32,7 @@ public struct BrowserSignIn {
     }
 
     /// `keep` stores the session; it runs before the page says that the person is signed in.
-    public func run(
+    package func run(
         keep: (Login.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> Login.Outcome {
         let server: LoopbackServer? = try redirect.loopback.map {
@@ -77,7 +79,8 @@ public struct BrowserSignIn {
         _ pending: PendingAuthorization, _ server: LoopbackServer?, _ browser: Browser?
     ) throws(OIDCError) -> RedirectReceiver.Arrival {
         var receiver = RedirectReceiver(
-            pending: pending, path: redirect.path, server: server, remark: { notice(.remark($0)) },
+            pending: pending, path: redirect.path, server: server, words: words,
+            warn: { notice(.warning($0)) },
             turnedAway: { notice(.turnedAway($0)) })
         var input = readsInput ? TerminalInput() : nil
         defer {
@@ -101,7 +104,7 @@ public struct BrowserSignIn {
             ResultPage.success(
                 who: outcome.session.displayName ?? outcome.session.subject,
                 provider: WebURL(outcome.session.key.provider)?.host ?? outcome.session.key.provider)
-        case .failure(let error): ResultPage.failure(error)
+        case .failure(let error): ResultPage.failure(error, words)
         }
     }
 }

@@ -1,20 +1,20 @@
-public import OIDCCore
+package import OIDCCore
 
 /// Signs a user in on another device, by a code (RFC 8628).
-public struct DeviceSignIn {
-    public let login: Login
-    public var notice: (SignInNotice) -> Void
-    public var deadline: MonotonicTime
+package struct DeviceSignIn {
+    package let login: Login
+    package var notice: (SignInNotice) -> Void
+    package var deadline: MonotonicTime
     /// Asked every second; true ends the wait with an error of kind `interrupted`.
-    public var isCancelled: () -> Bool = { false }
+    package var isCancelled: () -> Bool = { false }
 
-    public init(login: Login, deadline: MonotonicTime, notice: @escaping (SignInNotice) -> Void) {
+    package init(login: Login, deadline: MonotonicTime, notice: @escaping (SignInNotice) -> Void) {
         self.login = login
         self.deadline = deadline
         self.notice = notice
     }
 
-    public func run(
+    package func run(
         keep: (Login.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> Login.Outcome {
         let authorization = try login.beginOnDevice()
@@ -43,7 +43,7 @@ public struct DeviceSignIn {
             case .failed(let error): throw error
             case .wait(let seconds):
                 if error.kind == .unreachable {
-                    notice(.remark("still trying: \(error.message)"))
+                    notice(.warning("still trying: \(error.message)"))
                 }
                 guard MonotonicTime.now() < codeEnd else { throw DevicePolling.expired }
                 try sleep(seconds, codeEnd: codeEnd)
@@ -67,7 +67,7 @@ public struct DeviceSignIn {
 
     private static let late = OIDCError(
         .timedOut, "timed out waiting for the sign-in",
-        hint: "oidc login --timeout SECONDS gives more time", stage: .deviceAuthorization)
+        hint: .advice(.allowMoreTime), stage: .deviceAuthorization)
 }
 
 extension OIDCError {

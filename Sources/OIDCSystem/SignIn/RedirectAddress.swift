@@ -1,17 +1,17 @@
-public import OIDCCore
+package import OIDCCore
 
 /// Where the provider sends the browser back to: an address of ours on loopback, or one that only a person can
 /// bring (RFC 8252 §7).
-public struct RedirectAddress: Hashable, Sendable {
-    public static let standard = "http://127.0.0.1/callback"
+package struct RedirectAddress: Hashable, Sendable {
+    package static let standard = "http://127.0.0.1/callback"
 
     /// As it is configured, without a port that is chosen later.
-    public let text: String
+    package let text: String
     /// Nil for a custom scheme or another host: then the address is pasted.
-    public let loopback: LoopbackAddress?
+    package let loopback: LoopbackAddress?
 
     /// `port` and `ports` are settings of their own; a port that stands in the address is kept.
-    public init(
+    package init(
         _ text: String?, port: UInt16? = nil, ports: [UInt16] = [], setting: String = "redirect_uri"
     ) throws(OIDCError) {
         self.text = text ?? RedirectAddress.standard
@@ -33,7 +33,7 @@ public struct RedirectAddress: Hashable, Sendable {
     }
 
     /// The address with the port that was bound.
-    public func text(port: UInt16) -> String {
+    package func text(port: UInt16) -> String {
         guard loopback != nil, let url = WebURL(text), url.port == nil,
             let start = text.utf8.firstIndex(of: 0x3A)
         else { return text }

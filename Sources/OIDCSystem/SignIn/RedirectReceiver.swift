@@ -6,19 +6,23 @@ struct RedirectReceiver {
     let pending: PendingAuthorization
     let path: String
     let server: LoopbackServer?
-    /// What the person is told about an address that did not do.
-    let remark: (String) -> Void
+    /// Reports a pasted URL that cannot be used.
+    let warn: (Warning) -> Void
+    /// Renders a hint for the browser's page.
+    let words: (Hint) -> String
     private let turnedAway: TurnedAwayLog
     private var unusable: OIDCError?
 
     init(
         pending: PendingAuthorization, path: String, server: LoopbackServer?,
-        remark: @escaping (String) -> Void, turnedAway: @escaping (TurnedAwayRequest) -> Void
+        words: @escaping (Hint) -> String, warn: @escaping (Warning) -> Void,
+        turnedAway: @escaping (TurnedAwayRequest) -> Void
     ) {
         self.pending = pending
         self.path = path
         self.server = server
-        self.remark = remark
+        self.warn = warn
+        self.words = words
         let log = TurnedAwayLog(report: turnedAway)
         self.turnedAway = log
         server?.answerRejection = { rejection, found in
@@ -26,7 +30,7 @@ struct RedirectReceiver {
                 reason: .notServed(reason: rejection.reason), status: rejection.status, method: "",
                 path: found, isCallback: found == path)
             log.note(request)
-            return request.page
+            return request.page(words)
         }
     }
 
@@ -66,9 +70,9 @@ struct RedirectReceiver {
     private func unfinished(_ error: OIDCError) -> OIDCError {
         var error = error
         if let summary = turnedAway.summary { error.message += "; \(summary)" }
-        error.hint =
+        error.hint = .text(
             "check that the redirect URL \(DisplayText.clean(pending.redirectURI)) is registered for the "
-            + "client \(DisplayText.clean(pending.clientID)) at the provider"
+                + "client \(DisplayText.clean(pending.clientID)) at the provider")
         return error
     }
 
@@ -97,7 +101,7 @@ struct RedirectReceiver {
                     reason: reason, status: status, method: request.method.name, path: request.path,
                     isCallback: reason != .otherPath)
                 turnedAway.note(turned)
-                return .respond(turned.page)
+                return .respond(turned.page(words))
             case .answer(let answer):
                 accepted = answer
                 return .hold
@@ -161,7 +165,7 @@ struct RedirectReceiver {
                 input = nil
                 if let unusable { throw unusable }
                 guard server != nil else { throw RedirectReceiver.nothingPasted }
-            case .tooLong: remark("that line is too long for a redirected address")
+            case .tooLong: warn("that line is too long for a redirected address")
             case .line(let line):
                 guard !ASCII.trimmed(line).isEmpty else { continue }
                 do throws(OIDCError) {
@@ -172,7 +176,7 @@ struct RedirectReceiver {
                         return Arrival(code: .failure(error), connection: nil)
                     }
                     unusable = isTerminal ? nil : error
-                    remark(error.told)
+                    warn(Warning(error.message, hint: error.hint))
                 }
             }
         }
@@ -181,6 +185,6 @@ struct RedirectReceiver {
 
     static let nothingPasted = OIDCError(
         .usage, "stdin ended before an address was pasted, and no listener can receive the redirect",
-        hint: "run it on a terminal, or pipe the redirected address into: oidc login --flow paste",
+        hint: .advice(.pasteAddress),
         stage: .authorization)
 }

@@ -14,8 +14,8 @@ public enum SignInNotice: Sendable {
     case pasteOffered(isOnlyWay: Bool)
     /// The code to enter, and where (RFC 8628 §3.3).
     case device(DeviceAuthorization)
-    /// A pasted address that did not do, or a request for a token that failed for now.
-    case remark(String)
+    /// A pasted URL that cannot be used, or a token request that failed for now; the sign-in continues.
+    case warning(Warning)
     /// A request to the listener that was not the answer. Report the first callback among them; log the others.
     case turnedAway(TurnedAwayRequest)
     /// Once a second, with the seconds that are left and how much of an unfinished line was typed or pasted: on

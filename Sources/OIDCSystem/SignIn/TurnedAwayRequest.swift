@@ -82,20 +82,21 @@ public struct TurnedAwayRequest: Hashable, Sendable {
     }
 
     /// The page for it: in plain words, with nothing that the request brought. Only the callback gets one.
-    var page: HTTPResponse {
+    func page(_ words: (Hint) -> String) -> HTTPResponse {
         guard isCallback else { return ResultPage.stranger(status: status) }
         let (message, advice) = explanation
-        return ResultPage.turnedAway(status: status, message: message, advice: advice)
+        return ResultPage.turnedAway(status: status, message: message, advice: words(advice))
     }
 
-    private var explanation: (message: String, advice: String) {
-        let restart = "Close this tab, and sign in again from the terminal."
+    private var explanation: (message: String, advice: Hint) {
+        let restart: Hint = "Close this tab, and sign in again from the terminal."
         switch reason {
         case .mismatch(.otherState), .mismatch(.noState):
             return (
                 "This answer belongs to another sign-in: its state is missing or not the expected one.",
-                "If an old tab is open, close it and finish the sign-in in the newest one. "
-                    + "Otherwise open the URL that the terminal shows."
+                .text(
+                    "If an old tab is open, close it and finish the sign-in in the newest one. "
+                        + "Otherwise open the URL that the terminal shows.")
             )
         case .host(let expected, _):
             return (
@@ -109,20 +110,21 @@ public struct TurnedAwayRequest: Hashable, Sendable {
         case .method(_, let expected):
             return (
                 "The answer came by another method than \(expected).",
-                "If the provider sends a form (POST), set response_mode to form_post."
+                .advice(.acceptForm)
             )
         case .bodyType: return ("This answer is not a form.", restart)
         case .goneSender: return ("The sender of this answer closed its connection too early.", restart)
         case .anotherUser:
             return (
                 "This sign-in was started by another user of this machine.",
-                "Open the URL in a browser of the user who started it. If that is you, as on a container's host, "
-                    + "paste the URL of this page into the terminal."
+                .text(
+                    "Open the URL in a browser of the user who started it. If that is you, as on a container's "
+                        + "host, paste the URL of this page into the terminal.")
             )
         case .notServed:
             return (
                 "This answer could not be read: it is too long, or not valid HTTP.",
-                "Paste the URL of this page into the terminal, or set response_mode to form_post."
+                .advice(.pasteOrAcceptForm)
             )
         case .otherPath: return ("This is not the callback's path.", restart)
         }

@@ -1,12 +1,12 @@
-public import OIDCCore
+package import OIDCCore
 
 /// Where data goes: what cannot be written there is a failure, never a silent success.
-public enum StandardOutput {
-    public static func write(_ bytes: [UInt8]) throws(OIDCError) {
+package enum StandardOutput {
+    package static func write(_ bytes: [UInt8]) throws(OIDCError) {
         try write(bytes, to: .standardOutput)
     }
 
-    public static func write(_ text: String) throws(OIDCError) {
+    package static func write(_ text: String) throws(OIDCError) {
         try write(Array(text.utf8))
     }
 

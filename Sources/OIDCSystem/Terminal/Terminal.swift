@@ -1,18 +1,18 @@
 import CPlatform
 
 /// What the other end of a descriptor can show.
-public enum Terminal {
-    public static func isTerminal(_ descriptor: FileDescriptor) -> Bool { descriptor.isTerminal }
+package enum Terminal {
+    package static func isTerminal(_ descriptor: FileDescriptor) -> Bool { descriptor.isTerminal }
 
     /// Columns; nil where it is no terminal, or one that does not say.
-    public static func width(_ descriptor: FileDescriptor = .standardError) -> Int? {
+    package static func width(_ descriptor: FileDescriptor = .standardError) -> Int? {
         let width = Int(oidc_terminal_width(descriptor.rawValue))
         return width > 0 ? width : nil
     }
 
     /// Colour, and lines that are written over: on a terminal that is not `dumb`, unless `NO_COLOR` is set to
     /// something.
-    public static func usesColor(
+    package static func usesColor(
         _ descriptor: FileDescriptor = .standardError, environment: [String: String]
     ) -> Bool {
         canRewrite(descriptor, environment: environment) && environment["NO_COLOR", default: ""].isEmpty

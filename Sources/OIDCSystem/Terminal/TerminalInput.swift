@@ -3,8 +3,8 @@ import CPlatform
 /// Lines that a person pastes or a program sends, read as they come so that other things can be waited for
 /// meanwhile. A terminal's own line editing cuts a line at 4,095 bytes, which is less than some redirected
 /// addresses have: on a terminal the editing happens here, without echo, as what is pasted holds a code.
-public struct TerminalInput: Sendable {
-    public enum Event: Hashable, Sendable {
+package struct TerminalInput: Sendable {
+    package enum Event: Hashable, Sendable {
         /// Without its line end; bytes that are no UTF-8 are replaced.
         case line(String)
         case endOfInput
@@ -18,7 +18,7 @@ public struct TerminalInput: Sendable {
     private var isAtEnd = false
 
     /// On a terminal it takes line editing over until `release`.
-    public init(_ source: FileDescriptor = .standardInput, lineLimit: Int = 65_536) {
+    package init(_ source: FileDescriptor = .standardInput, lineLimit: Int = 65_536) {
         self.source = source
         isTerminal = source.isTerminal
         lines = LineBuffer(limit: lineLimit, edits: isTerminal)
@@ -26,25 +26,25 @@ public struct TerminalInput: Sendable {
     }
 
     /// Whether stdin is closed or has nothing more to give.
-    public static var isExhausted: Bool {
+    package static var isExhausted: Bool {
         !FileDescriptor.standardInput.isTerminal
             && oidc_input_is_exhausted(FileDescriptor.standardInput.rawValue) != 0
     }
 
     /// To wait for with `Poll`; nil at the end of the input, and while another program has the terminal: a
     /// process in the background is stopped when it reads.
-    public var descriptor: Int32? {
+    package var descriptor: Int32? {
         guard !isAtEnd else { return nil }
         guard !isTerminal || oidc_is_foreground(source.rawValue) != 0 else { return nil }
         return source.rawValue
     }
 
     /// How much of an unfinished line is there, to be shown in place of an echo.
-    public var pendingCount: Int { lines.count }
+    package var pendingCount: Int { lines.count }
 
     /// What has come, once the descriptor is readable; nil while no line is complete. Call again until nil or
     /// the end of the input.
-    public mutating func next() -> Event? {
+    package mutating func next() -> Event? {
         guard !isAtEnd else { return lines.next() ?? .endOfInput }
         if let event = lines.next() { return noting(event) }
         guard let descriptor else { return nil }
@@ -65,7 +65,7 @@ public struct TerminalInput: Sendable {
     }
 
     /// Gives line editing back to the terminal.
-    public func release() {
+    package func release() {
         if isTerminal { oidc_release_lines() }
     }
 }

@@ -1,18 +1,18 @@
 import OIDCCore
 
 /// One live line at the bottom of a terminal, written over again and again; nothing where there is none.
-public struct TerminalStatusLine: Sendable {
+package struct TerminalStatusLine: Sendable {
     private let descriptor: FileDescriptor
     private let isShown: Bool
     private var current = ""
 
-    public init(_ descriptor: FileDescriptor = .standardError, environment: [String: String]) {
+    package init(_ descriptor: FileDescriptor = .standardError, environment: [String: String]) {
         self.descriptor = descriptor
         isShown = Terminal.canRewrite(descriptor, environment: environment)
     }
 
     /// Shows the text in place of the one before, cut to the width of the terminal.
-    public mutating func show(_ text: String) {
+    package mutating func show(_ text: String) {
         guard isShown else { return }
         let line = DisplayText.clean(text, limit: max(1, (Terminal.width(descriptor) ?? 80) - 2))
         guard line != current else { return }
@@ -21,7 +21,7 @@ public struct TerminalStatusLine: Sendable {
     }
 
     /// Takes the line away, before anything else is written and at the end.
-    public mutating func clear() {
+    package mutating func clear() {
         guard isShown, !current.isEmpty else { return }
         write("\r\u{1B}[K")
         current = ""

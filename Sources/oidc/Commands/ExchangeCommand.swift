@@ -45,7 +45,7 @@ struct ExchangeCommand: RunnableCommand {
             let bytes = try UserFile.readStandardInput(limit: 65_536)
             return String(decoding: bytes, as: UTF8.self)
         }
-        for warning in outcome.warnings { context.console.warn(warning) }
+        for warning in outcome.warnings { context.console.warn(warning.commandLine) }
         try context.console.output(Self.json(outcome.session.tokens))
         return 0
     }

@@ -58,7 +58,7 @@ struct LogoutCommand: RunnableCommand {
                     worst = max(worst, try forget(taken, own, context))
                 } catch {
                     guard error.kind != .interrupted else { throw error }
-                    context.console.warn(error.told)
+                    context.console.warn(error.commandLine)
                     worst = max(worst, Diagnostics.exitCode(error))
                 }
             }
@@ -152,7 +152,7 @@ struct LogoutCommand: RunnableCommand {
                 "the session is forgotten here; the tokens stay valid at the provider until they expire"
         }
         guard !isAll else {
-            context.console.warn(error.told)
+            context.console.warn(error.commandLine)
             return code
         }
         throw error

@@ -50,7 +50,7 @@ struct UserinfoCommand: RunnableCommand {
         let provider = access.provider
         return try ProtectedRequest(access, environment: try provider.environment()).userInfo(
             leeway: provider.settings.network.leeway, allowsInsecureHTTP: provider.allowsInsecureHTTP,
-            stepUpHint: { provider.settings.loginLine(for: $0) })
+            stepUpHint: { .text(provider.settings.loginLine(for: $0)) })
     }
 
     /// Returns a claim without the characters that a terminal acts on, if stdout is a terminal.

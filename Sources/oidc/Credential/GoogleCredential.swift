@@ -37,7 +37,7 @@ enum GoogleCredential {
     }
 
     static func failure(_ error: OIDCError) -> JSONValue {
-        let hint = error.hint.map { "; try: \(DisplayText.clean($0))" } ?? ""
+        let hint = error.hint.map { "; try: \(DisplayText.clean($0.commandLine))" } ?? ""
         return [
             "version": 1, "success": false, "code": .string(error.kind.rawValue),
             "message": .string(DisplayText.clean(error.message, limit: 900) + hint),

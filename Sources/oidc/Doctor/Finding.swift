@@ -22,7 +22,7 @@ struct Finding {
 
     /// Makes a finding of an error and its hint.
     init(_ check: String, _ error: OIDCError, _ result: Result = .problem) {
-        self.init(check, result, error.message, hint: error.hint)
+        self.init(check, result, error.message, hint: error.hint?.commandLine)
     }
 
     var json: JSONValue {

@@ -33,7 +33,7 @@ struct StoreChecks {
                 return Finding(
                     "store", .warning,
                     "\(damaged.count) of \(entries.count) cannot be read: \(first.message)",
-                    hint: first.hint)
+                    hint: first.hint?.commandLine)
             }
             return Finding(
                 "store", .ok, "\(store.description), \(entries.count) session\(entries.count == 1 ? "" : "s")"

@@ -38,15 +38,16 @@ struct SignIn {
         case .browser(let browser, let readsInput):
             let redirect = try settings.redirect()
             try refuseUnreadable(redirect)
-            outcome = try BrowserSignIn(
+            var browserSignIn = BrowserSignIn(
                 login: login, redirect: redirect,
                 readsInput: (readsInput || redirect.loopback == nil) && !TerminalInput.isExhausted,
                 browser: browser, environment: provider.childEnvironment, deadline: deadline,
-                notice: reporter.report
-            ).run(keep: keep)
+                notice: reporter.report)
+            browserSignIn.words = { $0.commandLine }
+            outcome = try browserSignIn.run(keep: keep)
         }
         reporter.end()
-        for warning in outcome.warnings { console.warn(warning) }
+        for warning in outcome.warnings { console.warn(warning.commandLine) }
         remarkOnTokenRefresh(outcome.session, metadata)
         return outcome.session
     }

@@ -43,7 +43,7 @@ private struct SignInOnDemand {
         signIn.onUnkept = { failure = $0 }
         let session = try signIn.run()
         guard let failure else { return access }
-        provider.context.console.warn("the session could not be kept: \(failure.told)")
+        provider.context.console.warn("the session could not be kept: \(failure.commandLine)")
         let memory = MemorySessionStore()
         try memory.save(session, replacingDamaged: true)
         return SessionAccess(access, in: memory)

@@ -37,7 +37,7 @@ final class SignInReporter {
         case .listening(let port): reportPort(port)
         case .pasteOffered(let isOnlyWay): reportPaste(isOnlyWay: isOnlyWay)
         case .device(let authorization): reportDevice(authorization)
-        case .remark(let text): console.warn(text)
+        case .warning(let warning): console.warn(warning.commandLine)
         case .turnedAway(let request): reportTurnedAway(request)
         case .answered, .waiting: break
         }

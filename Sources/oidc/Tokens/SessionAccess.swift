@@ -34,7 +34,7 @@ struct SessionAccess {
     func load() throws(OIDCError) -> Session? {
         do throws(OIDCError) { return try store.load(key) } catch {
             var error = error
-            if error.hint == "oidc login" { error.hint = provider.settings.loginLine }
+            if error.hint == .signIn { error.hint = .text(provider.settings.loginLine) }
             throw error
         }
     }
@@ -88,7 +88,7 @@ struct SessionAccess {
         } catch {
             throw completed(error)
         }
-        for warning in delivery.warnings { context.console.warn(warning) }
+        for warning in delivery.warnings { context.console.warn(warning.commandLine) }
         return delivery
     }
 
@@ -113,9 +113,9 @@ struct SessionAccess {
 
     /// Completes a hint to sign in with the options that were given.
     private func completed(_ error: OIDCError) -> OIDCError {
-        guard error.kind == .loginRequired || error.hint == "oidc login" else { return error }
+        guard error.kind == .loginRequired || error.hint == .signIn else { return error }
         var error = error
-        error.hint = provider.settings.loginLine
+        error.hint = .text(provider.settings.loginLine)
         return error
     }
 

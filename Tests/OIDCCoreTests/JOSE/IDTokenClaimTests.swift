@@ -168,7 +168,7 @@ struct IDTokenClaimTests {
         let token = try Sample.token(claims: [name: Self.number(61)])
         let error = Sample.untrusted(
             "\(name): expected a time no later than \(Self.moment(0)), found \(Self.moment(61))",
-            hint: "check this machine's clock")
+            hint: .advice(.checkClock))
         #expect(throws: error) {
             try Sample.validate(token, keys: RotatingKeys(try Sample.publicKeys(.p256)))
         }

@@ -64,8 +64,18 @@ enum SampleProvider {
         try IDToken.validate(token, rules, keys: keys, now: now)
     }
 
-    static func untrusted(_ message: String, stage: Stage = .idToken, hint: String? = nil) -> OIDCError {
-        OIDCError(.untrusted, "\(stage.rawValue): \(message)", hint: hint, stage: stage)
+    static func untrusted(_ message: String, stage: Stage = .idToken, hint: Hint? = nil) -> OIDCError {
+        OIDCError(
+            .untrusted, "\(stage.rawValue): \(message)", hint: hint, stage: stage, cause: cause(message))
+    }
+
+    /// The cause that a message is rendered from; nil for a token that cannot be read at all.
+    private static func cause(_ message: String) -> OIDCError.Cause? {
+        if ["signature: ", "no key", "the key set"].contains(where: message.hasPrefix) { return .signature }
+        let pattern = /([a-z_]+): expected (.+?), found (.+)/.dotMatchesNewlines()
+        guard let match = message.wholeMatch(of: pattern) else { return nil }
+        return .mismatch(
+            member: String(match.1), expected: String(match.2), found: String(match.3))
     }
 }
 

@@ -151,7 +151,7 @@ struct AuthorizationRequestTests {
         #expect(
             throws: OIDCError(
                 .refused, "discovery: authorization_endpoint is missing from the metadata",
-                hint: "set authorization_endpoint", stage: .discovery)
+                hint: .setEndpoint(.authorization), stage: .discovery)
         ) { try Fixture.pending(["authorization_endpoint": nil]) }
         let configured = Fixture.error {
             try Fixture.request().begin(ProviderMetadata(issuer: nil), random: Fixture.random())

@@ -81,7 +81,7 @@ struct AuthorizationResponseTests {
         let pending = try Fixture.pending()
         #expect(
             throws: OIDCError.untrusted(
-                .authorization, "iss: expected https://op.example, found \(found)")
+                .authorization, "iss", expected: "https://op.example", found: found)
         ) { try pending.accept(pairs(query, pending)) }
     }
 
@@ -105,7 +105,7 @@ struct AuthorizationResponseTests {
             throws: OIDCError(
                 .refused,
                 "authorize: the provider answered invalid_scope "
-                    + "(“no[31m such scope”, see https://op.example/e)", hint: "check --scope",
+                    + "(“no[31m such scope”, see https://op.example/e)", hint: .advice(.checkScope),
                 stage: .authorization, oauthError: "invalid_scope")
         ) { try pending.accept(pairs(query, pending)) }
     }
@@ -165,24 +165,25 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
-        "the remedy fits the error and what was asked for",
+        "the hint fits the error and what was asked for",
         arguments: [
             ("login_required", "none", "sign in without prompt=none"),
             ("interaction_required", "none", "sign in without prompt=none"),
-            ("consent_required", nil, "oidc login"),
-            ("access_denied", nil, "oidc login, and allow the access"),
-            ("server_error", nil, "try again later"),
-            ("temporarily_unavailable", nil, "try again later"),
+            ("consent_required", nil, .signIn),
+            ("access_denied", nil, .advice(.signInAndAllow)),
+            ("server_error", nil, .tryAgain(seconds: nil)),
+            ("temporarily_unavailable", nil, .tryAgain(seconds: nil)),
             ("unauthorized_client", nil, "register the client for the authorization code grant"),
-            ("invalid_target", nil, "check --resource and --audience"),
-            ("unmet_authentication_requirements", nil, "check acr_values"), ("something_else", nil, nil),
-        ] as [(String, String?, String?)])
-    func remedies(_ code: String, _ prompt: String?, _ hint: String?) throws {
+            ("invalid_target", nil, .advice(.checkTarget)),
+            ("unmet_authentication_requirements", nil, .advice(.checkACRValues)),
+            ("something_else", nil, nil),
+        ] as [(String, String?, Hint?)])
+    func hints(_ code: String, _ prompt: String?, _ hint: Hint?) throws {
         let pending = try Fixture.pending(prompt: prompt)
         let error = Fixture.error {
             try pending.accept(pairs("error=\(code)&state=STATE&\(Self.iss)", pending))
         }
-        #expect(error?.kind == (hint == "try again later" ? .unreachable : .refused))
+        #expect(error?.kind == (hint == .tryAgain(seconds: nil) ? .unreachable : .refused))
         #expect(error?.oauthError == code)
         #expect(error?.hint == hint)
     }

@@ -72,22 +72,13 @@ struct ClientAuthenticationChoiceTests {
     @Test(
         "a named method without its credential names the setting",
         arguments: [
-            (
-                "client_secret_basic", "a secret",
-                "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET"
-            ),
-            (
-                "client_secret_post", "a secret",
-                "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET"
-            ),
-            (
-                "client_secret_jwt", "a secret",
-                "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET"
-            ),
-            ("private_key_jwt", "a key", "set private_key_file or client_assertion_source"),
-            ("tls_client_auth", "a certificate", "set tls_client_certificate and tls_client_key"),
-        ])
-    func missingCredential(_ method: String, _ needed: String, _ hint: String) {
+            ("client_secret_basic", "a secret", .advice(.giveClientSecret)),
+            ("client_secret_post", "a secret", .advice(.giveClientSecret)),
+            ("client_secret_jwt", "a secret", .advice(.giveClientSecret)),
+            ("private_key_jwt", "a key", .advice(.giveClientKey)),
+            ("tls_client_auth", "a certificate", .advice(.giveClientCertificate)),
+        ] as [(String, String, Hint)])
+    func missingCredential(_ method: String, _ needed: String, _ hint: Hint) {
         #expect(throws: OIDCError.usage("client_auth: \(method) needs \(needed)", hint: hint)) {
             try choose(method: method, ClientCredentials(), methods: nil)
         }

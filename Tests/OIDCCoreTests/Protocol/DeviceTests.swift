@@ -215,7 +215,7 @@ struct DevicePollingTests {
         let expired = failure(polling.next(after: pending, now: Fixture.now.adding(8)))
         #expect(expired == DevicePolling.expired)
         #expect(expired?.message == "token: the code expired before the sign-in was finished")
-        #expect(expired?.hint == "oidc login")
+        #expect(expired?.hint == .signIn)
     }
 
     @Test("the first wait is the interval, or what is left of the code's life", arguments: [(3, 3), (8, 5)])

@@ -53,13 +53,13 @@ struct DiscoveryTests {
     @Test(
         "an issuer without its scheme is suggested with it; nothing with a password in it is",
         arguments: [
-            ("op.example", "--issuer https://op.example"), ("op.example/a", "--issuer https://op.example/a"),
+            ("op.example", "https://op.example"), ("op.example/a", "https://op.example/a"),
             ("op.example?x", nil), ("op.example#x", nil), ("me:pw@op.example", nil),
             ("ftp://op.example", nil),
         ])
-    func bareIssuer(_ issuer: String, _ hint: String?) {
+    func bareIssuer(_ issuer: String, _ suggested: String?) {
         let error = Fixture.error { try ProviderMetadata.wellKnownURLs(issuer: issuer) }
-        #expect(error?.hint == hint ?? "--issuer takes an address as in https://login.example.com")
+        #expect(error?.hint == suggested.map { .useIssuer($0) } ?? .advice(.checkIssuerAddress))
     }
 
     @Test(
@@ -70,7 +70,7 @@ struct DiscoveryTests {
             try ProviderMetadata.wellKnownURLs(issuer: "https://op.example\(path)")
         }
         #expect(error?.kind == .usage)
-        #expect(error?.hint == "--issuer https://op.example/a")
+        #expect(error?.hint == .useIssuer("https://op.example/a"))
     }
 
     @Test("oidcc-client-test-discovery-openid-config: the document is used")
@@ -113,7 +113,7 @@ struct DiscoveryTests {
         let error = Fixture.error { try read(response) }
         #expect(error?.kind == .refused)
         #expect(error?.message.hasPrefix(message) == true, "\(error?.message ?? "none")")
-        if response.isSuccess { #expect(error?.hint?.contains("--issuer") == true) }
+        if response.isSuccess { #expect(error?.hint == .advice(.checkIssuerMetadata)) }
     }
 
     @Test("a provider that wants a login for its metadata says nothing about our client")

@@ -69,7 +69,7 @@ struct EndpointTests {
     @Test("a client that is not let in is told what to check")
     func unauthorized() {
         let error = Fixture.error { try introspection().read(Fixture.json("", status: 401)) }
-        #expect(error?.hint == "check client_id, client_secret and client_auth")
+        #expect(error?.hint == .advice(.checkClient))
     }
 }
 

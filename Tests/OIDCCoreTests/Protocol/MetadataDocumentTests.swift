@@ -18,8 +18,8 @@ struct MetadataDocumentTests {
         let document = try Fixture.document(["issuer": .string(found)])
         #expect(
             throws: OIDCError.untrusted(
-                .discovery, "issuer: expected https://op.example, found \(found)",
-                hint: "check --issuer against what the provider documents: both must be the same")
+                .discovery, "issuer", expected: "https://op.example", found: found,
+                hint: .advice(.checkIssuerSpelling))
         ) {
             try ProviderMetadata(document: document, expectedIssuer: "https://op.example")
         }
@@ -34,7 +34,7 @@ struct MetadataDocumentTests {
         let document = try Fixture.document(["issuer": .string(found)])
         #expect(
             throws: OIDCError.untrusted(
-                .discovery, "issuer: expected \(expected), found \(found)", hint: "--issuer \(found)")
+                .discovery, "issuer", expected: expected, found: found, hint: .useIssuer(found))
         ) {
             try ProviderMetadata(document: document, expectedIssuer: expected)
         }

@@ -12,7 +12,7 @@ struct ProviderMetadataTests {
         #expect(
             throws: OIDCError(
                 .refused, "discovery: \(endpoint.rawValue) is missing from the metadata",
-                hint: "set \(endpoint.rawValue)", stage: .discovery)
+                hint: .setEndpoint(endpoint), stage: .discovery)
         ) { try metadata.validate(for: [endpoint], scope: Scope("")) }
         try Fixture.metadata().validate(for: [endpoint], scope: Scope("openid"))
     }
@@ -33,7 +33,7 @@ struct ProviderMetadataTests {
         #expect(
             throws: OIDCError.usage(
                 "authorization_endpoint is not set, and there is no issuer to discover it",
-                hint: "set authorization_endpoint")
+                hint: .setEndpoint(.authorization))
         ) { try metadata.require(.authorization) }
     }
 

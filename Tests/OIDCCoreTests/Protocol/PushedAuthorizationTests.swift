@@ -77,7 +77,7 @@ struct PushedAuthorizationTests {
         request.extraParameters = [FormEncoding.Pair("x", String(repeating: "y", count: 70_000))]
         #expect(
             Fixture.error { try request.begin(Fixture.metadata(), random: Fixture.random()) }?.hint
-                == "set par to require")
+                == .set(.pushedAuthorization, to: "require"))
         let pending = try request.begin(Fixture.metadata(), random: Fixture.random(), isPushed: true)
         #expect(try call(pending).request.value("x")?.utf8.count == 70_000)
     }
@@ -88,9 +88,9 @@ struct PushedAuthorizationTests {
         var request = Fixture.request()
         request.dpopThumbprint = "thumb"
         let bound = try call(request.begin(Fixture.metadata(), random: Fixture.random()))
-        #expect(Fixture.error { try bound.read(answer) }?.hint == "set par to off")
+        #expect(Fixture.error { try bound.read(answer) }?.hint == .set(.pushedAuthorization, to: "off"))
         let plain = try call(Fixture.pending())
-        #expect(Fixture.error { try plain.read(answer) }?.hint == "set dpop to true")
+        #expect(Fixture.error { try plain.read(answer) }?.hint == .set(.dpop, to: "true"))
     }
 
     @Test("a refusal keeps the provider's code, a failure of the server means later")

@@ -77,17 +77,17 @@ struct RegistrationTests {
     }
 
     @Test(
-        "a refusal has its remedy",
+        "a refusal has its hint",
         arguments: [
-            (400, #"{"error":"invalid_redirect_uri"}"#, "check redirect_uri"),
+            (400, #"{"error":"invalid_redirect_uri"}"#, .advice(.checkRedirectURI)),
             (400, #"{"error":"invalid_client_metadata"}"#, nil),
             (401, "", "give the initial access token that the provider issues for registration"),
             (
                 401, #"{"error":"invalid_token"}"#,
                 "give the initial access token that the provider issues for registration"
             ),
-        ] as [(Int, String, String?)])
-    func refused(_ status: Int, _ body: String, _ hint: String?) {
+        ] as [(Int, String, Hint?)])
+    func refused(_ status: Int, _ body: String, _ hint: Hint?) {
         let error = Fixture.error { try call().read(Fixture.json(body, status: status)) }
         #expect(error?.kind == .refused)
         #expect(error?.hint == hint)

@@ -116,7 +116,7 @@ struct SignedUserInfoTests {
         rules.issuer = nil
         let error = Sample.untrusted(
             "a signed answer can't be checked without issuer and jwks_uri", stage: .userInfo,
-            hint: "set issuer, or jwks_uri beside it")
+            hint: .advice(.setIssuerOrKeys))
         #expect(throws: error) { try Self.read(try Self.body(), rules: rules, keys: try Self.keys()) }
         #expect(throws: error) { try Self.read(try Self.body(), keys: nil) }
     }

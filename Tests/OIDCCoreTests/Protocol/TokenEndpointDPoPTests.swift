@@ -73,7 +73,7 @@ struct TokenEndpointDPoPTests {
     func noKey() {
         let transport = ScriptedTransport(Self.demand("n-1"))
         let error = Fixture.error { try send(transport, nil) }
-        #expect(error?.hint == "set dpop to true")
+        #expect(error?.hint == .set(.dpop, to: "true"))
         #expect(transport.requests.count == 1)
         #expect(transport.requests.first?.headers["DPoP"] == nil)
     }
@@ -86,7 +86,7 @@ struct TokenEndpointDPoPTests {
         #expect(
             throws: OIDCError.protocolViolation(
                 .token, "token_type", expected: "DPoP", found: "Bearer",
-                hint: "set dpop to false, if tokens need not be bound to a key")
+                hint: .advice(.allowUnboundTokens))
         ) { try send(transport, key) }
     }
 

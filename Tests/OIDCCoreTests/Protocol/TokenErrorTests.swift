@@ -24,23 +24,20 @@ struct TokenErrorTests {
             try error(response)
                 == OIDCError(
                     .refused, "token: the provider answered invalid_grant (“code [1mused”)",
-                    hint: "oidc login (a code serves once, and not for long)", stage: .token,
+                    hint: .advice(.signInForNewCode), stage: .token,
                     oauthError: "invalid_grant"))
     }
 
     @Test(
-        "the remedy fits the code",
+        "the hint fits the code",
         arguments: [
-            ("invalid_client", "check client_id, client_secret and client_auth"),
+            ("invalid_client", .advice(.checkClient)),
             ("unauthorized_client", "register the client for this grant with the provider"),
-            (
-                "unsupported_grant_type",
-                "the provider does not offer this grant: choose another with --grant"
-            ),
-            ("invalid_scope", "check --scope"), ("invalid_target", "check --resource and --audience"),
-            ("use_dpop_nonce", "set dpop to true"), ("strange", nil),
-        ] as [(String, String?)])
-    func remedies(_ code: String, _ hint: String?) throws {
+            ("unsupported_grant_type", .advice(.chooseGrant)),
+            ("invalid_scope", .advice(.checkScope)), ("invalid_target", .advice(.checkTarget)),
+            ("use_dpop_nonce", .set(.dpop, to: "true")), ("strange", nil),
+        ] as [(String, Hint?)])
+    func hints(_ code: String, _ hint: Hint?) throws {
         let found = try error(Fixture.json(#"{"error":"\#(code)"}"#, status: 400))
         #expect(found?.kind == .refused)
         #expect(found?.hint == hint)
@@ -56,7 +53,7 @@ struct TokenErrorTests {
             #expect(found?.oauthError == "invalid_grant")
             #expect(found?.retryAfter == 20)
             #expect(found?.endsSession == false)
-            #expect(found?.hint == "try again in 20 seconds")
+            #expect(found?.hint == .tryAgain(seconds: 20))
         }
     }
 
@@ -70,7 +67,7 @@ struct TokenErrorTests {
                 found
                     == OIDCError(
                         .unreachable, "token: the provider answered \(code) with status \(status)",
-                        hint: "try again later", stage: .token, oauthError: code))
+                        hint: .tryAgain(seconds: nil), stage: .token, oauthError: code))
         }
     }
 
@@ -105,7 +102,7 @@ struct TokenErrorTests {
         let response = Fixture.json("{}", status: 503, [("Retry-After", text)] + dates)
         let found = try error(response)
         #expect(found?.retryAfter == seconds)
-        #expect(found?.hint == (seconds.map { "try again in \($0) seconds" } ?? "try again later"))
+        #expect(found?.hint == .tryAgain(seconds: seconds))
     }
 
     @Test("invalid_grant on a refresh ends the session", arguments: [200, 400, 401, 403])
@@ -115,28 +112,28 @@ struct TokenErrorTests {
             found
                 == OIDCError(
                     .loginRequired, "token: the session has ended: the provider answered invalid_grant",
-                    hint: "oidc login", stage: .token, oauthError: "invalid_grant"))
+                    hint: .signIn, stage: .token, oauthError: "invalid_grant"))
         #expect(found?.endsSession == true)
     }
 
     @Test(
-        "a refresh refused otherwise keeps the session, and the remedy is oidc login",
+        "a refresh refused otherwise keeps the session, and the hint is to sign in",
         arguments: [
-            (Fixture.json("", status: 400), "oidc login"), (Fixture.html(status: 403), "oidc login"),
-            (Fixture.json(#"{"error":"bad_refresh_token"}"#), "oidc login"),
+            (Fixture.json("", status: 400), .signIn), (Fixture.html(status: 403), .signIn),
+            (Fixture.json(#"{"error":"bad_refresh_token"}"#), .signIn),
             (
                 Fixture.json(#"{"error":"invalid_client"}"#, status: 401),
-                "check client_id, client_secret and client_auth, or oidc login"
+                .orSignIn(.advice(.checkClient))
             ),
-        ])
-    func refreshRefusedOtherwise(_ response: HTTPResponse, _ hint: String) throws {
+        ] as [(HTTPResponse, Hint)])
+    func refreshRefusedOtherwise(_ response: HTTPResponse, _ hint: Hint) throws {
         let found = try error(response, Self.refresh)
         #expect(found?.kind == .refused)
         #expect(found?.endsSession == false)
         #expect(found?.hint == hint)
     }
 
-    @Test("invalid_grant on any other grant is a refusal with its own remedy")
+    @Test("invalid_grant on any other grant is a refusal with its own hint")
     func otherGrants() throws {
         let exchange = TokenExchange(subjectToken: Redacted("st"))
         let requests: [TokenRequest] = [

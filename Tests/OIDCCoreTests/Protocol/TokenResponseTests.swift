@@ -191,7 +191,7 @@ struct TokenResponseTests {
     func unaskedDPoP() {
         #expect(
             throws: OIDCError.protocolViolation(
-                .token, "token_type", expected: "Bearer", found: "DPoP", hint: "set dpop to true")
+                .token, "token_type", expected: "Bearer", found: "DPoP", hint: .set(.dpop, to: "true"))
         ) { try read(#"{"access_token":"at","token_type":"dpop"}"#) }
     }
 }

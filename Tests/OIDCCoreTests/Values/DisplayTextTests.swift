@@ -67,15 +67,4 @@ struct DisplayTextTests {
     func shellWord(text: String, word: String) {
         #expect(ShellWord.quoted(text) == word)
     }
-
-    @Test("a hint quotes what came from a provider or the command line")
-    func hints() {
-        func hint(_ issuer: String) -> String? {
-            #expect(throws: OIDCError.self) { try ProviderMetadata.checkedIssuer(issuer) }?.hint
-        }
-        #expect(hint("op.example/$(id)") == "--issuer 'https://op.example/$(id)'")
-        #expect(
-            hint("https://op.example/$(id)/.well-known/openid-configuration")
-                == "--issuer 'https://op.example/$(id)'")
-    }
 }

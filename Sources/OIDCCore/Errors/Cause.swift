@@ -1,0 +1,60 @@
+extension OIDCError {
+    /// The rule that was broken, for a program that tells errors apart. `member` is the name on the wire; what was
+    /// expected and found is fit for a terminal, as in the message.
+    public enum Cause: Hashable, Sendable {
+        /// A member of an answer, or a claim of a token, is missing or is not what it has to be.
+        case mismatch(member: String, expected: String, found: String)
+        /// No key verifies the signature of a token.
+        case signature
+    }
+
+    /// The member that `cause` is about; nil if there is none.
+    public var member: String? {
+        if case .mismatch(let member, _, _) = cause { return member }
+        return nil
+    }
+
+    /// An error whose message is rendered from its cause: `id_token: aud: expected “app”, found “other”`.
+    package init(
+        _ kind: Kind, _ stage: Stage, _ cause: Cause, message: String? = nil, hint: Hint? = nil
+    ) {
+        self.init(kind, "\(stage.title): \(message ?? cause.message)", hint: hint, stage: stage, cause: cause)
+    }
+}
+
+extension OIDCError.Cause {
+    var message: String {
+        switch self {
+        case .mismatch(let member, let expected, let found):
+            "\(member): expected \(expected), found \(found)"
+        case .signature: "signature: no key verifies it"
+        }
+    }
+
+    /// The cause with what came from outside replaced.
+    func replacingText(_ replace: (String) -> String) -> OIDCError.Cause {
+        guard case .mismatch(let member, let expected, let found) = self else { return self }
+        return .mismatch(member: replace(member), expected: replace(expected), found: replace(found))
+    }
+
+    /// The form in which a failure is stored for other processes.
+    var stored: JSONValue {
+        switch self {
+        case .mismatch(let member, let expected, let found):
+            ["member": .string(member), "expected": .string(expected), "found": .string(found)]
+        case .signature: "signature"
+        }
+    }
+
+    /// Reads the stored form; nil if it is anything else.
+    init?(stored json: JSONValue) {
+        if json.string == "signature" {
+            self = .signature
+            return
+        }
+        guard let member = json["member"]?.string, let expected = json["expected"]?.string,
+            let found = json["found"]?.string
+        else { return nil }
+        self = .mismatch(member: member, expected: expected, found: found)
+    }
+}

@@ -1,0 +1,199 @@
+/// What to do about an error. `description` says it in plain words; a program with options and settings of its own
+/// names those instead.
+public enum Hint: Hashable, Sendable {
+    case signIn
+    /// A new sign-in that asks for this scope as well.
+    case signInForScope(String)
+    /// Seconds until the provider is to be asked again; nil if it named none.
+    case tryAgain(seconds: Int?)
+    case advice(Advice)
+    /// Another hint, or a new sign-in if it does not help.
+    indirect case orSignIn(Hint)
+    case set(Setting, to: String)
+    case setEndpoint(ProviderEndpoint)
+    /// The issuer as the provider spells it.
+    case useIssuer(String)
+    /// HMAC signatures of ID tokens, if the client is registered for this algorithm.
+    case allowAlgorithm(String)
+    /// The setting that named a file which cannot be read.
+    case checkPath(of: String)
+    /// The setting that named certificate authorities, if there was one.
+    case trustAuthority(setting: String?)
+    /// A sentence, or a command of the system such as `chmod 600 FILE`.
+    case text(String)
+
+    /// What a caller can set, as far as an error is about it.
+    public enum Setting: String, CaseIterable, Sendable {
+        case pushedAuthorization
+        case responseMode
+        case dpop
+        case clientAuthentication
+        case store
+    }
+
+    /// A remedy that needs no value to be told.
+    public enum Advice: String, CaseIterable, Sendable {
+        case signInAndAllow
+        case signInForNewCode
+        case allowMoreTime
+        case checkClock
+        case giveClientID
+        case giveClientSecret
+        case giveClientKey
+        case giveClientCertificate
+        case giveClientCertificateIfAsked
+        case useKnownClientCertificate
+        case usePEMPair
+        case useMatchingPair
+        case giveKeyPassphrase
+        case useRegisteredAuthentication
+        case checkClient
+        case checkRedirectURI
+        case checkACRValues
+        case chooseGrant
+        case checkScope
+        case checkTarget
+        case giveAudience
+        case checkIssuerSpelling
+        case checkIssuerAddress
+        case checkIssuerMetadata
+        case checkIssuerOrSetEndpoints
+        case setIssuerOrKeys
+        case setUserInfoEndpoint
+        case useHTTPS
+        case allowUnboundTokens
+        case sendPendingUnchanged
+        case pasteAddress
+        case acceptForm
+        case pasteOrAcceptForm
+        case choosePort
+        case nameBrowser
+        case installAuthorities
+        case raiseHTTPTimeout
+        case useNewerVersion
+        case installHelper
+        case unlockKeychain
+        case freeSpace
+        case useOtherDisk
+        case useWritableDirectory
+        case useOwnDirectory
+        case useRealDirectory
+        case moveDirectoryAway
+        case correctDirectory
+    }
+}
+
+extension Hint {
+    /// The hint with what came from outside replaced.
+    func replacingText(_ replace: (String) -> String) -> Hint {
+        switch self {
+        case .text(let text): .text(replace(text))
+        case .signInForScope(let scope): .signInForScope(replace(scope))
+        case .useIssuer(let issuer): .useIssuer(replace(issuer))
+        case .orSignIn(let hint): .orSignIn(hint.replacingText(replace))
+        case .signIn, .tryAgain, .advice, .set, .setEndpoint, .allowAlgorithm, .checkPath, .trustAuthority:
+            self
+        }
+    }
+}
+
+extension Hint: ExpressibleByStringInterpolation {
+    /// Makes a sentence a hint.
+    public init(stringLiteral text: String) {
+        self = .text(text)
+    }
+}
+
+extension Hint: CustomStringConvertible {
+    /// Plain English that names no option, setting or command of any program.
+    public var description: String {
+        switch self {
+        case .signIn: "sign in again"
+        case .signInForScope(let scope): "sign in again, with the scope \(DisplayText.quoted(scope))"
+        case .tryAgain(let seconds): seconds.map { "try again in \($0) seconds" } ?? "try again later"
+        case .advice(let advice): advice.description
+        case .orSignIn(let hint): "\(hint), or sign in again"
+        case .set(let setting, let value): "set \(setting) to \(value)"
+        case .setEndpoint(let endpoint): "name the \(endpoint.rawValue)"
+        case .useIssuer(let issuer): "use the issuer \(DisplayText.clean(issuer))"
+        case .allowAlgorithm(let name):
+            "if the client is registered for it and has a secret, allow \(name) for ID tokens"
+        case .checkPath(let name): "check the path in \(name)"
+        case .trustAuthority: "name the file of the authority that signed it"
+        case .text(let text): text
+        }
+    }
+}
+
+extension Hint.Setting: CustomStringConvertible {
+    /// Plain English that names no option, setting or command of any program.
+    public var description: String {
+        switch self {
+        case .pushedAuthorization: "pushed authorization requests"
+        case .responseMode: "the response mode"
+        case .dpop: "DPoP"
+        case .clientAuthentication: "the client authentication"
+        case .store: "the session store"
+        }
+    }
+}
+
+extension Hint.Advice: CustomStringConvertible {
+    /// Plain English that names no option, setting or command of any program.
+    public var description: String {
+        switch self {
+        case .signInAndAllow: "sign in again, and allow the access"
+        case .signInForNewCode: "sign in again (codes are single-use and expire quickly)"
+        case .allowMoreTime: "allow more time for the sign-in"
+        case .checkClock: "check this machine's clock"
+        case .giveClientID: "name the client"
+        case .giveClientSecret: "give the client's secret"
+        case .giveClientKey: "give the client's private key, or a source of assertions"
+        case .giveClientCertificate: "give the client's certificate and key"
+        case .giveClientCertificateIfAsked:
+            "if the provider asks for a client certificate, give the client's certificate and key"
+        case .useKnownClientCertificate: "use a client certificate that the provider knows, and its key"
+        case .usePEMPair: "use a certificate and its key, both as PEM files"
+        case .useMatchingPair: "use the key of the certificate"
+        case .giveKeyPassphrase: "give the passphrase of the key"
+        case .useRegisteredAuthentication:
+            "use the client authentication method that the client is registered for"
+        case .checkClient: "check the client's ID, secret and authentication method"
+        case .checkRedirectURI: "check the redirect URI"
+        case .checkACRValues: "check the acr_values"
+        case .chooseGrant: "the provider does not offer this grant: choose another"
+        case .checkScope: "check the scope"
+        case .checkTarget: "check the resources and the audience"
+        case .giveAudience: "a name that is not a URL is an audience"
+        case .checkIssuerSpelling:
+            "check the issuer against what the provider documents: both must be the same"
+        case .checkIssuerAddress: "an issuer is a URL, as in https://login.example.com"
+        case .checkIssuerMetadata:
+            "check the issuer: the provider's metadata is JSON at ISSUER/.well-known/openid-configuration"
+        case .checkIssuerOrSetEndpoints: "check the issuer, or name the authorization and token endpoints"
+        case .setIssuerOrKeys: "name the issuer, or the URL of its keys"
+        case .setUserInfoEndpoint: "name the UserInfo endpoint and sign in again"
+        case .useHTTPS: "use https"
+        case .allowUnboundTokens: "turn DPoP off, if tokens need not be bound to a key"
+        case .sendPendingUnchanged: "use the pending authorization as it was written"
+        case .pasteAddress: "run it on a terminal, or give it the URL that the browser was redirected to"
+        case .acceptForm: "If the provider sends a form (POST), use the response mode form_post."
+        case .pasteOrAcceptForm:
+            "Paste the URL of this page into the terminal, or use the response mode form_post."
+        case .choosePort: "use another port, as far as the provider has it registered"
+        case .nameBrowser: "open the URL yourself, or name a browser in $BROWSER"
+        case .installAuthorities: "install the package ca-certificates"
+        case .raiseHTTPTimeout: "try again later, or allow more time for a request"
+        case .useNewerVersion: "use the newer version, or remove the session"
+        case .installHelper: "install it, or keep sessions in files"
+        case .unlockKeychain: "unlock the keychain it uses, or keep sessions in files"
+        case .freeSpace: "free some space, or keep sessions on another disk"
+        case .useOtherDisk: "keep sessions on another disk"
+        case .useWritableDirectory: "keep sessions in a directory that you can write"
+        case .useOwnDirectory: "keep sessions in a directory of your own"
+        case .useRealDirectory: "keep sessions in the directory itself"
+        case .moveDirectoryAway: "move it away, or keep sessions in another directory"
+        case .correctDirectory: "correct the directory for sessions, or HOME"
+        }
+    }
+}

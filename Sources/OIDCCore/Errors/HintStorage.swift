@@ -1,0 +1,66 @@
+extension Hint {
+    /// The form in which a failure is stored for other processes: a string for text, else its code and value. A
+    /// version that knows no codes reads no hint from it.
+    package var stored: JSONValue {
+        switch self {
+        case .text(let text): .string(text)
+        case .orSignIn(let hint): ["code": "or_sign_in", "hint": hint.stored]
+        case .signIn: Hint.coded("sign_in")
+        case .signInForScope(let scope): Hint.coded("sign_in", scope)
+        case .tryAgain(let seconds): Hint.coded("try_again", seconds.map { "\($0)" })
+        case .advice(let advice): Hint.coded("advice", advice.rawValue)
+        case .set(let setting, let value): Hint.coded("set", setting.rawValue, detail: value)
+        case .setEndpoint(let endpoint): Hint.coded("set_endpoint", endpoint.rawValue)
+        case .useIssuer(let issuer): Hint.coded("use_issuer", issuer)
+        case .allowAlgorithm(let name): Hint.coded("allow_algorithm", name)
+        case .checkPath(let name): Hint.coded("check_path", name)
+        case .trustAuthority(let setting): Hint.coded("trust_authority", setting)
+        }
+    }
+
+    private static func coded(_ code: String, _ value: String? = nil, detail: String? = nil) -> JSONValue {
+        var object = JSONObject()
+        object["code"] = .string(code)
+        object["value"] = value.map { .string($0) }
+        object["detail"] = detail.map { .string($0) }
+        return .object(object)
+    }
+
+    /// Reads the stored form; nil if it is anything else, or a code of a later version.
+    package init?(stored json: JSONValue) {
+        if let text = json.string {
+            self = .text(text)
+            return
+        }
+        let value = json["value"]?.string
+        switch json["code"]?.string {
+        case "or_sign_in":
+            guard let hint = json["hint"].flatMap({ Hint(stored: $0) }) else { return nil }
+            self = .orSignIn(hint)
+        case "sign_in": self = value.map { .signInForScope($0) } ?? .signIn
+        case "try_again": self = .tryAgain(seconds: value.flatMap { Int($0) })
+        case "trust_authority": self = .trustAuthority(setting: value)
+        case let code?:
+            guard let value, let hint = Hint(code: code, value: value, detail: json["detail"]?.string) else {
+                return nil
+            }
+            self = hint
+        case nil: return nil
+        }
+    }
+
+    private init?(code: String, value: String, detail: String?) {
+        let hint: Hint? =
+            switch code {
+            case "advice": Advice(rawValue: value).map { .advice($0) }
+            case "set": Setting(rawValue: value).flatMap { setting in detail.map { .set(setting, to: $0) } }
+            case "set_endpoint": ProviderEndpoint(rawValue: value).map { .setEndpoint($0) }
+            case "use_issuer": .useIssuer(value)
+            case "allow_algorithm": .allowAlgorithm(value)
+            case "check_path": .checkPath(of: value)
+            default: nil
+            }
+        guard let hint else { return nil }
+        self = hint
+    }
+}

@@ -1,0 +1,121 @@
+import OIDCCore
+
+/// A hint in the words of the command line: with the command, option or setting to use.
+extension Hint {
+    var commandLine: String {
+        switch self {
+        case .signIn: "oidc login"
+        case .signInForScope(let scope): "oidc login --scope \(ShellWord.quoted(DisplayText.clean(scope)))"
+        case .orSignIn(let hint): "\(hint.commandLine), or oidc login"
+        case .advice(let advice): advice.commandLine
+        case .set(let setting, let value): "set \(setting.name) to \(value)"
+        case .setEndpoint(let endpoint): "set \(endpoint.rawValue)"
+        case .useIssuer(let issuer): "--issuer \(ShellWord.quoted(issuer))"
+        case .allowAlgorithm(let name):
+            "if the client is registered for it and has a secret, set id_token_signed_response_alg to \(name)"
+        case .checkPath(let name):
+            "check the path in \(name == "configuration" ? "--config or OIDC_CONFIG" : name)"
+        case .trustAuthority(let setting):
+            "name the file of the authority that signed it in \(setting ?? "ca_file")"
+        case .tryAgain, .text: description
+        }
+    }
+}
+
+extension Hint.Setting {
+    /// The name in a configuration file.
+    fileprivate var name: String {
+        switch self {
+        case .pushedAuthorization: "par"
+        case .responseMode: "response_mode"
+        case .dpop: "dpop"
+        case .clientAuthentication: "client_auth"
+        case .store: "store"
+        }
+    }
+}
+
+extension Hint.Advice {
+    fileprivate var commandLine: String {
+        switch self {
+        case .signInAndAllow: "oidc login, and allow the access"
+        case .signInForNewCode: "oidc login (a code serves once, and not for long)"
+        case .allowMoreTime: "oidc login --timeout SECONDS gives more time"
+        case .giveClientID: "--client-id ID"
+        case .giveClientSecret: "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET"
+        case .giveClientKey: "set private_key_file or client_assertion_source"
+        case .giveClientCertificate: "set tls_client_certificate and tls_client_key"
+        case .giveClientCertificateIfAsked:
+            "if the provider asks for a client certificate, set tls_client_certificate and tls_client_key"
+        case .useKnownClientCertificate:
+            "set tls_client_certificate and tls_client_key to a pair that the provider knows"
+        case .usePEMPair: "set tls_client_certificate and tls_client_key to a PEM pair"
+        case .useMatchingPair: "set tls_client_certificate and tls_client_key to a pair"
+        case .giveKeyPassphrase: "set private_key_passphrase_file"
+        case .useRegisteredAuthentication: "set client_auth to the method that the client is registered for"
+        case .checkClient: "check client_id, client_secret and client_auth"
+        case .checkRedirectURI: "check redirect_uri"
+        case .checkACRValues: "check acr_values"
+        case .chooseGrant: "the provider does not offer this grant: choose another with --grant"
+        case .checkScope: "check --scope"
+        case .checkTarget: "check --resource and --audience"
+        case .giveAudience: "a name that is no address goes into --audience"
+        case .checkIssuerSpelling:
+            "check --issuer against what the provider documents: both must be the same"
+        case .checkIssuerAddress: "--issuer takes an address as in https://login.example.com"
+        case .checkIssuerMetadata:
+            "check --issuer: the provider's metadata is JSON at ISSUER/.well-known/openid-configuration"
+        case .checkIssuerOrSetEndpoints: "check --issuer, or name authorization_endpoint and token_endpoint"
+        case .setIssuerOrKeys: "set issuer, or jwks_uri beside it"
+        case .setUserInfoEndpoint: "set userinfo_endpoint and sign in again"
+        case .useHTTPS: "use https, or set allow_insecure_http"
+        case .allowUnboundTokens: "set dpop to false, if tokens need not be bound to a key"
+        case .sendPendingUnchanged: "use what authorize-url printed, unchanged"
+        case .pasteAddress:
+            "run it on a terminal, or pipe the redirected address into: oidc login --flow paste"
+        case .acceptForm: "If the provider sends a form (POST), set response_mode to form_post."
+        case .pasteOrAcceptForm:
+            "Paste the URL of this page into the terminal, or set response_mode to form_post."
+        case .choosePort:
+            "--port N, or more ports in redirect_ports, as far as the provider has them registered"
+        case .nameBrowser:
+            "open the address yourself, or name a browser in $BROWSER or the browser setting"
+        case .installAuthorities: "install the package ca-certificates, or set ca_file"
+        case .raiseHTTPTimeout: "try again later, or raise http_timeout"
+        case .useNewerVersion: "use the newer oidc, or forget the session with oidc logout --local"
+        case .installHelper: "install it, or set store to file"
+        case .unlockKeychain: "unlock the keychain it uses, or set store to file"
+        case .freeSpace: "free some space, or set OIDC_STATE_DIR to another disk"
+        case .useOtherDisk: "set OIDC_STATE_DIR to another disk"
+        case .useWritableDirectory: "set OIDC_STATE_DIR to a directory that you can write"
+        case .useOwnDirectory: "set OIDC_STATE_DIR to a directory of your own"
+        case .useRealDirectory: "set OIDC_STATE_DIR to the directory itself"
+        case .moveDirectoryAway: "move it away, or set OIDC_STATE_DIR"
+        case .correctDirectory: "correct OIDC_STATE_DIR or HOME"
+        case .checkClock: description
+        }
+    }
+}
+
+extension OIDCError {
+    /// The command line's own hints are strings.
+    init(
+        _ kind: Kind, _ message: String, hint: String?, stage: Stage? = nil, oauthError: String? = nil,
+        retryAfter: Int? = nil
+    ) {
+        self.init(
+            kind, message, hint: hint.map { .text($0) }, stage: stage, oauthError: oauthError,
+            retryAfter: retryAfter)
+    }
+
+    static func usage(_ message: String, hint: String?) -> OIDCError {
+        OIDCError(.usage, message, hint: hint)
+    }
+
+    /// Message and hint in one line, for a warning.
+    var commandLine: String { Warning(message, hint: hint).commandLine }
+}
+
+extension Warning {
+    var commandLine: String { message + (hint.map { " (\($0.commandLine))" } ?? "") }
+}

@@ -1,0 +1,46 @@
+import OIDCCore
+import Testing
+
+@testable import oidc
+
+@Suite("hints in the words of the command line")
+struct HintWordsTests {
+    @Test(
+        "a hint names the command, option or setting",
+        arguments: [
+            (.signIn, "oidc login"), (.signInForScope("a b"), "oidc login --scope 'a b'"),
+            (
+                .orSignIn(.advice(.checkClient)),
+                "check client_id, client_secret and client_auth, or oidc login"
+            ),
+            (.tryAgain(seconds: 20), "try again in 20 seconds"), (.tryAgain(seconds: nil), "try again later"),
+            (.set(.pushedAuthorization, to: "require"), "set par to require"),
+            (.set(.store, to: "file"), "set store to file"),
+            (.setEndpoint(.authorization), "set authorization_endpoint"),
+            (.useIssuer("https://op.example/$(id)"), "--issuer 'https://op.example/$(id)'"),
+            (.checkPath(of: "configuration"), "check the path in --config or OIDC_CONFIG"),
+            (.checkPath(of: "--pending"), "check the path in --pending"),
+            (
+                .trustAuthority(setting: "SSL_CERT_FILE"),
+                "name the file of the authority that signed it in SSL_CERT_FILE"
+            ),
+            (
+                .allowAlgorithm("HS256"),
+                "if the client is registered for it and has a secret, set id_token_signed_response_alg to HS256"
+            ),
+            (.advice(.checkClock), "check this machine's clock"), (.text("chmod 600 x"), "chmod 600 x"),
+        ] as [(Hint, String)])
+    func words(_ hint: Hint, _ words: String) {
+        #expect(hint.commandLine == words)
+    }
+
+    @Test("a report ends with the hint, and a warning has it in parentheses")
+    func report() {
+        let error = OIDCError(.loginRequired, "token: the session has ended", hint: .signIn, stage: .token)
+        #expect(
+            Diagnostics.report(error, asJSON: false, exitCode: 3)
+                == "error: token: the session has ended\n  try: oidc login\n")
+        #expect(error.commandLine == "token: the session has ended (oidc login)")
+        #expect(error.description == "token: the session has ended (sign in again)")
+    }
+}

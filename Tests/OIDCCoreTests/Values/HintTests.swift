@@ -1,0 +1,77 @@
+import Foundation
+import Testing
+
+@testable import OIDCCore
+
+@Suite("hints are values, and the library names no command, option or setting")
+struct HintTests {
+    private static let hints: [Hint] =
+        Hint.Advice.allCases.map { .advice($0) } + Hint.Setting.allCases.map { .set($0, to: "x") }
+        + ProviderEndpoint.allCases.map { .setEndpoint($0) } + [
+            .signIn, .signInForScope("a b"), .tryAgain(seconds: nil), .tryAgain(seconds: 20),
+            .orSignIn(.advice(.checkClient)), .orSignIn(.orSignIn("x")), .useIssuer("https://op.example"),
+            .allowAlgorithm("HS256"), .checkPath(of: "x"), .trustAuthority(setting: nil),
+            .trustAuthority(setting: "x"), .text("chmod 600 x"),
+        ]
+
+    @Test("every hint comes back from its stored form")
+    func storedForm() {
+        for hint in Self.hints { #expect(Hint(stored: hint.stored) == hint) }
+    }
+
+    @Test(
+        "a stored string is text, as earlier versions wrote it; what a later one writes is no hint",
+        arguments: [
+            ("\"oidc login\"", .text("oidc login")), (#"{"code":"later","value":"x"}"#, nil), ("{}", nil),
+            (#"{"code":"advice","value":"later"}"#, nil), (#"{"code":"or_sign_in"}"#, nil), ("1", nil),
+        ] as [(String, Hint?)])
+    func otherVersions(_ json: String, _ hint: Hint?) throws {
+        #expect(Hint(stored: try JSONValue(parsing: json)) == hint)
+    }
+
+    @Test("a shared failure keeps hint and kind")
+    func sharedFailure() {
+        for hint in Self.hints {
+            let error = OIDCError(.refused, "token: no", hint: hint, stage: .token, oauthError: "no")
+            let failure = SharedFailure(
+                error: error, time: Instant(secondsSinceEpoch: 1), id: "a", refreshTokenHash: nil)
+            #expect(SharedFailure(stored: Array(failure.json.compact.utf8)) == failure)
+        }
+    }
+
+    @Test("secrets are removed from the text of a hint")
+    func withheld() {
+        let error = OIDCError(.refused, "x", hint: .orSignIn(.useIssuer("https://op/very-secret")))
+        let shown = error.withholding(WithheldSecrets(["very-secret"]))
+        #expect(shown.hint == .orSignIn(.useIssuer("https://op/(secret)")))
+    }
+
+    @Test("no string in OIDCCore or OIDCSystem names a command, an option or a setting")
+    func sources() throws {
+        let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../../Sources")
+        let names =
+            #"\boidc (login|logout|token|status|config|request|exec|credential|inspect|discover|doctor|man|help)\b"#
+            + #"|(^|[ "(])--[a-z]|\bset [a-z]+_[a-z_]+\b|\b(set|correct|or) OIDC_[A-Z_]+"#
+        let forbidden = try Regex(names)
+        for target in ["OIDCCore", "OIDCSystem"] {
+            let root = sources.appendingPathComponent(target)
+            let files = FileManager.default.enumerator(at: root, includingPropertiesForKeys: nil)
+            for case let file as URL in try #require(files) where file.pathExtension == "swift" {
+                let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+                for line in lines where !line.drop(while: { $0 == " " }).hasPrefix("//") {
+                    let strings = line.split(separator: "\"", omittingEmptySubsequences: false).enumerated()
+                        .filter { $0.offset % 2 == 1 }.map { "\"\($0.element)" }
+                    for string in strings where !isBrowserOption(string) {
+                        #expect(!string.contains(forbidden), "\(file.lastPathComponent): \(line)")
+                    }
+                }
+            }
+        }
+    }
+
+    /// Options of browsers, which are recognized in `$BROWSER`.
+    private func isBrowserOption(_ string: String) -> Bool {
+        ["\"--command", "\"--session-command"].contains(string)
+    }
+}
