@@ -7,7 +7,7 @@ import Testing
 
 @Suite("client conformance: one sign-in", .serialized, .waitingLong)
 struct SignInModuleTests {
-    @Test("a sign-in, answered in the query and by form_post", arguments: Module.all, ["query", "form_post"])
+    @Test("a sign-in, answered in the query and by form_post", arguments: Module.runs)
     func signIn(module: Module, mode: String) throws {
         let (provider, program) = try module.world()
         defer { program.remove() }
@@ -48,27 +48,6 @@ struct SignInModuleTests {
         let second = try program.signIn(at: provider)
         #expect(second.status == 0, "\(second.errorOutput)")
         #expect(provider.requestCount(.jwks) == 2)
-    }
-
-    @Test(
-        "oidcc-client-test-signing-key-rotation-just-before-signing: the keys are fetched once more, not oftener"
-    )
-    func unknownKey() throws {
-        let provider = try Module.server([.idToken(.keyIDUnknown)])
-        let program = try Program(provider)
-        defer { program.remove() }
-        try program.signIn(at: provider).expectRefusal(7, "kid")
-        #expect(provider.requestCount(.jwks) <= 2)
-    }
-
-    @Test("FAPI 2.0 client: invalid iss, and no other endpoint is called")
-    func mixUp() throws {
-        let provider = try Module.server([.authorization(.issuerInvalid)])
-        let program = try Program(provider)
-        defer { program.remove() }
-        try program.signIn(at: provider).expectRefusal(7, "iss")
-        #expect(provider.requestCount(.token) == 0)
-        #expect(provider.requestCount(.jwks) == 0)
     }
 
     @Test("FAPI 2.0 client: PAR, and the address holds client_id and request_uri only")

@@ -6,6 +6,14 @@ import TestSupport
 extension Module {
     static let all = core + keys + fapi
 
+    /// Every module with the callback in the query; those about the callback by form_post too.
+    static let runs = all.flatMap { module in
+        let isAboutCallback =
+            module.name == "oidcc-client-test"
+            || module.faults.contains { if case .authorization = $0 { true } else { false } }
+        return (isAboutCallback ? ["query", "form_post"] : ["query"]).map { (module, $0) }
+    }
+
     private static let basic = DemoClient(
         id: "client:one", secret: "s&cr=t +%/ä", authenticationMethods: ["client_secret_basic"])
     private static let hmac = DemoClient(

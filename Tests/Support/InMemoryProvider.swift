@@ -49,6 +49,9 @@ package final class InMemoryProvider: HTTPTransport {
 
     package func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
         let interceptor = interceptor.withLock { $0 }
+        guard request.url.origin == InMemoryProvider.issuer else {
+            throw OIDCError(.unreachable, "\(request.url.origin) is not reachable from memory", stage: stage)
+        }
         if let interceptor, let answer = try interceptor(request) { return answer }
         return with { [now] in $0.handle(request, at: now) }
     }
@@ -61,18 +64,17 @@ package final class InMemoryProvider: HTTPTransport {
 
     /// A whole sign-in of the public demo client, as the flows do it.
     package func signIn(
-        _ scope: String = "openid profile email offline_access",
-        _ change: (inout Login) throws -> Void = { _ in }
+        _ scope: String = "openid profile email offline_access", client: Client = Client(id: "demo"),
+        dpop: DPoPKey? = nil, _ change: (inout Login) throws -> Void = { _ in }
     ) throws -> Session {
         let metadata = try ProviderDocuments(environment: environment).metadata(
             issuer: InMemoryProvider.issuer)
-        let client = Client(id: "demo")
         var login = Login(
             environment: environment, metadata: metadata,
-            tokenEndpoint: TokenEndpoint(url: try metadata.require(.token), client: client),
+            tokenEndpoint: TokenEndpoint(url: try metadata.require(.token), client: client, dpop: dpop),
             request: AuthorizationRequest(
                 client: client, redirectURI: "http://127.0.0.1/callback", scope: Scope(scope)),
-            key: SessionKey(provider: InMemoryProvider.issuer, clientID: "demo"))
+            key: SessionKey(provider: InMemoryProvider.issuer, clientID: client.id))
         try change(&login)
         let (pending, url) = try login.begin(redirectURI: "http://127.0.0.1:8765/callback")
         return try login.finish(try pending.acceptPasted(callback(of: url))).session
@@ -80,6 +82,12 @@ package final class InMemoryProvider: HTTPTransport {
 
     /// The URL that the browser of a user who agrees ends on.
     package func callback(of url: WebURL, _ choice: BrowserStandIn.Choice = .approve) throws -> String {
+        // A user who agrees needs no pages, whose forms take longer to read than the rest of a sign-in.
+        let person = with { $0.configuration.person }
+        if case .atBrowser = person, case .approve = choice {
+            with { $0.configuration.person = .approves("alice") }
+        }
+        defer { with { $0.configuration.person = person } }
         var browser = BrowserStandIn(choice)
         var request: HTTPRequest? = browser.open(url)
         while let current = request {

@@ -22,7 +22,8 @@ struct HostileProviderTests {
 
     @Test(
         "a broken answer of each kind: the documented exit code, one clean line, nothing stored",
-        arguments: [Endpoint.discovery, .token, .jwks], AnswerFault.allCases)
+        arguments: [Endpoint.discovery, .token, .jwks],
+        AnswerFault.ofTransport + [.htmlForbidden, .unavailable, .deepJSON, .errorWithEscapes])
     func answers(endpoint: Endpoint, fault: AnswerFault) throws {
         let foreign = try TrustWorld.server()
         let provider = try TrustWorld.server([.answer(endpoint, fault)], foreign: foreign.origin)
@@ -41,8 +42,8 @@ struct HostileProviderTests {
     }
 
     @Test(
-        "an ID token with any fault is refused with 7, and nothing is stored",
-        arguments: IDTokenFault.allCases)
+        "an ID token with a fault is refused with 7, and nothing is stored",
+        arguments: [IDTokenFault.audienceArray, .signatureInvalid, .nonceInvalid, .missing, .payloadHuge])
     func idTokens(fault: IDTokenFault) throws {
         let legal: Set<IDTokenFault> = [
             .audienceArray, .audienceSecondaryAuthorized, .keyIDMissing, .authTimeMissing, .authTimeOld,
@@ -60,16 +61,9 @@ struct HostileProviderTests {
         if expected != 0 { #expect(outcome.isClean) }
     }
 
-    @Test("max_age asks for a recent auth_time", arguments: [IDTokenFault.authTimeMissing, .authTimeOld])
-    func maximumAge(fault: IDTokenFault) throws {
-        let provider = try TrustWorld.server([.idToken(fault)])
-        let program = try Program(provider, ["OIDC_MAX_AGE": "60"])
-        defer { program.remove() }
-        let outcome = try program.signIn(at: provider)
-        #expect(outcome.status == 7 && outcome.error?.contains("auth_time") == true, "\(outcome.errorOutput)")
-    }
-
-    @Test("a key set of each kind", arguments: KeySetFault.allCases)
+    @Test(
+        "a key set that is empty, too large or new",
+        arguments: [KeySetFault.rotationBeforeSigning, .empty, .tenThousand])
     func keySets(fault: KeySetFault) throws {
         let legal: Set<KeySetFault> = [
             .rotationBeforeSigning, .single, .withoutKeyIDs, .unknownKinds, .duplicateKeyIDs, .twoThousand,
@@ -91,7 +85,12 @@ struct HostileProviderTests {
         #expect(provider.requestCount(.jwks) <= 2)
     }
 
-    @Test("a token response of each kind", arguments: TokenResponseFault.allCases)
+    @Test(
+        "a token response with a fault is refused with 4, or read as it was meant",
+        arguments: [
+            TokenResponseFault.accessTokenEscapes, .accessTokenLineBreak, .errorWithSuccess, .expiresInHuge,
+            .formEncoded,
+        ])
     func tokenResponses(fault: TokenResponseFault) throws {
         let refused: Set<TokenResponseFault> = [
             .typeMissing, .typeUnknown, .accessTokenMissing, .accessTokenEmpty, .accessTokenNumber,
@@ -114,18 +113,12 @@ struct HostileProviderTests {
         if unknown.contains(fault) { #expect(expiry == .null, "\(status.output)") }
     }
 
-    @Test("Bearer where a bound token was asked for is refused")
-    func downgrade() throws {
-        let provider = try TrustWorld.server([.tokenResponse(.typeBearer)])
-        let program = try Program(provider, ["OIDC_DPOP": "true"])
-        defer { program.remove() }
-        let outcome = try program.signIn(at: provider)
-        #expect(
-            outcome.status == 4 && outcome.error?.contains("token_type") == true, "\(outcome.errorOutput)")
-        #expect(program.sessionFiles.isEmpty)
-    }
-
-    @Test("metadata of each kind", arguments: MetadataFault.allCases)
+    @Test(
+        "metadata with a fault is refused, and the hint names the issuer to use",
+        arguments: [
+            MetadataFault.issuerMismatch, .issuerTrailingSlash, .foreignTokenEndpoint, .withoutKeys,
+            .authorizationEndpointControls, .authorizationEndpointQuery,
+        ])
     func metadata(fault: MetadataFault) throws {
         let expected: [MetadataFault: (Int32, String)] = [
             .issuerMismatch: (7, "issuer"), .issuerTrailingSlash: (7, "issuer"),
@@ -157,17 +150,6 @@ struct HostileProviderTests {
         if fault == .issuerTrailingSlash {
             #expect(outcome.errorOutput.contains("--issuer \(provider.origin)/"), "\(outcome.errorOutput)")
         }
-    }
-
-    @Test(
-        "clocks may differ by the leeway, not by more",
-        arguments: [(-30, 0), (30, 0), (300, 7), (-3_600, 7)] as [(Int64, Int32)])
-    func clocks(offset: Int64, status: Int32) throws {
-        let provider = try TrustWorld.server { $0.clockOffset = offset }
-        let program = try Program(provider)
-        defer { program.remove() }
-        let outcome = try program.signIn(at: provider)
-        #expect(outcome.status == status, "\(outcome.errorOutput)")
     }
 
     @Test("a provider's text reaches the terminal without what a terminal acts on")

@@ -12,6 +12,15 @@ package enum AnswerFault: String, Sendable, CaseIterable {
     case redirectForeign, redirectForeignKeepingMethod, redirectScript
     /// The real answer, changed.
     case duplicateMembers, invalidUTF8, truncated, plainTextType, byteOrderMark
+
+    /// The faults that the HTTP transport meets: sizes, compression and redirects.
+    package static let ofTransport: [AnswerFault] = [
+        .hugeBody, .compressionBomb, .redirectSameOrigin, .redirectSameOriginKeepingMethod, .redirectLoop,
+        .redirectForeign, .redirectForeignKeepingMethod, .redirectScript,
+    ]
+
+    /// The faults that the protocol meets, whatever the transport.
+    package static let ofProtocol = allCases.filter { !ofTransport.contains($0) }
 }
 
 extension FaultyProvider {
