@@ -14,9 +14,12 @@ struct DeviceFlowTests {
             provider.pass(polling.firstWait(now: provider.now))
             while session == nil {
                 let answer = Result { () throws(OIDCError) in try login.poll(authorization) }
-                switch polling.next(after: answer, now: provider.now) {
+                guard case .failure(let error) = answer else {
+                    session = try login.outcome(of: try answer.get()).session
+                    continue
+                }
+                switch polling.next(after: error, now: provider.now) {
                 case .wait(let seconds): provider.pass(seconds)
-                case .done(let tokens): session = try login.outcome(of: tokens, for: authorization).session
                 case .failed(let error): throw error
                 }
             }

@@ -70,9 +70,9 @@ enum SampleProvider {
     }
 
     /// The cause that a message is rendered from; nil for a token that cannot be read at all.
-    private static func cause(_ message: String) -> OIDCError.Cause? {
+    static func cause(_ message: String) -> OIDCError.Cause? {
         if ["signature: ", "no key", "the key set"].contains(where: message.hasPrefix) { return .signature }
-        let pattern = /([a-z_]+): expected (.+?), found (.+)/.dotMatchesNewlines()
+        let pattern = /([^ :]+): expected (.+?), found (.+)/.dotMatchesNewlines()
         guard let match = message.wholeMatch(of: pattern) else { return nil }
         return .mismatch(
             member: String(match.1), expected: String(match.2), found: String(match.3))

@@ -139,7 +139,7 @@ struct AuthorizationResponseTests {
         ])
     func noCode(_ query: String, _ message: String) throws {
         let pending = try Fixture.pending()
-        #expect(throws: OIDCError(.refused, message, stage: .authorization)) {
+        #expect(throws: Fixture.refused(message, .authorization)) {
             try pending.accept(pairs(query, pending))
         }
     }

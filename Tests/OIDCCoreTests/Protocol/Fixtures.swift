@@ -56,6 +56,12 @@ enum Fixture {
             body: Array(text.utf8))
     }
 
+    /// A refusal with the cause that its message is rendered from.
+    static func refused(_ message: String, _ stage: Stage) -> OIDCError {
+        let cause = SampleProvider.cause(String(message.dropFirst(stage.title.utf8.count + 2)))
+        return OIDCError(.refused, message, stage: stage, cause: cause)
+    }
+
     static func html(status: Int = 200) -> HTTPResponse {
         HTTPResponse(
             status: status, headers: HTTPHeaders([("Content-Type", "text/html; charset=utf-8")]),

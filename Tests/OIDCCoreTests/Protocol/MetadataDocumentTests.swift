@@ -89,7 +89,7 @@ struct MetadataDocumentTests {
             ),
         ] as [(String, JSONValue, String)])
     func wrongType(_ name: String, _ value: JSONValue, _ message: String) {
-        #expect(throws: OIDCError(.refused, message, stage: .discovery)) {
+        #expect(throws: Fixture.refused(message, .discovery)) {
             try Fixture.metadata([name: value])
         }
     }

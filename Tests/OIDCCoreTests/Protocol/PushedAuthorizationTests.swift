@@ -52,7 +52,7 @@ struct PushedAuthorizationTests {
         ])
     func broken(_ body: String, _ message: String) throws {
         let call = try call(Fixture.pending())
-        #expect(throws: OIDCError(.refused, message, stage: .pushedAuthorization)) {
+        #expect(throws: Fixture.refused(message, .pushedAuthorization)) {
             try call.read(Fixture.json(body, status: 201))
         }
     }
@@ -65,7 +65,7 @@ struct PushedAuthorizationTests {
                 "{\"request_uri\":\"urn:\(String(repeating: "x", count: count - 4))\"}", status: 201)
         }
         let message = "par: request_uri: expected at most 8192 characters, found 102400"
-        #expect(throws: OIDCError(.refused, message, stage: .pushedAuthorization)) {
+        #expect(throws: Fixture.refused(message, .pushedAuthorization)) {
             try call.read(answer(102_400))
         }
         #expect(try call.read(answer(8_192)).requestURI.utf8.count == 8_192)

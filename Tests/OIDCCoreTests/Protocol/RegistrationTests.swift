@@ -61,7 +61,7 @@ struct RegistrationTests {
             ),
         ])
     func broken(_ body: String, _ message: String) {
-        #expect(throws: OIDCError(.refused, message, stage: .registration)) {
+        #expect(throws: Fixture.refused(message, .registration)) {
             try call().read(Fixture.json(body, status: 201))
         }
     }

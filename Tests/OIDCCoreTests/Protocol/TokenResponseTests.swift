@@ -127,7 +127,7 @@ struct TokenResponseTests {
             ("", "token: expected a JSON object, found an empty body with status 200"),
         ])
     func broken(_ body: String, _ message: String) {
-        #expect(throws: OIDCError(.refused, message, stage: .token)) { try read(body) }
+        #expect(throws: Fixture.refused(message, .token)) { try read(body) }
     }
 
     @Test("an access token of megabytes is refused")
