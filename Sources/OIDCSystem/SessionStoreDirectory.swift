@@ -49,9 +49,9 @@ struct SessionDirectory: Sendable {
         let directory = try PrivateDirectory.create(path)
         let existing = try existing(name, in: directory)
         if let existing { try check(existing) }
-        // The successor of a refresh token may be longer than the token, up to the limit of a token.
+        // The successor of a refresh token may be longer than the token.
         try AtomicFile.probe(
-            temporary: name + ".tmp", in: directory, byteCount: (existing?.count ?? 0) + 98_304,
+            temporary: name + ".tmp", in: directory, byteCount: (existing?.count ?? 0) + 32_768,
             survivesPowerFailure: survivesPowerFailure)
     }
 
