@@ -75,8 +75,10 @@ public final class MemorySessionStore: SessionStoring {
         return try body()
     }
 
+    /// Returns the failure that was last left for that key.
     public func failure(of key: SessionKey) -> SharedFailure? { content.withLock { $0.failures[key] } }
 
+    /// Leaves a failure for other threads, or removes the one that is there.
     public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {
         content.withLock { content in
             guard id == nil || content.failures[key]?.id == id else { return }

@@ -25,7 +25,8 @@ struct CurlPostponementTests {
         }
     }
 
-    @Test("an answer that is cut short or too long is given out as far as it came, for its refresh token alone")
+    @Test(
+        "an answer that is cut short or too long is given out as far as it came, for its refresh token alone")
     func partial() throws {
         let start = #"{"refresh_token":"next","x":""#
         let long = answer("200 OK", body: start + String(repeating: "a", count: 2 << 20) + #""}"#)

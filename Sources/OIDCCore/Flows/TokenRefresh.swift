@@ -70,7 +70,8 @@ package struct TokenRefresh: Sendable {
         refreshed.derived.removeAll { $0.access.expiresAt.map { $0 <= environment.now() } ?? false }
         let idTokenFailure = try adoptIDToken(of: tokens, into: &refreshed)
         if let idTokenFailure {
-            warnings.append("the new ID token could not be checked and is not used: \(idTokenFailure.message)")
+            warnings.append(
+                "the new ID token could not be checked and is not used: \(idTokenFailure.message)")
         }
         var access: Result<AccessToken, OIDCError> = .success(tokens.access)
         switch answer.source {

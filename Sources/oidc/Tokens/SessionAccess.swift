@@ -80,7 +80,8 @@ struct SessionAccess {
         try refuseWider(seen, demand)
         if seen == nil, key.grant.needsPerson { throw noSession }
         let tokens = SessionTokens(
-            store: store, key: key, now: { Clock.now() }, wait: provider.refreshWait, startedAt: context.startedAt,
+            store: store, key: key, now: { Clock.now() }, wait: provider.refreshWait,
+            startedAt: context.startedAt,
             request: { (current, source) throws(OIDCError) in try request(current, source) })
         let delivery: SessionTokens.Delivery
         do throws(OIDCError) {
