@@ -85,6 +85,8 @@ extension OAuthErrorResponse {
             what = isTemporary ? "\(answer.text) with status \(response.status)" : answer.text
         } else if (300..<400).contains(response.status) {
             what = "a redirect (status \(response.status)), which is not followed"
+        } else if let words = response.words(withholding: secrets) {
+            what = "“\(words)” with status \(response.status)"
         } else {
             what = response.summary()
         }
@@ -114,6 +116,19 @@ extension OAuthErrorResponse {
 }
 
 extension HTTPResponse {
+    /// What an error body without the member `error` says (Twitch and Fitbit send such bodies), fit for a terminal.
+    fileprivate func words(withholding secrets: WithheldSecrets) -> String? {
+        guard !isSuccess, let body = (try? JSONValue(parsing: body))?.object else { return nil }
+        let names = ["error_description", "message", "detail", "title"]
+        let first = body["errors"]?.array?.first
+        let text =
+            names.lazy.compactMap { body[$0]?.string }.first { !$0.isEmpty }
+            ?? first?.string
+            ?? ["message", "detail", "title", "errorType"].lazy.compactMap { first?[$0]?.string }.first
+        guard let text, !text.isEmpty else { return nil }
+        return DisplayText.clean(secrets.removed(from: text))
+    }
+
     /// Seconds to wait (RFC 9110 §10.2.3), at most a day: as digits, or until a date, counted from the
     /// answer's own, or from when it came.
     public var retryAfter: Int? {

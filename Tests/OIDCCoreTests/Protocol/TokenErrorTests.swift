@@ -29,6 +29,31 @@ struct TokenErrorTests {
     }
 
     @Test(
+        "an error body without the member error lends its words",
+        arguments: [
+            (#"{"status":400,"message":"invalid client"}"#, "invalid client"),
+            (
+                #"{"errors":[{"errorType":"expired_token","message":"Access token expired"}]}"#,
+                "Access token expired"
+            ),
+            (#"{"errors":["no such app"]}"#, "no such app"),
+            (#"{"detail":"Not \u001b[1mfound"}"#, "Not [1mfound"),
+            (#"{"title":"Bad request"}"#, "Bad request"), (#"{"error_description":"gone"}"#, "gone"),
+        ])
+    func otherMembers(_ body: String, _ words: String) throws {
+        let error = try error(Fixture.json(body, status: 400))
+        #expect(error?.message == "token: the provider answered “\(words)” with status 400")
+        #expect(error?.kind == .refused && error?.oauthError == nil)
+    }
+
+    @Test("those words leave out what the request held in confidence")
+    func secretInWords() throws {
+        let response = Fixture.json(#"{"message":"no token a-secret-refresh-token"}"#, status: 400)
+        let found = try error(response, .refresh(Redacted("a-secret-refresh-token")))
+        #expect(found?.message.contains("a-secret-refresh-token") == false)
+    }
+
+    @Test(
         "the hint fits the code",
         arguments: [
             ("invalid_client", .advice(.checkClient)),
@@ -156,7 +181,7 @@ struct TokenErrorTests {
             (Fixture.html(status: 403), "token: the provider answered an HTML page with status 403"),
             (Fixture.json("", status: 400), "token: the provider answered an empty body with status 400"),
             (
-                Fixture.json(#"{"message":"no"}"#, status: 400),
+                Fixture.json(#"{"reason":"no"}"#, status: 400),
                 "token: the provider answered application/json with status 400"
             ),
             (
