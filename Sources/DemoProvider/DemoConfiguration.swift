@@ -20,7 +20,7 @@ package struct DemoConfiguration: Sendable {
     ]
     /// One key is made for each; the first signs ID tokens.
     package var signingAlgorithms: [SignatureAlgorithm] = [.rs256, .es256]
-    /// Used in place of new keys where the kind fits, so that tests need not make RSA keys.
+    /// Used in place of new keys where the kind fits, so tests need not make RSA keys.
     package var signingKeys: [PrivateKey] = []
     package var trustedIssuers: [TrustedIssuer] = []
     /// What `aud` of a client assertion must be, as one string; nil: the issuer or the endpoint.

@@ -33,7 +33,7 @@ package struct DemoProvider: Sendable {
         return stamped(answer(Call(request: request, endpoint: endpoint, path: path, now: now)), at: time)
     }
 
-    /// Adds the headers that every answer has; the tests use it for answers that they put in place of ours.
+    /// Adds the headers that every answer has; the tests use it for answers that they put instead of ours.
     package func stamped(_ response: HTTPResponse, at time: Instant) -> HTTPResponse {
         var response = response
         response.headers["Date"] = HTTPDate.text(time.adding(configuration.clockOffset))

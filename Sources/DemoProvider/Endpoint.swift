@@ -31,7 +31,7 @@ package enum Endpoint: String, Sendable, CaseIterable {
         }
     }
 
-    /// What an unsuitable method is told (RFC 9110 §15.5.6); nil where each method has its own answer.
+    /// The answer to an unsuitable method (RFC 9110 §15.5.6); nil where each method has its own answer.
     var methods: [HTTPMethod]? {
         switch self {
         case .discovery, .jwks, .home: [.get]

@@ -32,7 +32,7 @@ struct BrowserSession: Sendable {
     var lastSeen: Instant
 }
 
-/// An authorization request that waits for a person, bound to the browser that made it.
+/// An authorization request that waits for a user, bound to the browser that made it.
 struct Interaction: Sendable {
     let id: String
     let browser: String
@@ -49,7 +49,7 @@ struct CodeRecord: Sendable {
     var isRedeemed = false
 }
 
-/// What a person or a client was granted; all tokens of one sign-in share it, and end with it.
+/// What a user or a client was granted; all tokens of one sign-in share it, and end with it.
 struct Grant: Sendable {
     var client: String
     var subject: String

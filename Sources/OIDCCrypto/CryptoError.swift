@@ -1,4 +1,4 @@
-/// Why a cryptographic operation could not be done; a signature that does not hold is no error.
+/// Why a cryptographic operation could not be done; a signature that does not hold is not an error.
 public enum CryptoError: Error, Equatable, Sendable {
     /// The library of the system is missing or too old; the text says which.
     case unavailable(String)

@@ -9,7 +9,7 @@ public struct PrivateKey: Sendable {
     public let publicKey: PublicKey
     private let handle: PrivateKeyHandle
 
-    /// Reads PKCS #8, encrypted PKCS #8 and the traditional RSA and EC forms; never asks a person.
+    /// Reads PKCS #8, encrypted PKCS #8 and the traditional RSA and EC forms; never asks a user.
     public init(pem: [UInt8], passphrase: [UInt8]?) throws(CryptoError) {
         try self.init(PrivateKeyHandle(pem: pem, passphrase: passphrase))
     }
@@ -42,6 +42,6 @@ extension PrivateKey: CustomStringConvertible, CustomDebugStringConvertible, Cus
     public var description: String { "PrivateKey(\(publicKey.typeName))" }
     /// The same as `description`.
     public var debugDescription: String { description }
-    /// No member, so that nothing secret is dumped.
+    /// No member, so nothing secret is dumped.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -31,7 +31,7 @@ enum AtomicFile {
     }
 
     /// Replaces the file: temporary, fsync, rename, fsync of the directory. The temporary has one name and is
-    /// locked while it is written, so that a writer that was killed leaves at most that one behind, and the
+    /// locked while it is written, so a writer that was killed leaves at most that one behind, and the
     /// next writer takes it over. `content` is asked under that lock, and may look at what is there; nil leaves
     /// it as it is. Whether something was written.
     @discardableResult

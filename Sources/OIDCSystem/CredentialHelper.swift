@@ -40,7 +40,7 @@ struct CredentialHelper: Sendable {
         return entry
     }
 
-    /// It is no failure when there was none.
+    /// That there was none is not a failure.
     func erase(_ serverURL: String) throws(OIDCError) {
         let outcome = try run("erase", Array(serverURL.utf8))
         guard outcome.status == .exited(0) || isAbsence(outcome) else { throw failure("erase", outcome) }
@@ -112,7 +112,7 @@ extension CredentialHelper.Entry {
         self.init(serverURL: serverURL, username: username, secret: secret)
     }
 
-    /// As `store` is told it.
+    /// As `store` gets it.
     var json: JSONValue {
         ["ServerURL": .string(serverURL), "Username": .string(username), "Secret": .string(secret)]
     }

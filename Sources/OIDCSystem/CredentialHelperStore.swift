@@ -3,7 +3,7 @@ import OIDCCrypto
 import Synchronization
 
 /// Sessions in encrypted files, `<name>.sealed`, whose keys a credential helper keeps (`store=helper:NAME`).
-/// Sessions are saved and removed under their lock, so that file and key go together.
+/// Sessions are saved and removed under their lock, so file and key go together.
 package final class CredentialHelperStore: SessionStoring {
     private let directory: SessionDirectory
     private let helper: CredentialHelper
@@ -194,7 +194,7 @@ extension CredentialHelperStore {
         return stored.helper == helper.name ? stored : nil
     }
 
-    /// Nil when the helper has none for it, or something that is no key of ours.
+    /// Nil when the helper has none for it, or something that is not our key.
     private func secret(of entry: String) throws(OIDCError) -> [UInt8]? {
         if let known = secrets.withLock({ $0[entry] }) { return known }
         guard let found = try helper.get(entry), found.username == CredentialHelperStore.username,

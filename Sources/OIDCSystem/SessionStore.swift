@@ -12,7 +12,7 @@ public protocol SessionStoring: Sendable {
     func load(_ key: SessionKey) throws(OIDCError) -> Session?
 
     /// Keeps the session. What is there is replaced when it is the same key's, or when it is damaged and
-    /// `replacingDamaged` says that a person signed in anew; never when it is another key's or a newer version.
+    /// `replacingDamaged` says that a user signed in again; never when it is another key's or a newer version.
     func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError)
 
     /// Keeps the session that was made of `current`, or of none. False, and nothing is changed, when another one
@@ -40,7 +40,7 @@ public protocol SessionStoring: Sendable {
     /// the failure that is there has it.
     func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?)
 
-    /// Fails when a session of that key could not be saved after a sign-in; asked before a person is.
+    /// Fails when a session of that key could not be saved after a sign-in; asked before a user is.
     func probe(_ key: SessionKey) throws(OIDCError)
 
     /// Fails when a session that is there could not be replaced: asked before a refresh token that can be used

@@ -28,7 +28,7 @@ struct SessionDirectory: Sendable {
         }
     }
 
-    /// Writes what `content` makes of what is there; nil is no file. It objects by throwing, or by nil. Whether
+    /// Writes what `content` makes of what is there; nil means no file. It objects by throwing, or by nil. Whether
     /// something was written.
     @discardableResult
     func replace(

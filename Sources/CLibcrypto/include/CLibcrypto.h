@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-// The part of libcrypto 3 that is called, declared here so that no header package is needed.
+// The part of libcrypto 3 that is called, declared here so no header package is needed.
 // A pointer without a mark may be NULL.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wnullability-completeness"

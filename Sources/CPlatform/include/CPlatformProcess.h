@@ -6,8 +6,8 @@
 /// The environment of this process, ended by NULL.
 char **oidc_environment(void);
 
-/// Descriptors 0 to 2 that are closed are opened so that using them fails: otherwise the next file or
-/// socket would take their place, and what is written for a person would go into it.
+/// Descriptors 0 to 2 that are closed are opened so using them fails: otherwise the next file or
+/// socket would take their place, and what is written for people would go into it.
 void oidc_reserve_standard_descriptors(void);
 
 /// A broken pipe is an error of `write`, not the end of the process; children get what was set before.

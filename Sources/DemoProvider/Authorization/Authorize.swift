@@ -3,7 +3,7 @@ import OIDCCore
 extension DemoProvider {
     static let cookieName = "oidc_demo_session"
 
-    /// RFC 6749 §3.1: signs a person in where needed, asks for consent where needed, then redirects.
+    /// RFC 6749 §3.1: signs a user in where needed, asks for consent where needed, then redirects.
     mutating func authorize(_ call: Call) throws(Refusal) -> HTTPResponse {
         var parameters = try call.parameters()
         if let id = parameters["interaction"] { return try resume(id, call) }
@@ -88,7 +88,7 @@ extension DemoProvider {
         return session
     }
 
-    /// A new session at every sign-in, so that none can be planted beforehand (session fixation).
+    /// A new session at every sign-in, so none can be planted beforehand (session fixation).
     mutating func signedIn(
         _ browser: BrowserSession, as account: Account, for request: RequestedAuthorization?, at now: Instant
     ) -> BrowserSession {

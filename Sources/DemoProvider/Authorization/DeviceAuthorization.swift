@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// A device that waits for a person (RFC 8628).
+/// A device that waits for a user (RFC 8628).
 struct DeviceRecord: Sendable {
     enum Decision: Sendable {
         case pending
@@ -87,7 +87,7 @@ extension DemoProvider {
         }
     }
 
-    /// The decision of a person that the configuration plays.
+    /// The decision of a user that the configuration plays.
     private mutating func decide(_ record: inout DeviceRecord, _ now: Instant) {
         guard case .pending = record.decision, record.polls > configuration.devicePollsBeforeDecision else {
             return

@@ -67,7 +67,7 @@ extension DemoProvider {
         }
     }
 
-    /// The nonce of the proof itself if it is one of ours of the last ten minutes, else the one to use.
+    /// The nonce of the proof itself if it is one we issued in the last ten minutes, else the one to use.
     private mutating func expectedNonce(_ proof: String, _ realm: NonceRealm, _ now: Instant) -> String? {
         guard demandsNonce(realm) else { return nil }
         let sent = (try? JWS(compact: proof))?.claims?["nonce"]?.string

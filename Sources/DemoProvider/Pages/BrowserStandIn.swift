@@ -1,6 +1,6 @@
 package import OIDCCore
 
-/// Plays a person at a browser: follows redirects, keeps cookies, presses the buttons of plain forms.
+/// Plays a user at a browser: follows redirects, keeps cookies, presses the buttons of plain forms.
 ///
 /// Pure: it says what to send next, the caller sends it. It knows pages like those of `DemoProvider`, where
 /// each button is a form of its own.

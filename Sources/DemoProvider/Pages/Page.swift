@@ -9,7 +9,7 @@ struct Page {
     /// Run under the page's own nonce alone.
     var script: String?
 
-    /// `nonce` is fresh for every page, so that no text in it could bring a script or style of its own.
+    /// `nonce` is fresh for every page, so no text in it could bring a script or style of its own.
     func response(nonce: String) -> HTTPResponse {
         let scriptPolicy = script == nil ? "" : " script-src 'nonce-\(nonce)';"
         // No form-action: browsers apply it to the redirects that follow a form, which lead to the client.

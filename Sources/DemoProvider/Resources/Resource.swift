@@ -2,7 +2,7 @@ import OIDCCore
 
 extension DemoProvider {
     /// A sample resource server below `/api`: what a token opens depends on its scope, and for `/api/admin`
-    /// on how and when the person signed in.
+    /// on how and when the user signed in.
     mutating func resource(_ call: Call) throws(Refusal) -> HTTPResponse {
         let (record, grant) = try presented(call)
         guard record.audience.contains(where: { address(call.path).hasPrefix($0) }) else {

@@ -1,7 +1,7 @@
 import OIDCCore
 
 extension DemoProvider {
-    /// RFC 7009 §2: a refresh token takes the whole sign-in with it; an unknown token is no error.
+    /// RFC 7009 §2: a refresh token takes the whole sign-in with it; an unknown token is not an error.
     mutating func revoke(_ call: Call) throws(Refusal) -> HTTPResponse {
         let parameters = try call.body()
         let client = try authenticatedClient(parameters, call)

@@ -35,7 +35,7 @@ extension DemoProvider {
         return answer
     }
 
-    /// Opaque, or a JWT of RFC 9068; both are remembered, so that they can be revoked.
+    /// Opaque, or a JWT of RFC 9068; both are remembered, so they can be revoked.
     private mutating func accessToken(
         _ issue: Issue, _ grant: Grant, _ request: TokenCall
     ) throws(Refusal) -> String {

@@ -14,7 +14,7 @@ extension DemoProvider {
         return try issueAlone(request, subject: request.client.id, scope: scope)
     }
 
-    /// RFC 7523 §2.1: a token of a trusted issuer in place of a person's consent.
+    /// RFC 7523 §2.1: a token of a trusted issuer in place of a user's consent.
     mutating func assertionGrant(_ request: TokenCall) throws(Refusal) -> JSONObject {
         let assertion = try request.parameters.required("assertion")
         let claims: JSONObject

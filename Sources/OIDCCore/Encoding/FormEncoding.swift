@@ -36,7 +36,7 @@ public enum FormEncoding {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// The pairs of a query or body; nil for a broken escape or bytes that are no UTF-8. A pair without
+    /// The pairs of a query or body; nil for a broken escape or bytes that are not valid UTF-8. A pair without
     /// `=` has an empty value; empty pairs are passed over.
     public static func decode(_ text: some StringProtocol) -> [Pair]? {
         var pairs: [Pair] = []

@@ -1,4 +1,4 @@
-/// Why a text is no JSON, and where.
+/// Why a string is not JSON, and where.
 public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What is wrong.
     public let reason: String
@@ -11,7 +11,7 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
 
 extension JSONValue {
     /// Reads one value (RFC 8259). Refused: duplicate members, nesting beyond 64, lone surrogates, bytes
-    /// that are no UTF-8, and anything after the value.
+    /// that are not valid UTF-8, and anything after the value.
     public init(parsing bytes: [UInt8]) throws(JSONError) {
         var outcome: Result<JSONValue, JSONError> = .success(.null)
         bytes.withUnsafeBufferPointer { buffer in
@@ -114,7 +114,7 @@ private struct JSONParser {
         }
     }
 
-    /// Small objects are searched; a large one is given a set, so that no object costs quadratic time.
+    /// Small objects are searched; a large one is given a set, so no object takes quadratic time.
     private func isUnseen(
         _ name: String, among members: [JSONObject.Member], _ seen: inout Set<String>
     ) -> Bool {

@@ -1,7 +1,7 @@
 public import OIDCCrypto
 
 extension OIDCError {
-    /// What a failure of the cryptography means to the caller: a key is to be mended, a library is missing,
+    /// What a failure of the cryptography means to the caller: a key has to be fixed, a library is missing,
     /// or it is our fault. `subject` names the setting or file that the key came from.
     public init(_ error: CryptoError, subject: String? = nil, stage: Stage? = nil) {
         let prefix = subject.map { "\($0): " } ?? ""

@@ -31,7 +31,7 @@ public enum Hint: Hashable, Sendable {
         case store
     }
 
-    /// A remedy that needs no value to be told.
+    /// A hint that needs no value.
     public enum Advice: String, CaseIterable, Sendable {
         case signInAndAllow
         case signInForNewCode

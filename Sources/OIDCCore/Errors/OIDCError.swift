@@ -2,13 +2,13 @@
 public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A closed set: each kind is one exit code of the command line.
     public enum Kind: String, Sendable, CaseIterable {
-        /// A fault of ours or of this machine.
+        /// A fault of this program or machine.
         case failed
-        /// The command line or the configuration is to be mended.
+        /// The command line or the configuration has to be fixed.
         case usage
-        /// There is no session, or the provider ended it: only a person can help.
+        /// There is no session, or the provider ended it: only the user can help.
         case loginRequired = "login_required"
-        /// The provider or the person said no, or the answer broke the protocol.
+        /// The provider or the user said no, or the answer broke the protocol.
         case refused
         /// Try later; nothing was decided.
         case unreachable

@@ -1,4 +1,4 @@
-/// The device grant's part of a sign-in (RFC 8628): the person signs in elsewhere, and the tokens are asked for
+/// The device grant's part of a sign-in (RFC 8628): the user signs in elsewhere, and the tokens are asked for
 /// until they are there.
 extension Login {
     package func beginOnDevice() throws(OIDCError) -> DeviceAuthorization {

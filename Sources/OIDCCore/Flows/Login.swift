@@ -1,6 +1,6 @@
 import OIDCCrypto
 
-/// A sign-in by a person, whichever way they come back: how it begins, and what its tokens must show before
+/// A sign-in by a user, whichever way they come back: how it begins, and what its tokens must show before
 /// they become a session.
 package struct Login: Sendable {
     package let environment: LoginEnvironment

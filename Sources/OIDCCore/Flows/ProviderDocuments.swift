@@ -33,7 +33,7 @@ package struct ProviderDocuments: Sendable {
     }
 }
 
-/// A provider's key set (RFC 7517 §5): from the cache first, and once anew where that does not do.
+/// A provider's key set (RFC 7517 §5): from the cache first, and fetched again once if that is not enough.
 package struct PublishedKeys: KeySource {
     let url: WebURL
     let environment: LoginEnvironment

@@ -1,6 +1,6 @@
 import OIDCCrypto
 
-/// The operations of `OIDCCrypto`, with errors fit for a person.
+/// The operations of `OIDCCrypto`, with errors fit for people.
 enum Cryptography {
     static func hash(_ bytes: [UInt8], _ algorithm: HashAlgorithm) throws(OIDCError) -> [UInt8] {
         do { return try Digest.hash(bytes, algorithm) } catch { throw OIDCError(error) }

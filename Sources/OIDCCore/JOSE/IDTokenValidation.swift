@@ -1,7 +1,7 @@
 import OIDCCrypto
 
 extension IDToken {
-    /// Validates a token in the order of OIDC Core §3.1.3.7, the cheap before the dear: its form, `alg`, the
+    /// Validates a token in the order of OIDC Core §3.1.3.7, cheap checks before expensive ones: its form, `alg`, the
     /// claims, then the keys, then the signature.
     public static func validate(
         _ compact: String, _ rules: IDTokenRules, keys: any KeySource, now: Instant

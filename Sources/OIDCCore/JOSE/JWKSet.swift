@@ -2,7 +2,7 @@ package import OIDCCrypto
 
 /// The keys of a provider (RFC 7517 §5). Keys that are not understood are passed over.
 public struct JWKSet: Hashable, Sendable {
-    /// Why a text is no key set.
+    /// Why a string is not a key set.
     public struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
         /// What is wrong with the document.
         public let reason: String

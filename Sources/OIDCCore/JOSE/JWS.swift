@@ -2,7 +2,7 @@ package import OIDCCrypto
 
 /// A signed token in compact form (RFC 7515 §7.1), taken apart but not verified.
 package struct JWS: Sendable {
-    /// Why a text is no compact JWS.
+    /// Why a string is not a compact JWS.
     package struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
         package let reason: String
 
@@ -88,7 +88,7 @@ package struct JWS: Sendable {
 }
 
 extension SignatureAlgorithm {
-    /// RFC 9864 §2.2 names EdDSA with Ed25519 anew; the older name means it too, as no other curve is taken.
+    /// RFC 9864 §2.2 gives EdDSA with Ed25519 a new name; the older name means it too, as no other curve is taken.
     init?(joseName name: String) {
         self.init(rawValue: name == "Ed25519" ? "EdDSA" : name)
     }

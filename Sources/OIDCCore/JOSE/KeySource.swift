@@ -32,7 +32,7 @@ struct SignatureRules {
     var clientSecret: Redacted<String>?
     let stage: Stage
 
-    /// `alg` and `crit`, which need no key. HMAC is for the client's own secret alone, so that nobody signs
+    /// `alg` and `crit`, which need no key. HMAC is for the client's own secret alone, so nobody signs
     /// with a public key as if it were one (CVE-2015-9235).
     func checkHeader(_ token: JWS) throws(OIDCError) {
         do throws(JWS.HeaderRefusal) {
@@ -52,7 +52,7 @@ struct SignatureRules {
         return .allowAlgorithm(algorithm.rawValue)
     }
 
-    /// The signature; a key that is unknown, or keys that do not verify it, are fetched anew once.
+    /// The signature; a key that is unknown, or keys that do not verify it, are fetched again once.
     func checkSignature(_ token: JWS, keys source: any KeySource) throws(OIDCError) {
         guard let algorithm = token.algorithm else { throw .untrusted(stage, "alg: expected an algorithm") }
         var check: SignatureCheck

@@ -1,4 +1,4 @@
-/// What a person is asked to agree to (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1): the code flow, always
+/// What a user is asked to agree to (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1): the code flow, always
 /// with PKCE, `state` and `nonce`.
 public struct AuthorizationRequest: Sendable {
     /// The client that asks.
@@ -77,7 +77,7 @@ public struct AuthorizationRequest: Sendable {
     /// More than this no browser takes for certain.
     static let maximumByteCount = 65_536
 
-    /// The endpoint's own query is kept (RFC 6749 §3.1), unless it repeats a parameter of ours.
+    /// The endpoint's own query is kept (RFC 6749 §3.1), unless it repeats one of our parameters.
     /// A request that is pushed may be of any length: its parameters are not sent in the URL.
     static func url(
         _ endpoint: WebURL, _ parameters: [FormEncoding.Pair], isPushed: Bool = false

@@ -38,7 +38,7 @@ extension PendingAuthorization {
                 .authorization, name, expected: "percent-encoded UTF-8", found: "something else"))
     }
 
-    /// The same, for what a person pasted: nobody else can still bring the true answer, so that what is not
+    /// The same, for what the user pasted: nobody else can still bring the true answer, so what is not
     /// ours is an error too; where the whole address was pasted, it must be the redirect address.
     public func acceptPasted(_ text: String) throws(OIDCError) -> AuthorizationCode {
         let pasted = try PastedAddress(text)
@@ -77,7 +77,7 @@ extension PendingAuthorization {
             let mismatch = CallbackMismatch.otherIssuer(expected: issuer, found: iss)
             return error != nil && code == nil ? .stranger(mismatch) : .end(mismatch.error)
         }
-        // Some providers promise `iss` and leave it out of errors: the person is told the error all the same.
+        // Some providers promise `iss` and leave it out of errors: the user sees the error all the same.
         let isIssuerMissing = isIssuerPromised && iss == nil
         if let error {
             return .end(

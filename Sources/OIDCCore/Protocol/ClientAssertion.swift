@@ -1,5 +1,5 @@
 /// The claims with which a client proves itself (RFC 7523 §3, OpenID Connect Core §9): fresh for each request,
-/// short-lived, and for one audience given as one string, so that no other provider can use them.
+/// short-lived, and for one audience given as one string, so no other provider can use them.
 enum ClientAssertion {
     static let lifetime: Int64 = 120
 

@@ -97,7 +97,7 @@ extension Client {
         }
     }
 
-    /// RFC 6749 §2.3.1: both halves are form-encoded first, so that a colon in the id is no separator.
+    /// RFC 6749 §2.3.1: both halves are form-encoded first, so a colon in the id is not a separator.
     private func basicCredentials(_ secret: String) -> String {
         let credentials = "\(FormEncoding.encode(id)):\(FormEncoding.encode(secret))"
         return "Basic \(Base64.encode(Array(credentials.utf8)))"

@@ -1,4 +1,4 @@
-/// When to ask the token endpoint again while a person signs in elsewhere (RFC 8628 §3.5); a pure state.
+/// When to ask the token endpoint again while a user signs in elsewhere (RFC 8628 §3.5); a pure state.
 package struct DevicePolling: Hashable, Sendable {
     package enum Step: Sendable {
         /// Ask again after so many seconds.

@@ -42,7 +42,7 @@ extension ProviderMetadata {
         ].compactMap { $0 }
     }
 
-    /// Asks one place; nil where there is nothing, so that the next place is asked.
+    /// Asks one place; nil where there is nothing, so the next place is asked.
     public static func call(
         _ url: WebURL, expectedIssuer: String, allowsInsecureHTTP: Bool = false
     ) -> EndpointCall<ProviderMetadata?> {
@@ -102,7 +102,7 @@ extension ProviderMetadata {
         if isDiscovered && scope.contains("openid") { _ = try require(.keys) }
     }
 
-    /// What is missing or unsafe, a line each, for a person to read.
+    /// What is missing or unsafe, a line each, for people to read.
     public var remarks: [String] {
         var remarks: [String] = []
         for endpoint in [ProviderEndpoint.authorization, .token, .keys] where self[endpoint] == nil {

@@ -40,7 +40,7 @@ package struct Logout: Sendable {
 package struct PendingLogout: Sendable {
     /// Holds the ID token, as the specification wants it: to be opened, and not to be printed.
     package let url: WebURL
-    /// The same without the ID token, where it is not known who will see it: the provider asks the person.
+    /// The same without the ID token, where it is not known who will see it: the provider asks the user.
     package let urlWithoutToken: WebURL
     let state: Redacted<String>?
 

@@ -1,4 +1,4 @@
-/// The address to which the browser was sent, as a person pastes it: whole, whatever its scheme, or its query.
+/// The address to which the browser was sent, as a user pastes it: whole, whatever its scheme, or its query.
 struct PastedAddress {
     /// What stands before the query; empty where the query alone was pasted.
     let place: String

@@ -37,7 +37,7 @@ public struct PendingAuthorization: Hashable, Sendable {
 extension PendingAuthorization: CustomStringConvertible, CustomReflectable {
     /// The client and the endpoint, without a secret.
     public var description: String { "PendingAuthorization(\(clientID) at \(endpoint.withoutQuery))" }
-    /// No member, so that nothing secret is dumped.
+    /// No member, so nothing secret is dumped.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 

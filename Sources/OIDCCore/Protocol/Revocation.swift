@@ -6,7 +6,7 @@ package enum TokenTypeHint: String, Sendable, CaseIterable {
 
 /// Tells the provider that a token is no longer needed (RFC 7009).
 package enum Revocation {
-    /// An invalid token is no error (§2.2); what the body of a success says does not matter.
+    /// An invalid token is not an error (§2.2); what the body of a success says does not matter.
     package static func call(
         _ token: Redacted<String>, hint: TokenTypeHint?, at endpoint: WebURL, client: Client, now: Instant,
         random: (Int) -> [UInt8]

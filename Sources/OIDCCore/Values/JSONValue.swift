@@ -71,7 +71,7 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
     public init(_ text: String?) { self = text.map { .string($0) } ?? .null }
 }
 
-/// A number as it was written: 1e999 and integers beyond 64 bits are no crash and no silent rounding.
+/// A number as it was written: 1e999 and integers beyond 64 bits neither crash nor are rounded silently.
 public struct JSONNumber: Hashable, Sendable {
     /// The number as it was written.
     public let text: String

@@ -14,7 +14,7 @@ extension Redacted: CustomStringConvertible, CustomDebugStringConvertible, Custo
     public var description: String { "(secret)" }
     /// A word in place of the secret.
     public var debugDescription: String { "(secret)" }
-    /// No member, so that nothing secret is dumped.
+    /// No member, so nothing secret is dumped.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 

@@ -4,7 +4,7 @@ public struct Session: Hashable, Sendable {
     public var key: SessionKey
     /// Where the tokens came from, and where they may go.
     public var endpoints: Endpoints
-    /// How the client proved itself, so that a refresh does it the same way (RFC 6749 §6).
+    /// How the client proved itself, so a refresh does it the same way (RFC 6749 §6).
     public var clientAuthentication: String?
     /// When the user signed in.
     public var createdAt: Instant
@@ -45,7 +45,7 @@ public struct Session: Hashable, Sendable {
         self.derived = derived
     }
 
-    /// The places that a session's tokens may be sent to; kept, so that no later configuration or metadata
+    /// The places that a session's tokens may be sent to; kept, so no later configuration or metadata
     /// sends them elsewhere.
     public struct Endpoints: Hashable, Sendable {
         /// The issuer; nil for plain OAuth 2.0.

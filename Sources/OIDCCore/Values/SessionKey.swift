@@ -1,4 +1,4 @@
-/// How a token is come by (RFC 6749 §4, RFC 8693, RFC 7523); an open set.
+/// A grant type (RFC 6749 §4, RFC 8693, RFC 7523); an open set.
 public struct GrantType: Hashable, Sendable, RawRepresentable {
     /// The name that settings use.
     public let rawValue: String
@@ -19,7 +19,7 @@ public struct GrantType: Hashable, Sendable, RawRepresentable {
     /// Every grant type that has sessions.
     public static let all: [GrantType] = [.authorizationCode, .clientCredentials, .tokenExchange, .jwtBearer]
 
-    /// Whether a person signs in for it; the others are repeated at will.
+    /// Whether a user signs in for it; the others are repeated at will.
     public var needsPerson: Bool { self == .authorizationCode }
 }
 
@@ -35,7 +35,7 @@ public struct SessionKey: Hashable, Sendable {
     public var audience: String?
     /// Keeps sessions of several users of the same client apart.
     public var account: String?
-    /// The three that tell apart the tokens of grants without a person; nil and empty otherwise.
+    /// The three that tell apart the tokens of grants without a user; nil and empty otherwise.
     public var scope: Scope?
     /// The resources that were requested.
     public var resources: [String]

@@ -14,7 +14,7 @@ public struct TokenType: Hashable, Sendable, CustomStringConvertible {
     public static let bearer = TokenType(known: "Bearer")
     /// `DPoP` (RFC 9449).
     public static let dpop = TokenType(known: "DPoP")
-    /// RFC 8693 §2.2.1: the issued token is no access token.
+    /// RFC 8693 §2.2.1: the issued token is not an access token.
     public static let notApplicable = TokenType(known: "N_A")
 
     /// The name, in its usual spelling.

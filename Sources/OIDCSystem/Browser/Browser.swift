@@ -10,7 +10,7 @@ package struct Browser: Sendable {
     private var problems: [String] = []
 
     /// Opens the address with the first command that can be started. Only https and loopback addresses are ever
-    /// opened, so that none can be read as an option or a file.
+    /// opened, so none can be read as an option or a file.
     package static func open(
         _ address: WebURL, with choice: BrowserChoice, environment: [String: String]
     ) throws(OIDCError) -> Browser {

@@ -10,7 +10,7 @@ package enum BrowserChoice: Hashable, Sendable {
     }
 
     /// Returns the `browser` setting, else what `$BROWSER` names, else what this machine has to open a URL with. The
-    /// first two are believed: whoever names a browser has one. `remark` is told why an entry of `$BROWSER` is not
+    /// first two are believed: whoever names a browser has one. `remark` gets the reason why an entry of `$BROWSER` is not
     /// used.
     package static func resolve(
         setting: [String] = [], _ surroundings: BrowserSurroundings, remark: (String) -> Void = { _ in }

@@ -1,4 +1,4 @@
-/// What about this machine decides whether it can show a browser; passed in, so that each case can be tested.
+/// What about this machine decides whether it can show a browser; passed in, so each case can be tested.
 package struct BrowserSurroundings: Hashable, Sendable {
     /// `open` is there, and a display always.
     package var isDarwin: Bool

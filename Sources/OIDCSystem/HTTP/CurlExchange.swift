@@ -6,7 +6,7 @@ import OIDCCore
 final class CurlExchange {
     private(set) var head = ResponseHead()
     private(set) var receivedBytes = 0
-    /// Why a callback of ours ended the transfer.
+    /// Why one of our callbacks ended the transfer.
     private(set) var refusal: OIDCError?
     /// Whether the request may have reached the other side.
     fileprivate(set) var isSent = false

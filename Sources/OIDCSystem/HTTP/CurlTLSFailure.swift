@@ -81,7 +81,7 @@ struct CurlTLSFailure {
         return ASCII.trimmed(words[words.index(after: colon)...])
     }
 
-    /// With TLS 1.3 a certificate of ours is judged only after the handshake, as an alert.
+    /// With TLS 1.3 our own certificate is judged only after the handshake, as an alert.
     var alertAfterHandshake: OIDCError? {
         let isGiven = failure.request.usesClientCertificate && failure.configuration.clientCertificate != nil
         let message: String

@@ -91,7 +91,7 @@ package final class CurlTransport: HTTPTransport {
         }
     }
 
-    /// One transfer, told to `trace`, and what its end means.
+    /// One transfer, reported to `trace`, and what its end means.
     func perform(
         _ request: HTTPRequest, _ exchange: CurlExchange, end: MonotonicTime?, silence: Duration?
     ) throws(OIDCError) -> (CurlResult, OIDCError?) {

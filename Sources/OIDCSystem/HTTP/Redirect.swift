@@ -8,7 +8,7 @@ struct Redirect {
     let request: HTTPRequest
     let stage: Stage
 
-    /// The next address, or nil where the answer is no redirect.
+    /// The next URL, or nil where the answer is not a redirect.
     func next(after response: HTTPResponse, count: Int) throws(OIDCError) -> WebURL? {
         guard [301, 302, 303, 307, 308].contains(response.status), let location = response.headers["Location"]
         else { return nil }
@@ -39,7 +39,7 @@ struct Redirect {
 }
 
 extension WebURL {
-    /// RFC 3986 §5.2: what a reference means on this page; nil where that is no http(s) address.
+    /// RFC 3986 §5.2: what a reference means on this page; nil where that is not a URL.
     public func resolving(_ reference: String) -> WebURL? {
         let reference = String(reference.prefix { $0 != "#" })
         if let scheme = reference.firstIndex(where: { ":/?".contains($0) }), reference[scheme] == ":" {

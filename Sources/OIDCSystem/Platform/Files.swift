@@ -122,7 +122,7 @@ extension OpenFile {
         _ = try Errno.check { ftruncate(descriptor, 0) }
     }
 
-    /// Until it is on the disk, so that a rename that follows cannot overtake the content.
+    /// Until it is on the disk, so a rename that follows cannot overtake the content.
     func synchronize() throws(Errno) {
         _ = try Errno.check { fsync(descriptor) }
     }

@@ -9,7 +9,7 @@ import OIDCCore
 
 /// What a process sets up once for itself.
 package enum Platform {
-    /// Closed standard descriptors are filled so that nothing else takes their place, and a broken pipe is
+    /// Closed standard descriptors are filled so nothing else takes their place, and a broken pipe is
     /// an error instead of a death; before anything else is opened.
     package static func secureStandardDescriptors() {
         oidc_reserve_standard_descriptors()

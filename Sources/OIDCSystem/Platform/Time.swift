@@ -33,7 +33,7 @@ package struct MonotonicTime: Hashable, Comparable, Sendable {
         return adding(milliseconds: isTooMuch ? (seconds > 0 ? .max : .min) : milliseconds)
     }
 
-    /// How long it is from `now` until then, rounded up so that a wait of that length reaches it; 0 when past.
+    /// How long it is from `now` until then, rounded up so a wait of that length reaches it; 0 when past.
     package func milliseconds(from now: MonotonicTime) -> Int64 {
         guard self > now else { return 0 }
         let (difference, isTooMuch) = nanoseconds.subtractingReportingOverflow(now.nanoseconds)

@@ -78,7 +78,7 @@ package struct UserFile: Sendable {
         }
     }
 
-    /// A signal ends the wait for a slow pipe or a person.
+    /// A signal ends the wait for a slow pipe or a user.
     private static func waitForInput(_ file: FileDescriptor) throws(OIDCError) {
         var interests = [Poll.Interest(file.rawValue, .reading)]
         if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }

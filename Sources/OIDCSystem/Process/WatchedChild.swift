@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A program that nobody waits for: a thread of its own sees its end, so that it leaves no zombie behind however
+/// A program that nobody waits for: a thread of its own sees its end, so it leaves no zombie behind however
 /// long it runs.
 final class WatchedChild: Sendable {
     private let ended = Mutex<ExitStatus?>(nil)

@@ -1,7 +1,7 @@
 import OIDCCore
 
 extension HTTP1 {
-    /// Requests out of bytes that come in any pieces. Each byte is judged once and in order, so that the pieces
+    /// Requests out of bytes that come in any pieces. Each byte is judged once and in order, so the pieces
     /// make no difference; what RFC 9112 lets a server accept or refuse is refused (CWE-444).
     package struct RequestParser: Sendable {
         package enum Outcome: Hashable, Sendable {
@@ -166,7 +166,7 @@ extension HTTP1 {
             phase = .headers
         }
 
-        /// RFC 9112 §5. A line that goes on with the one before (§5.2) is refused: its name is no token.
+        /// RFC 9112 §5. A line that goes on with the one before (§5.2) is refused: its name is not a token.
         private mutating func endHeaderLine(_ line: [UInt8]) throws(Rejection) {
             guard !line.isEmpty else { return try endHeaders() }
             headerBytes += 2

@@ -42,7 +42,7 @@ package struct HTTPServerRequest: Hashable, Sendable {
     }
 
     /// As a request to a server with that origin, for a provider that is a pure function of such requests;
-    /// nil where the target is no part of an address.
+    /// nil where the target is not part of a URL.
     package func request(to origin: String) -> HTTPRequest? {
         WebURL(origin + target).map { HTTPRequest(method, $0, headers: headers, body: body) }
     }

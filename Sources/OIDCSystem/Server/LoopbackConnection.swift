@@ -70,7 +70,7 @@ final class LoopbackConnection {
     /// It has sent nothing since the last answer, or at all.
     var isIdle: Bool { !isDraining && openRequest == nil && output.isEmpty && parser.isIdle }
 
-    /// Does what can be done now, up to the next request. Reads count against the `turn`, so that a peer that
+    /// Does what can be done now, up to the next request. Reads count against the `turn`, so a peer that
     /// never stops sending does not keep the others waiting.
     func advance(_ turn: inout Turn) -> Progress {
         let now = turn.now
@@ -93,7 +93,7 @@ final class LoopbackConnection {
         return .waiting
     }
 
-    /// Sends the answer to the open request, or to what is no request, as far as that goes now.
+    /// Sends the answer to the open request, or to what is not a request, as far as that goes now.
     func answer(_ response: HTTPResponse, closes: Bool, now: MonotonicTime) {
         guard !isEnded, !isDraining else { return }
         let request = openRequest

@@ -31,7 +31,7 @@ struct LoopbackListener {
         descriptors = []
     }
 
-    /// With two families the system's choice for the first may be taken for the second: then it chooses anew.
+    /// With two families the system's choice for the first may be taken for the second: then it chooses again.
     private static func bind(
         _ host: LoopbackAddress.Host, port: UInt16
     ) throws(Errno) -> ([FileDescriptor], UInt16) {

@@ -1,13 +1,13 @@
 package import OIDCCore
 
-/// Signs a person in through a browser: binds the listener, opens the address, waits for the redirect or a
+/// Signs a user in through a browser: binds the listener, opens the address, waits for the redirect or a
 /// pasted address, redeems the code, and answers the page once it is known what came of it.
 package struct BrowserSignIn {
     package let login: Login
     package let redirect: RedirectAddress
     /// Whether stdin is read for a pasted address.
     package var readsInput: Bool
-    /// What to open the address with; nil leaves that to the person.
+    /// What to open the address with; nil leaves that to the user.
     package var browser: BrowserChoice?
     package var environment: [String: String]
     package var notice: (SignInNotice) -> Void
@@ -31,7 +31,7 @@ package struct BrowserSignIn {
         self.notice = notice
     }
 
-    /// `keep` stores the session; it runs before the page says that the person is signed in.
+    /// `keep` stores the session; it runs before the page says that the user is signed in.
     package func run(
         keep: (Login.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> Login.Outcome {

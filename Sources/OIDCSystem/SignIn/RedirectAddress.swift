@@ -1,6 +1,6 @@
 package import OIDCCore
 
-/// Where the provider sends the browser back to: an address of ours on loopback, or one that only a person can
+/// Where the provider sends the browser back to: one of our URLs on loopback, or one that only a user can
 /// bring (RFC 8252 §7).
 package struct RedirectAddress: Hashable, Sendable {
     package static let standard = "http://127.0.0.1/callback"

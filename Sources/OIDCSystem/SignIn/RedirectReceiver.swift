@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// Waits for the browser to come back to the listener, and for the address that a person pastes: whichever
+/// Waits for the browser to come back to the listener, and for the address that the user pastes: whichever
 /// brings a good answer first wins, and both are checked the same way.
 struct RedirectReceiver {
     let pending: PendingAuthorization
@@ -155,7 +155,7 @@ struct RedirectReceiver {
         }
     }
 
-    /// On a terminal a slip of the hand is told and costs nothing; from a file or a pipe it is an answer.
+    /// On a terminal a slip of the hand is reported and costs nothing; from a file or a pipe it is an answer.
     private mutating func pasted(
         _ input: inout TerminalInput?, isTerminal: Bool
     ) throws(OIDCError) -> Arrival? {
@@ -171,7 +171,7 @@ struct RedirectReceiver {
                 do throws(OIDCError) {
                     return Arrival(code: .success(try pending.acceptPasted(line)), connection: nil)
                 } catch {
-                    // What is no address at all may be followed by one; at the end of a pipe it was the answer.
+                    // What is not a URL at all may be followed by one; at the end of a pipe it was the answer.
                     guard error.kind == .usage || (isTerminal && error.kind == .untrusted) else {
                         return Arrival(code: .failure(error), connection: nil)
                     }

@@ -1,8 +1,8 @@
 public import OIDCCore
 
-/// What happens during a sign-in, for whoever tells the person.
+/// What happens during a sign-in, for whoever tells the user.
 public enum SignInNotice: Sendable {
-    /// The address to sign in at; always told.
+    /// The address to sign in at; always reported.
     case address(WebURL)
     /// The browser was started.
     case opened

@@ -4,7 +4,7 @@ import CPlatform
 package enum Terminal {
     package static func isTerminal(_ descriptor: FileDescriptor) -> Bool { descriptor.isTerminal }
 
-    /// Columns; nil where it is no terminal, or one that does not say.
+    /// Columns; nil if it is not a terminal, or one that does not say.
     package static func width(_ descriptor: FileDescriptor = .standardError) -> Int? {
         let width = Int(oidc_terminal_width(descriptor.rawValue))
         return width > 0 ? width : nil

@@ -1,11 +1,11 @@
 import CPlatform
 
-/// Lines that a person pastes or a program sends, read as they come so that other things can be waited for
+/// Lines that the user pastes or a program sends, read as they come so other things can be waited for
 /// meanwhile. A terminal's own line editing cuts a line at 4,095 bytes, which is less than some redirected
 /// addresses have: on a terminal the editing happens here, without echo, as what is pasted holds a code.
 package struct TerminalInput: Sendable {
     package enum Event: Hashable, Sendable {
-        /// Without its line end; bytes that are no UTF-8 are replaced.
+        /// Without its line end; bytes that are not valid UTF-8 are replaced.
         case line(String)
         case endOfInput
         /// The line is not used; what comes after it is.

@@ -48,7 +48,7 @@ struct CredentialDockerCommand: RunnableCommand {
         return 0
     }
 
-    /// Answers docker. Docker is told of failures in its own words; the reason goes to stderr.
+    /// Answers docker. Failures are reported to docker in its own words; the reason goes to stderr.
     private func get(_ context: CommandContext) throws(OIDCError) -> Int32 {
         do {
             let input = try UserFile.readStandardInput(limit: DockerCredential.limit)
