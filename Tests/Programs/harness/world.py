@@ -110,9 +110,10 @@ class World:
             return False
 
     def revoke_access(self):
-        """As a provider ends an access token early."""
+        """As a provider ends an access token early: the session here does not learn of it."""
         token = self.ran("oidc", "token", "-p", "work").strip()
-        self.ran("oidc", "revoke", "-p", "work", "-", input=token)
+        elsewhere = f"OIDC_STATE_DIR={self.home}/elsewhere"
+        self.ran("env", elsewhere, "oidc", "revoke", "-p", "work", "-", input=token)
 
     def server(self, handler, certificate=None):
         """An HTTP server on a thread; its origin."""
