@@ -90,7 +90,7 @@ private func requireSound(_ tokens: TokenSet, _ types: [TokenType]) {
     for turn in 0..<40 {
         let error = OIDCError(
             turn % 3 == 0 ? .unreachable : .refused, "", oauthError: turn % 2 == 0 ? "slow_down" : nil)
-        guard case .wait(let seconds) = polling.next(after: .failure(error), now: time) else { return }
+        guard case .wait(let seconds) = polling.next(after: error, now: time) else { return }
         require(seconds > 0 && time.adding(seconds) <= device.expiresAt, "a wait beyond the end")
         time = time.adding(seconds)
     }
