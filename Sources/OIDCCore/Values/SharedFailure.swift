@@ -13,7 +13,7 @@ public struct SharedFailure: Hashable, Sendable {
     public var request: String?
     /// When it happened by the clock of the machine that is never set, in nanoseconds; nil if that is not known.
     public var moment: Int64?
-    /// When a process last took the failure as its own without having waited for it to happen.
+    /// When a process last took the failure as its own.
     public var sharedAt: Instant?
 
     /// Makes a failure of its parts.
