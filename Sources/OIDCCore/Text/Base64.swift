@@ -29,3 +29,60 @@ package enum Base64 {
         return Base64URL.decode(String(decoding: translated, as: UTF8.self))
     }
 }
+
+/// RFC 4648 §5 without padding, as JOSE uses it (RFC 7515 §2): decoding is strict.
+package enum Base64URL {
+    private static let alphabet = Array(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+
+    package static func encode(_ bytes: [UInt8]) -> String {
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.count * 4 + 2) / 3)
+        var index = 0
+        while index < bytes.count {
+            let available = min(3, bytes.count - index)
+            var group = UInt32(bytes[index]) << 16
+            if available > 1 { group |= UInt32(bytes[index + 1]) << 8 }
+            if available > 2 { group |= UInt32(bytes[index + 2]) }
+            for position in 0...available {
+                text.append(alphabet[Int(group >> (18 - 6 * UInt32(position))) & 63])
+            }
+            index += 3
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Nil for padding, white space, another alphabet, an impossible length, or stray bits at the end.
+    package static func decode(_ text: some StringProtocol) -> [UInt8]? {
+        decode(bytes: text.utf8)
+    }
+
+    static func decode(bytes text: some Collection<UInt8>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.count * 3 / 4)
+        var buffer: UInt32 = 0
+        var bits: UInt32 = 0
+        for character in text {
+            guard let value = value(of: character) else { return nil }
+            buffer = (buffer << 6 | value) & 0xFFFF
+            bits += 6
+            if bits >= 8 {
+                bits -= 8
+                bytes.append(UInt8(truncatingIfNeeded: buffer >> bits))
+            }
+        }
+        let strayBits = buffer & ((1 << bits) - 1)
+        return bits < 6 && strayBits == 0 ? bytes : nil
+    }
+
+    private static func value(of character: UInt8) -> UInt32? {
+        switch character {
+        case 0x41...0x5A: UInt32(character) - 0x41
+        case 0x61...0x7A: UInt32(character) - 0x61 + 26
+        case 0x30...0x39: UInt32(character) - 0x30 + 52
+        case 0x2D: 62
+        case 0x5F: 63
+        default: nil
+        }
+    }
+}

@@ -1,4 +1,5 @@
 package import OIDCCore
+import Synchronization
 
 /// A program run to its end without a shell: for secrets from a command, and for credential helpers.
 package struct ChildProcess: Sendable {
@@ -88,4 +89,20 @@ extension ChildProcess.Failure {
             return Interruption.error(signal: signal)
         }
     }
+}
+
+/// A program that nobody waits for: a thread of its own sees its end, so it leaves no zombie behind however
+/// long it runs.
+final class WatchedChild: Sendable {
+    private let ended = Mutex<ExitStatus?>(nil)
+
+    init(_ child: Child) throws(Errno) {
+        try BackgroundThread { [self] in
+            let status = child.awaitEnd()
+            ended.withLock { $0 = status }
+        }.detach()
+    }
+
+    /// Nil while it runs.
+    var status: ExitStatus? { ended.withLock { $0 } }
 }

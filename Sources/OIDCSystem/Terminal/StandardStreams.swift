@@ -47,3 +47,10 @@ package enum StandardOutput {
         }
     }
 }
+
+/// Where talk goes; a missing reader is not a failure.
+package enum StandardError {
+    package static func write(_ text: String) {
+        try? FileDescriptor.standardError.writeAll(Array(text.utf8))
+    }
+}
