@@ -67,6 +67,14 @@ package final class InMemoryProvider: HTTPTransport {
         _ scope: String = "openid profile email offline_access", client: Client = Client(id: "demo"),
         dpop: DPoPKey? = nil, _ change: (inout Login) throws -> Void = { _ in }
     ) throws -> Session {
+        try outcome(scope, client: client, dpop: dpop, change).session
+    }
+
+    /// The same, with the warnings.
+    package func outcome(
+        _ scope: String = "openid profile email offline_access", client: Client = Client(id: "demo"),
+        dpop: DPoPKey? = nil, _ change: (inout Login) throws -> Void = { _ in }
+    ) throws -> Login.Outcome {
         let metadata = try ProviderDocuments(environment: environment).metadata(
             issuer: InMemoryProvider.issuer)
         var login = Login(
@@ -77,7 +85,7 @@ package final class InMemoryProvider: HTTPTransport {
             key: SessionKey(provider: InMemoryProvider.issuer, clientID: client.id))
         try change(&login)
         let (pending, url) = try login.begin(redirectURI: "http://127.0.0.1:8765/callback")
-        return try login.finish(try pending.acceptPasted(callback(of: url))).session
+        return try login.finish(try pending.acceptPasted(callback(of: url)))
     }
 
     /// The URL that the browser of a user who agrees ends on.

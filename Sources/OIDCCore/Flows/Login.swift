@@ -12,6 +12,10 @@ package struct Login: Sendable {
     package var pushing: Pushing
     /// Seconds that clocks may differ by.
     package var leeway: Int64
+    /// The issuer of the tenant that the session belongs to; see `pin(to:)`.
+    package var pinnedIssuer: String?
+    /// The `iss` of the authorization response.
+    var answeringIssuer: String?
 
     /// When the request goes to the provider beforehand (RFC 9126).
     package enum Pushing: String, Sendable {
@@ -72,7 +76,10 @@ package struct Login: Sendable {
         let issued = try tokenEndpoint.issue(
             .authorizationCode(code), over: environment.transport, now: environment.now(),
             random: environment.random)
-        return try outcome(issued, nonce: code.pending.nonce.revealed, maxAge: code.pending.maxAge)
+        var login = self
+        login.answeringIssuer = code.issuer
+        return try login.outcome(
+            issued, nonce: code.pending.nonce?.revealed, maxAge: code.pending.maxAge)
     }
 
     /// Tokens that are refused after they came are revoked, as far as the provider allows: nobody will use them.
@@ -113,7 +120,9 @@ package struct Login: Sendable {
         let idToken = try checkedIDToken(tokens, nonce: nonce, maxAge: maxAge, warnings: &warnings)
         if idToken == nil { tokens.idToken = nil }
         let now = environment.now()
-        let session = Session(
+        var endpoints = endpoints
+        endpoints.issuer = try issuer(of: idToken)
+        var session = Session(
             key: key, endpoints: endpoints, clientAuthentication: tokenEndpoint.client.authentication.method,
             createdAt: now, requestedScope: request.scope, requestedResources: request.resources,
             tokens: tokens, subject: idToken?.subject, displayName: idToken?.displayName,
@@ -124,6 +133,10 @@ package struct Login: Sendable {
                 warnings.append(
                     "the provider did not grant: \(DisplayText.clean(missing.joined(separator: " ")))")
             }
+        }
+        if idToken != nil, session.displayName == nil { session.displayName = nameFromUserInfo(session) }
+        if idToken != nil, !request.sendsNonce {
+            warnings.append("no nonce was sent: PKCE alone ties the ID token to this sign-in")
         }
         return Outcome(session: session, idToken: idToken, warnings: warnings)
     }

@@ -112,6 +112,7 @@ package struct TokenRefresh: Sendable {
         do throws(OIDCError) {
             let idToken = try IDToken.validate(compact, rules, keys: published, now: environment.now())
             session.tokens.idToken = Redacted(compact)
+            session.endpoints.issuer = idToken.issuer
             session.displayName = idToken.displayName ?? session.displayName
             return nil
         } catch {

@@ -135,7 +135,8 @@ extension OIDCClient {
     private func login(
         _ scope: Scope, onDevice: Bool, _ environment: LoginEnvironment
     ) throws(OIDCError) -> Login {
-        let metadata = try ProviderDocuments(environment: environment).metadata(issuer: configuration.issuer)
+        let metadata = try ProviderDocuments(environment: environment).metadata(
+            issuer: configuration.issuer, at: configuration.metadataURL)
         try metadata.validate(for: [onDevice ? .deviceAuthorization : .authorization, .token], scope: scope)
         let client = configuration.client
         let dpop = configuration.bindsTokens ? try DPoPKey.generate() : nil
@@ -144,12 +145,14 @@ extension OIDCClient {
         request.audience = configuration.audience
         request.resources = configuration.resources
         request.dpopThumbprint = dpop?.thumbprint
-        return Login(
+        var login = Login(
             environment: environment, metadata: metadata,
             tokenEndpoint: TokenEndpoint(
                 url: try metadata.require(.token, presentingCertificate: client.presentsCertificate),
                 client: client, dpop: dpop),
             request: request, key: configuration.key, leeway: configuration.leeway)
+        login.pin(to: try? store.load(configuration.key))
+        return login
     }
 
     /// The session's tokens, refreshed as the session was made: at its endpoint, by the client's proof, with the

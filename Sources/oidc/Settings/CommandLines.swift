@@ -13,7 +13,9 @@ extension Settings {
         ] {
             if let text = given(setting) { words += [option, ShellWord.quoted(text)] }
         }
-        if let account = given(.account) { words += ["--set", ShellWord.quoted("account=\(account)")] }
+        for setting in [Setting.metadataURL, .nonce, .account] {
+            if let text = given(setting) { words += ["--set", ShellWord.quoted("\(setting.name)=\(text)")] }
+        }
         return words.joined(separator: " ")
     }
 

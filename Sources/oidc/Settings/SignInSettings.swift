@@ -17,6 +17,8 @@ struct SignInSettings: Sendable {
     let port: UInt16?
     let redirectPorts: [UInt16]
     let responseMode: AuthorizationRequest.ResponseMode?
+    /// False for providers whose ID tokens have no `nonce`.
+    let sendsNonce: Bool
     let prompt: String?
     let maxAge: Int64?
     let loginHint: String?
@@ -35,6 +37,7 @@ struct SignInSettings: Sendable {
         port = layers.integer(.port).flatMap { UInt16(exactly: $0) }
         redirectPorts = layers.ports(.redirectPorts)
         responseMode = layers.choice(.responseMode)
+        sendsNonce = layers.text(.nonce) != "off"
         prompt = layers.text(.prompt)
         maxAge = layers.integer(.maxAge)
         loginHint = layers.text(.loginHint)
@@ -64,6 +67,7 @@ extension Settings {
         request.audience = token.audience
         request.resources = token.resources
         request.responseMode = signIn.responseMode
+        request.sendsNonce = signIn.sendsNonce
         request.prompt = signIn.prompt
         request.maxAge = signIn.maxAge
         request.loginHint = signIn.loginHint
