@@ -197,6 +197,10 @@ struct SignIn {
     }
 
     private func remarkOnTokenRefresh(_ session: Session, _ metadata: ProviderMetadata) {
+        let known = Preset.matching(provider.settings)
+        if let warning = known?.refreshWarning(for: session, provider.settings) {
+            return console.warn(warning.commandLine)
+        }
         guard session.tokens.refreshToken == nil,
             session.requestedScope?.contains("offline_access") == true
         else { return }
