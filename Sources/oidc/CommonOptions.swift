@@ -43,6 +43,9 @@ struct ProviderOptions: OptionGroup {
         .repeated(
             \.scope, "--scope", "S", "scope to request, or a quoted list",
             environment: "OIDC_SCOPE"),
+        .value(
+            \.account, "--account", "NAME", "one of several sign-ins of the client",
+            environment: "OIDC_ACCOUNT"),
         .value(\.audience, "--audience", "A", "the API that the token is for", environment: "OIDC_AUDIENCE"),
         .repeated(\.resource, "--resource", "URI", "a resource indicator (RFC 8707)"),
         .value(
@@ -56,6 +59,7 @@ struct ProviderOptions: OptionGroup {
     var issuer: String?
     var clientID: String?
     var scope: [String] = []
+    var account: String?
     var audience: String?
     var resource: [String] = []
     var grant: String?
@@ -66,7 +70,8 @@ struct ProviderOptions: OptionGroup {
         var entries = try SettingsLoader.entries([
             (.issuer, "--issuer", issuer), (.clientID, "--client-id", clientID),
             (.scope, "--scope", scope.isEmpty ? nil : scope.joined(separator: " ")),
-            (.audience, "--audience", audience), (.grant, "--grant", grant),
+            (.account, "--account", account), (.audience, "--audience", audience),
+            (.grant, "--grant", grant),
         ])
         if !resource.isEmpty {
             entries.append(

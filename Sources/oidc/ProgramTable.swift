@@ -51,9 +51,10 @@ extension Program {
 /// The commands about the settings.
 struct ConfigCommand: Command {
     static let name = "config"
-    static let summary = "Show, check or write the settings"
+    static let summary = "Show, check or change the settings"
     static let subcommands: [any Command.Type] = [
-        ConfigShowCommand.self, ConfigPathCommand.self, ConfigInitCommand.self, ConfigCheckCommand.self,
+        ConfigShowCommand.self, ConfigListCommand.self, ConfigUseCommand.self, ConfigSetCommand.self,
+        ConfigUnsetCommand.self, ConfigPathCommand.self, ConfigInitCommand.self, ConfigCheckCommand.self,
     ]
 }
 

@@ -13,9 +13,7 @@ struct SettingsChecks {
         do throws(OIDCError) {
             let file = try context.settingsLoader.file()
             for profile in file?.profiles ?? [] {
-                var named = context.common
-                named.profile = profile.name
-                _ = try SettingsLoader(environment: [:], common: named).load(from: file, in: path ?? "")
+                try file?.check(profile.name)
             }
         } catch {
             return Finding("configuration", error)

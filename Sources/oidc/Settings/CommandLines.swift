@@ -11,10 +11,10 @@ extension Settings {
         }
         for (option, setting) in [
             ("--issuer", Setting.issuer), ("--client-id", .clientID), ("--audience", .audience),
+            ("--account", .account),
         ] {
             if let text = given(setting) { words += [option, ShellWord.quoted(text)] }
         }
-        if let account = given(.account) { words += ["--set", ShellWord.quoted("account=\(account)")] }
         return words.joined(separator: " ")
     }
 
@@ -32,7 +32,7 @@ extension Settings {
         var words: [String] = []
         for (option, setting) in [
             ("--issuer", Setting.issuer), ("--client-id", .clientID), ("--scope", .scope),
-            ("--audience", .audience), ("--grant", .grant),
+            ("--account", .account), ("--audience", .audience), ("--grant", .grant),
         ] {
             guard let entry = layers.entries.first(where: { $0.setting == setting }),
                 let text = entry.value.string

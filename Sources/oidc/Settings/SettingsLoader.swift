@@ -8,9 +8,12 @@ struct SettingsLoader: Sendable {
     /// The value of `--config` or OIDC_CONFIG.
     let configPath: String?
     var profileName: String?
+    /// The value of `--config`.
+    private let namedByOption: String?
 
     init(environment: [String: String], common: CommonOptions) {
         self.environment = environment
+        namedByOption = common.config
         configPath = common.config ?? environment["OIDC_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
         profileName = common.profile ?? environment["OIDC_PROFILE"].flatMap { $0.isEmpty ? nil : $0 }
     }
@@ -56,10 +59,21 @@ struct SettingsLoader: Sendable {
     }
 
     /// Reads the file. Returns nil if there is none and none was named.
-    func file() throws(OIDCError) -> ConfigurationFile? {
+    func file() throws(OIDCError) -> ConfigurationFile? { try contents()?.file }
+
+    /// Reads the file, also as the bytes that it holds. A file that was named must be there, unless it `mayBeMissing`.
+    func contents(
+        mayBeMissing: Bool = false
+    ) throws(OIDCError) -> (file: ConfigurationFile, bytes: [UInt8])? {
+        guard let contents = try ownFile(mayBeMissing: mayBeMissing) else { return nil }
+        return (try parsed(contents.bytes, permissions: contents.permissions), contents.bytes)
+    }
+
+    /// Reads the file as it is, if nobody else can write it.
+    func ownFile(mayBeMissing: Bool = false) throws(OIDCError) -> UserFile? {
         guard let path else { return nil }
         guard let contents = try UserFile.read(path, limit: 4 << 20, named: "configuration") else {
-            guard configPath != nil else { return nil }
+            guard configPath != nil, !mayBeMissing else { return nil }
             throw OIDCError(
                 .usage, "there is no configuration file at \(DisplayText.clean(path))",
                 hint: "write one with: oidc config init", stage: .settings)
@@ -70,15 +84,26 @@ struct SettingsLoader: Sendable {
                 hint: "chown and chmod it so that only you can write it: chmod go-w \(ShellWord.quoted(path))"
             )
         }
-        let file = try ConfigurationFile(parsing: contents.bytes, path: path)
+        return contents
+    }
+
+    /// Parses the file, which may hold a secret only if its permissions keep others out.
+    func parsed(_ bytes: [UInt8], permissions: UInt32) throws(OIDCError) -> ConfigurationFile {
+        let path = path ?? ""
+        let file = try ConfigurationFile(parsing: bytes, path: path, option: configOption)
         let holdsSecret = file.profiles.contains { $0.values[Setting.clientSecret.name] != nil }
-        if holdsSecret, contents.permissions & 0o077 != 0 {
+        if holdsSecret, permissions & 0o077 != 0 {
             throw ConfigurationFile.error(
                 path, "holds a client_secret and may be read by others",
                 hint:
                     "chmod 600 \(ShellWord.quoted(path)), or use client_secret_file or client_secret_command")
         }
         return file
+    }
+
+    /// What a command in a hint needs to use the same file: empty, or ` --config FILE`.
+    var configOption: String {
+        namedByOption.map { " --config \(ShellWord.quoted($0))" } ?? ""
     }
 
     /// Reads the variables. Unknown `OIDC_…` variables may belong to other programs.
@@ -114,21 +139,24 @@ struct SettingsLoader: Sendable {
         return entries
     }
 
-    /// Parses `--set KEY=VALUE`.
-    static func assignment(_ text: String) throws(OIDCError) -> SettingLayers.Entry {
+    /// Parses the `KEY=VALUE` of `--set` or of another option or command.
+    static func assignment(_ text: String, of option: String = "--set") throws(OIDCError)
+        -> SettingLayers.Entry
+    {
         guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
             throw OIDCError.usage(
-                "--set takes KEY=VALUE, not \(DisplayText.quoted(text))", hint: "oidc help config")
+                "\(option) takes KEY=VALUE, not \(DisplayText.quoted(text, limit: 80))",
+                hint: "oidc help settings")
         }
         let name = String(text[..<equals])
-        guard let setting = Setting.named(name) else { throw unknown(name, in: "--set") }
+        guard let setting = Setting.named(name) else { throw unknown(name, in: option) }
         if setting.kind.isSecret {
             throw OIDCError.usage(
                 "\(name) is not taken from the command line, where every process can read it",
                 hint: "use client_secret_file, client_secret_command or \(setting.variable)")
         }
         return try entry(
-            setting, String(text[text.index(after: equals)...]), .option("--set"), named: "--set \(name)")
+            setting, String(text[text.index(after: equals)...]), .option(option), named: "\(option) \(name)")
     }
 
     /// Returns the settings of the options that were given.
@@ -173,8 +201,9 @@ struct SettingsLoader: Sendable {
         let names = Setting.all.map(\.name)
         let nearest = Nearest.match(name, among: names)
         return OIDCError(
-            .usage, "unknown setting “\(DisplayText.distinct(name, from: names))” in \(source)",
-            hint: nearest.map { "did you mean \($0)?" } ?? "oidc man --settings lists the settings",
-            stage: .settings)
+            .usage,
+            "unknown setting “\(DisplayText.distinct(name, from: names))” in \(source)"
+                + (nearest.map { ", did you mean \($0)?" } ?? ""),
+            hint: "oidc help settings", stage: .settings)
     }
 }
