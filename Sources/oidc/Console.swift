@@ -31,9 +31,10 @@ struct Console: Sendable {
         note("finishing the request in progress; press Ctrl-C again to stop now (the session may be lost)")
     }
 
-    func trace(_ text: String) {
+    /// Logs a step, with `--verbose`.
+    func trace(_ text: @autoclosure () -> String) {
         guard isVerbose else { return }
-        Console.write("debug: \(text)")
+        Console.write("debug: \(text())")
     }
 
     /// Messages hold names from files and providers, also inside commands to paste.

@@ -1,5 +1,6 @@
 import CPlatform
 import CommandLineKit
+import OIDCCore
 
 extension Program {
     /// Every command there is, in the order of the help.
@@ -73,6 +74,9 @@ enum Version {
     static let number = "0.1.0"
 
     static var commit: String { String(cString: oidc_build_commit()) }
+    static var json: JSONValue {
+        ["name": "oidc", "version": .string(number), "commit": commit.isEmpty ? .null : .string(commit)]
+    }
     static var text: String { commit.isEmpty ? "oidc \(number)" : "oidc \(number) (\(commit))" }
 }
 

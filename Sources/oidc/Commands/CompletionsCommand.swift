@@ -25,6 +25,7 @@ struct CompletionsCommand: RunnableCommand {
     var words: [String] = []
     var isAsked = false
     var common = CommonOptions()
+    var hasJSONForm: Bool { false }
 
     func validate() throws(UsageError) {
         if !isAsked, let word = words.first {

@@ -31,7 +31,7 @@ struct IntrospectCommand: RunnableCommand {
         let call = try AuthenticatedEndpoint(provider: provider, endpoint: .introspection, session: session)
         let answer = try call.perform { (url, client, environment) throws(OIDCError) in
             try Introspection.call(
-                token, hint: isRefreshToken ? .refreshToken : .accessToken, at: url, client: client,
+                token, hint: operand.hint, at: url, client: client,
                 now: environment.now(), random: environment.random)
         }
         try context.console.output(.object(answer.claims))

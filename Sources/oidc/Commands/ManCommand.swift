@@ -19,6 +19,7 @@ struct ManCommand: RunnableCommand {
     var isReference = false
     var isSettings = false
     var common = CommonOptions()
+    var hasJSONForm: Bool { false }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         if isReference {

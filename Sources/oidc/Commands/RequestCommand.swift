@@ -8,7 +8,7 @@ struct RequestCommand: RunnableCommand {
     static let declaration = Declaration<RequestCommand>(
         discussion: """
             Prints the response body. The token is sent to the provider and to the profile's resources; name any \
-            other API with --allow-origin. With -o json, a JSON response is indented on a terminal.
+            other API with --allow-origin. With -o json, the response must be JSON, and is indented on a terminal.
             """,
         examples: [
             Example("oidc request https://api.example.com/me", "an API of the profile's resources"),
@@ -39,6 +39,9 @@ struct RequestCommand: RunnableCommand {
 
     func validate() throws(UsageError) {
         _ = try request.parsedHeaders()
+        if request.includesHead, common.output == .json {
+            throw UsageError("--include and -o json exclude each other: headers have no JSON form")
+        }
         if let method { _ = try HTTPMethod(operand: method) }
         guard WebURL(url) != nil else {
             throw UsageError(

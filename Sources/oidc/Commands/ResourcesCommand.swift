@@ -26,6 +26,9 @@ struct ResourcesCommand: RunnableCommand {
 
     func validate() throws(UsageError) {
         _ = try request.parsedHeaders()
+        if request.includesHead, common.output == .json {
+            throw UsageError("--include and -o json exclude each other: headers have no JSON form")
+        }
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {

@@ -46,7 +46,8 @@ struct ProviderContext {
         guard let directory = StateDirectories(environment: context.environment).cache else {
             return NoCache()
         }
-        return MetadataCache(directory: directory)
+        let cache = MetadataCache(directory: directory)
+        return context.console.isVerbose ? TracedCache(cache: cache, console: context.console) : cache
     }
 
     func transport() throws(OIDCError) -> CurlTransport {

@@ -27,6 +27,7 @@ struct SignIn {
         let environment = try provider.environment()
         let metadata = try provider.metadata(environment, for: needed)
         let flow = try flow(metadata)
+        provider.traceFlow(metadata, opensBrowser: opensBrowser)
         let login = try login(metadata, environment)
         let reporter = SignInReporter(context: provider.context)
         defer { reporter.end() }
@@ -47,6 +48,7 @@ struct SignIn {
             outcome = try browserSignIn.run(keep: keep)
         }
         reporter.end()
+        provider.traceIDToken(outcome.idToken, nonce: true)
         for warning in outcome.warnings { console.warn(warning.commandLine) }
         remarkOnTokenRefresh(outcome.session, metadata)
         return outcome.session

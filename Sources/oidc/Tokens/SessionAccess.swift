@@ -61,8 +61,10 @@ struct SessionAccess {
         let session = try load()
         try refuseWider(session, demand)
         if let session, let access = try SessionTokens.fresh(in: session, for: demand, at: context.now) {
+            if context.console.isVerbose { traceFreshness(session, access, demand, now: context.now) }
             return SessionTokens.Delivery(session: session, access: access)
         }
+        traceFreshness(session, nil, demand, now: context.now)
         return try refreshed(demand, seen: session, refusing: .none)
     }
 
@@ -108,7 +110,11 @@ struct SessionAccess {
             allowedAlgorithms: provider.settings.client.idTokenAlgorithms)
         let answer = try refresh.request(current, for: source)
         return SessionTokens.Answer(successor: answer.successor) { () throws(OIDCError) in
-            try refresh.check(answer)
+            let outcome = try refresh.check(answer)
+            if let idToken = outcome.session.tokens.idToken, idToken != current.tokens.idToken {
+                provider.traceIDToken(IDToken.stored(idToken.revealed), nonce: false)
+            }
+            return outcome
         }
     }
 

@@ -13,6 +13,8 @@ struct TokenOperand {
     let source: String?
     let isRefreshToken: Bool
 
+    var hint: TokenTypeHint { isRefreshToken ? .refreshToken : .accessToken }
+
     static func validate(
         _ source: String?, hint: String = "give it on stdin, with - as the operand"
     ) throws(UsageError) {
