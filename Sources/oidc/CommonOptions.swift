@@ -31,6 +31,19 @@ struct CommonOptions: OptionGroup {
     var output = OutputFormat.text
     var isVerbose = false
     var isQuiet = false
+
+    /// Completes `oidc config set` in a hint with the profile and file that the command line names.
+    func completing(_ hint: String) -> String {
+        let command = "oidc config set "
+        let place =
+            (profile.map { "-p \(ShellWord.quoted($0)) " } ?? "")
+            + (config.map { "--config \(ShellWord.quoted($0)) " } ?? "")
+        guard !place.isEmpty else { return hint }
+        let parts = hint.split(separator: command, omittingEmptySubsequences: false)
+        return parts.dropFirst().reduce(String(parts.first ?? "")) { text, rest in
+            text + command + (rest.hasPrefix("-p ") ? "" : place) + rest
+        }
+    }
 }
 
 /// The options of every command that talks to a provider.

@@ -6,11 +6,13 @@ struct Console: Sendable {
     let isJSON: Bool
     let isVerbose: Bool
     let isQuiet: Bool
+    private let common: CommonOptions
 
     init(_ common: CommonOptions) {
         isJSON = common.output == .json
         isVerbose = common.isVerbose
         isQuiet = common.isQuiet
+        self.common = common
     }
 
     /// Prints a message.
@@ -22,7 +24,7 @@ struct Console: Sendable {
     /// Prints a warning; the command continues.
     func warn(_ text: String) {
         guard !isQuiet else { return }
-        Console.write("warning: \(text)")
+        Console.write("warning: \(common.completing(text))")
     }
 
     /// Explains on a terminal why Ctrl-C has no effect yet.

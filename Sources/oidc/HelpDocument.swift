@@ -6,11 +6,7 @@ enum HelpDocument {
     /// Describes the command or topic at a path, or the program if the path is empty.
     static func json(_ program: Program, _ path: [String]) -> JSONValue {
         if path.count == 1, let topic = program.topic(path[0]) {
-            return [
-                "name": .string(path[0]), "description": .string(topic.text),
-                "entries": .array(
-                    topic.entries.map { ["term": .string($0.term), "meaning": .string($0.meaning)] }),
-            ]
+            return document(topic)
         }
         guard let command = program.command(path) else { return reference(program) }
         return document(command, options: command.options)
@@ -24,6 +20,7 @@ enum HelpDocument {
         }
         let commands = descriptions.map { command -> JSONValue in
             var object = document(command, options: command.options.filter { $0.group == nil }).object
+            object?["name"] = .string(command.path.dropFirst().joined(separator: " "))
             object?["section"] = JSONValue(
                 sections.first { $0.1.contains(command.path.dropFirst().first ?? "") }?.0)
             object?["option_groups"] = .array(groups(command).map { .string($0) })
@@ -39,7 +36,15 @@ enum HelpDocument {
         return [
             "name": .string(program.name), "summary": .string(program.summary),
             "commands": .array(commands), "option_groups": .object(shared),
-            "topics": .array(program.manual().compactMap { $0.topic.map { .string($0) } }),
+            "topics": .array(program.manual().filter { $0.topic != nil }.map(document)),
+        ]
+    }
+
+    private static func document(_ topic: ManSection) -> JSONValue {
+        [
+            "name": JSONValue(topic.topic), "description": .string(topic.text),
+            "entries": .array(
+                topic.entries.map { ["term": .string($0.term), "meaning": .string($0.meaning)] }),
         ]
     }
 

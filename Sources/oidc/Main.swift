@@ -19,8 +19,10 @@ struct Main {
             return postponedCode ?? code
         } catch {
             let code = exitCode(error)
-            let isJSON = CommonOptions.lenient(words).output == .json
-            StandardError.write(Diagnostics.report(error, asJSON: isJSON, exitCode: code))
+            let common = CommonOptions.lenient(words)
+            StandardError.write(
+                Diagnostics.report(
+                    error, asJSON: common.output == .json, exitCode: code, common: common))
             return code
         }
     }

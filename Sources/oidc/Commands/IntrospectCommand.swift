@@ -22,7 +22,9 @@ struct IntrospectCommand: RunnableCommand {
     var options = ProviderOptions()
     var common = CommonOptions()
 
-    func validate() throws(UsageError) { try TokenOperand.validate(source) }
+    func validate() throws(UsageError) {
+        try TokenOperand.validate(source, hint: "oidc introspect - < FILE")
+    }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options)

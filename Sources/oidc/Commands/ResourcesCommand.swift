@@ -58,7 +58,9 @@ struct ResourcesCommand: RunnableCommand {
         guard !resources.isEmpty else {
             throw .usage(
                 "resources is not set",
-                hint: "add to the profile: \"resources\": [{\"title\": …, \"url\": …, \"scope\": …}]")
+                hint:
+                    #"oidc config set 'resources=[{"title":"My orders","url":"https://api.example.com/orders"}]'"#
+            )
         }
         return resources
     }

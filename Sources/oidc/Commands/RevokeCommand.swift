@@ -27,7 +27,9 @@ struct RevokeCommand: RunnableCommand {
     var options = ProviderOptions()
     var common = CommonOptions()
 
-    func validate() throws(UsageError) { try TokenOperand.validate(source) }
+    func validate() throws(UsageError) {
+        try TokenOperand.validate(source, hint: "oidc revoke - < FILE")
+    }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options)

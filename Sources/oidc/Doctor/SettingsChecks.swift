@@ -56,7 +56,7 @@ struct SettingsChecks {
         return Finding(
             "variables", .warning, "unknown, and ignored: \(stray.joined(separator: ", "))",
             hint: nearest.map { "did you mean \($0)?" }
-                ?? "oidc man lists the settings and their variables")
+                ?? "oidc help settings")
     }
 
     /// Reports settings that are not used: overridden by a stronger layer, or of another provider or client.

@@ -177,7 +177,7 @@ struct ProviderContext {
     func browserChoice() throws(OIDCError) -> BrowserChoice {
         let command = settings.signIn.browser
         if let problem = BrowserCommand.problem(command) {
-            throw .usage("browser: \(problem)", hint: #"set browser to a program, as in ["firefox", "%s"]"#)
+            throw .usage("browser: \(problem)", hint: #"oidc config set 'browser=["firefox","%s"]'"#)
         }
         return BrowserChoice.resolve(
             setting: command, .current(environment: context.environment),

@@ -2,8 +2,11 @@ import OIDCCore
 
 extension Settings {
     /// The command line that signs in with these settings.
-    var loginLine: String {
-        var words = ["oidc login"]
+    var loginLine: String { line("oidc login") }
+
+    /// The command line of a command for the same session, with the options that were given.
+    func line(_ command: String, and more: [(String, Setting)] = []) -> String {
+        var words = [command]
         if let profile, profile != "default" { words += ["-p", ShellWord.quoted(profile)] }
         func given(_ setting: Setting) -> String? {
             let entry = layers.entries.first { $0.setting == setting }
@@ -12,7 +15,7 @@ extension Settings {
         for (option, setting) in [
             ("--issuer", Setting.issuer), ("--client-id", .clientID), ("--audience", .audience),
             ("--account", .account),
-        ] {
+        ] + more {
             if let text = given(setting) { words += [option, ShellWord.quoted(text)] }
         }
         return words.joined(separator: " ")

@@ -45,15 +45,21 @@ struct SettingsLoader: Sendable {
                 hint: "write one with: oidc config init")
         }
         var entries = options + (try variables())
-        if let profile { entries += try SettingsLoader.entries(of: profile, in: path) }
+        if let profile {
+            entries += try SettingsLoader.entries(of: profile, in: path, option: file?.option ?? "")
+        }
         return Settings(SettingLayers(profile: profile?.name, entries: entries), home: environment["HOME"])
     }
 
     /// Returns each profile of the file, without options and variables.
     func profiles() throws(OIDCError) -> [Result<(profile: String, own: [SettingLayers.Entry]), OIDCError>] {
-        try file()?.profiles.map { profile in
+        let file = try file()
+        return file?.profiles.map { profile in
             Result { () throws(OIDCError) in
-                (profile.name, try SettingsLoader.entries(of: profile, in: path ?? ""))
+                (
+                    profile.name,
+                    try SettingsLoader.entries(of: profile, in: path ?? "", option: file?.option ?? "")
+                )
             }
         } ?? []
     }
@@ -76,13 +82,12 @@ struct SettingsLoader: Sendable {
             guard configPath != nil, !mayBeMissing else { return nil }
             throw OIDCError(
                 .usage, "there is no configuration file at \(DisplayText.clean(path))",
-                hint: "write one with: oidc config init", stage: .settings)
+                hint: "oidc config init\(configOption)", stage: .settings)
         }
         guard !contents.isUnderForeignControl else {
             throw ConfigurationFile.error(
                 path, "belongs to another user or may be written by others, and it can name programs",
-                hint: "chown and chmod it so that only you can write it: chmod go-w \(ShellWord.quoted(path))"
-            )
+                hint: contents.ownershipHint(path))
         }
         return contents
     }
@@ -95,8 +100,7 @@ struct SettingsLoader: Sendable {
         if holdsSecret, permissions & 0o077 != 0 {
             throw ConfigurationFile.error(
                 path, "holds a client_secret and may be read by others",
-                hint:
-                    "chmod 600 \(ShellWord.quoted(path)), or use client_secret_file or client_secret_command")
+                hint: "chmod 600 \(ShellWord.quoted(path))")
         }
         return file
     }
@@ -119,7 +123,7 @@ struct SettingsLoader: Sendable {
     }
 
     private static func entries(
-        of profile: (name: String, values: JSONObject), in path: String
+        of profile: (name: String, values: JSONObject), in path: String, option: String
     ) throws(OIDCError) -> [SettingLayers.Entry] {
         var entries: [SettingLayers.Entry] = []
         for member in profile.values.members {
@@ -130,13 +134,30 @@ struct SettingsLoader: Sendable {
                 throw ConfigurationFile.error(
                     path,
                     "profile \(DisplayText.quoted(profile.name)): \(setting.name): "
-                        + mismatch(member.value, of: setting))
+                        + mismatch(member.value, of: setting),
+                    hint: correction(of: member.value, setting, profile.name, option))
             }
             let resolved = setting.kind.resolved(value, in: FilePath.split(path).directory)
             entries.append(
                 SettingLayers.Entry(setting: setting, value: resolved, origin: .profile(profile.name)))
         }
         return entries
+    }
+
+    /// Returns the command that writes a value as its kind, if it is a string in place of a number or boolean.
+    private static func correction(
+        of value: JSONValue, _ setting: Setting, _ profile: String, _ option: String
+    ) -> String {
+        let isWord =
+            switch setting.kind {
+            case .integer, .flag: true
+            default: false
+            }
+        guard isWord, let text = value.string, setting.kind.parsed(text) != nil else {
+            return "oidc help settings"
+        }
+        return "oidc config set -p \(ShellWord.quoted(profile)) "
+            + ShellWord.quoted("\(setting.name)=\(text)") + option
     }
 
     /// Parses the `KEY=VALUE` of `--set` or of another option or command.
@@ -176,7 +197,7 @@ struct SettingsLoader: Sendable {
     ) throws(OIDCError) -> SettingLayers.Entry {
         guard let value = setting.kind.parsed(word) else {
             throw OIDCError.usage(
-                "\(source): \(mismatch(.string(word), of: setting))")
+                "\(source): \(mismatch(.string(word), of: setting))", hint: "oidc help settings")
         }
         return SettingLayers.Entry(setting: setting, value: value, origin: origin)
     }
@@ -184,7 +205,9 @@ struct SettingsLoader: Sendable {
     private static func mismatch(_ value: JSONValue, of setting: Setting) -> String {
         let expected = "expected \(setting.kind.expectation)"
         guard let stray = setting.kind.strayMember(of: value) else {
+            let nearest = value.string.flatMap { Nearest.match($0, among: setting.kind.choices) }
             return "\(expected), found \(shown(value, of: setting))"
+                + (nearest.map { ", did you mean \($0)?" } ?? "")
         }
         return "unknown member \(DisplayText.quoted(stray, limit: 80)), \(expected)"
     }

@@ -162,7 +162,9 @@ struct SessionAccess {
         let profile = provider.settings.profile.map { " (profile \(DisplayText.clean($0)))" } ?? ""
         return OIDCError(
             .loginRequired, "not signed in at \(DisplayText.clean(key.provider))\(profile)",
-            hint: provider.settings.loginLine, stage: .token)
+            hint: key.grant.needsPerson
+                ? provider.settings.loginLine
+                : provider.settings.line("oidc token", and: [("--grant", .grant)]), stage: .token)
     }
 }
 
