@@ -22,12 +22,12 @@ public struct ManSection: Sendable {
 /// The program's page in section 1 of the manual, written with man(7) macros.
 public enum ManPage {
     /// Returns the page: name, synopsis, description, commands, shared options, then the program's own sections.
+    /// `date` is the day of the version, as in `2026-11-22`.
     public static func text(
-        _ program: Program, version: String, description: String, sections: [ManSection] = []
+        _ program: Program, version: String, date: String, description: String, sections: [ManSection] = []
     ) -> String {
         var page = Roff()
-        page.request(
-            "TH", [program.name.uppercased(), "1", "", "\(program.name) \(version)", "User Commands"])
+        page.title(program.name.uppercased(), date: date, source: "\(program.name) \(version)")
         page.request("SH", ["NAME"])
         page.line("\(program.name) - \(program.summary)")
         page.request("SH", ["SYNOPSIS"])
@@ -93,6 +93,10 @@ extension Roff {
             entry(bold: "", plain: operand.name, note)
         }
         for option in command.own { self.option(option) }
+        if !command.examples.isEmpty {
+            request("PP")
+            line("Examples:")
+        }
         for example in command.examples {
             request("PP")
             line(example.explanation)

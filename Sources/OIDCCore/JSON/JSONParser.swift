@@ -4,6 +4,8 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
     public let reason: String
     /// The byte at which it is wrong.
     public let offset: Int
+    /// What is wrong in a file that a user wrote, by line and column: `line 3, column 5: trailing comma`.
+    package let inFile: String
 
     /// What is wrong, and where.
     public var description: String { "\(reason) at byte \(offset)" }
@@ -41,12 +43,21 @@ private struct JSONParser {
         if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF { index = 3 }
         let value = try value(depth: 0)
         skipBlanks()
-        guard index == bytes.count else { throw error("unexpected text after the value") }
+        guard index == bytes.count else { throw error("unexpected text after the value", expecting: .end) }
         return value
     }
 
-    private func error(_ reason: String) -> JSONError {
-        JSONError(reason: index >= bytes.count ? "the text ends too early" : reason, offset: index)
+    private func error(_ reason: String, expecting expected: JSONMistake.Expected? = nil) -> JSONError {
+        index >= bytes.count
+            ? error("the text ends too early", at: index, expecting: .more)
+            : error(reason, at: index, expecting: expected)
+    }
+
+    private func error(
+        _ reason: String, at offset: Int, expecting expected: JSONMistake.Expected? = nil
+    ) -> JSONError {
+        let mistake = JSONMistake(bytes: bytes, offset: offset, expected: expected)
+        return JSONError(reason: reason, offset: offset, inFile: mistake.description(or: reason))
     }
 
     private var current: UInt8? { index < bytes.count ? bytes[index] : nil }
@@ -72,7 +83,7 @@ private struct JSONParser {
         case 0x6E: return try literal("null", .null)
         case 0x2D, 0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 0x39:
             return .number(try number())
-        default: throw error("no JSON value")
+        default: throw error("no JSON value", expecting: .value)
         }
     }
 
@@ -80,7 +91,7 @@ private struct JSONParser {
         let length = word.utf8CodeUnitCount
         guard index + length <= bytes.count,
             (0..<length).allSatisfy({ bytes[index + $0] == word.utf8Start[$0] })
-        else { throw error("no JSON value") }
+        else { throw error("no JSON value", expecting: .value) }
         index += length
         return value
     }
@@ -96,18 +107,21 @@ private struct JSONParser {
         }
         while true {
             skipBlanks()
-            guard current == 0x22 else { throw error("a member's name must be a string") }
+            guard current == 0x22 else {
+                throw error("a member's name must be a string", expecting: .name)
+            }
             let start = index
             let name = try string()
             let isNew =
                 members.count < 8
                 ? !members.contains { $0.name == name } : isUnseen(name, among: members, &seen)
             guard isNew else {
-                throw JSONError(
-                    reason: "duplicate member \(DisplayText.quoted(name, limit: 60))", offset: start)
+                throw error("duplicate member \(DisplayText.quoted(name, limit: 60))", at: start)
             }
             skipBlanks()
-            guard current == 0x3A else { throw error("missing “:” after a member's name") }
+            guard current == 0x3A else {
+                throw error("missing “:” after a member's name", expecting: .colon)
+            }
             index += 1
             members.append(JSONObject.Member(name: name, value: try value(depth: depth + 1)))
             guard try continues(until: 0x7D) else { return JSONObject(unique: members) }
@@ -139,7 +153,9 @@ private struct JSONParser {
     private mutating func continues(until end: UInt8) throws(JSONError) -> Bool {
         skipBlanks()
         let character = current
-        guard character == 0x2C || character == end else { throw error("missing “,” or a closing bracket") }
+        guard character == 0x2C || character == end else {
+            throw error("missing “,” or a closing bracket", expecting: .comma)
+        }
         index += 1
         return character == 0x2C
     }
@@ -179,7 +195,7 @@ private struct JSONParser {
             index += 1
         }
         guard current == 0x22 else { return try stringWithEscapes(from: start) }
-        // What is all ASCII needs no validation, which costs ten times as much as the rest of this.
+        // ASCII-only strings skip UTF-8 validation, which costs ten times as much as the rest of parsing.
         guard bits >= 0x80 else {
             defer { index += 1 }
             return String(decoding: bytes[start..<index], as: UTF8.self)
@@ -204,7 +220,7 @@ private struct JSONParser {
             case 0x5C: decoded += try escape()
             case 0..<0x20:
                 index -= 1
-                throw error("a control character in a string")
+                throw error("a control character in a string", expecting: .quote)
             default: decoded.append(character)
             }
         }
@@ -224,7 +240,7 @@ private struct JSONParser {
         case 0x75: return Array(String(try escapedScalar()).utf8)
         default:
             index -= 1
-            throw error("an unknown escape")
+            throw error("an unknown escape", expecting: .escape)
         }
     }
 

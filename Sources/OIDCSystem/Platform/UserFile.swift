@@ -155,6 +155,8 @@ package struct UserFile: Sendable {
         (owner != geteuid() && owner != 0) || permissions & 0o022 != 0
     }
 
+    package var isOwn: Bool { owner == geteuid() }
+
     /// Whether it is this user's, and others may read it.
     package var isOwnAndOpen: Bool { owner == geteuid() && permissions & 0o077 != 0 }
 }

@@ -27,6 +27,7 @@ struct SignIn {
         let environment = try provider.environment()
         let metadata = try provider.metadata(environment, for: needed)
         let flow = try flow(metadata)
+        provider.traceFlow(metadata, opensBrowser: opensBrowser)
         var login = try login(metadata, environment)
         login.pin(to: try? store.load(key))
         let reporter = SignInReporter(context: provider.context)
@@ -48,6 +49,7 @@ struct SignIn {
             outcome = try browserSignIn.run(keep: keep)
         }
         reporter.end()
+        provider.traceIDToken(outcome.idToken, nonce: true)
         for warning in outcome.warnings { console.warn(warning.commandLine) }
         remarkOnTokenRefresh(outcome.session, metadata)
         return outcome.session

@@ -20,6 +20,7 @@ final class SignInReporter {
     }
 
     func report(_ notice: SignInNotice) {
+        if case .listening(let port) = notice { console.trace("listening on port \(port) for the redirect") }
         if case .waiting(let seconds, let pasted) = notice {
             guard !console.isQuiet else { return }
             let typed = pasted > 0 ? "; \(pasted) characters pasted, press Enter" : ""
