@@ -55,7 +55,9 @@ public struct DeviceAuthorization: Sendable {
             message, stage: .deviceAuthorization, withholding: { client.secrets(in: message) }
         ) { response throws(OIDCError) in
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
-                throw client.failure(response, to: message, stage: .deviceAuthorization)
+                throw client.failure(
+                    response, to: message, stage: .deviceAuthorization,
+                    hint: OAuthErrorResponse.deviceHint)
             }
             return try DeviceAuthorization(
                 JSONAnswer(response, stage: .deviceAuthorization), scope: request.scope, now: now)

@@ -137,7 +137,8 @@ extension TokenRequest {
     }
 
     private func hint(_ code: String?) -> Hint? {
-        let hint = OAuthErrorResponse.hint(code)
+        let hint =
+            grantType == .deviceCode ? OAuthErrorResponse.deviceHint(code) : OAuthErrorResponse.hint(code)
         if grantType == .refreshToken { return hint.map { .orSignIn($0) } ?? .signIn }
         guard code == "invalid_grant" else { return hint }
         return switch grantType {
