@@ -18,7 +18,7 @@ extension Hint {
             "check the path in \(name == "configuration" ? "--config or OIDC_CONFIG" : name)"
         case .trustAuthority(let setting):
             "name the file of the authority that signed it in \(setting ?? "ca_file")"
-        case .tryAgain, .text: description
+        case .tryAgain, .checkRegistration, .text: description
         }
     }
 }
@@ -58,6 +58,12 @@ extension Hint.Advice {
         case .giveKeyPassphrase: "set private_key_passphrase_file"
         case .useRegisteredAuthentication: "set client_auth to the method that the client is registered for"
         case .checkClient: "check client_id, client_secret and client_auth"
+        case .allowDeviceGrant:
+            "oidc login --flow browser, or allow the device grant for this client at the provider "
+                + "(Google: a client of the type TVs and Limited Input devices)"
+        case .checkClientOrDeviceGrant:
+            "check client_id and client_secret; if they are right, the provider does not allow this client to use "
+                + "device codes: oidc login --flow browser"
         case .checkRedirectURI: "check redirect_uri"
         case .checkACRValues: "check acr_values"
         case .chooseGrant: "the provider does not offer this grant: choose another with --grant"

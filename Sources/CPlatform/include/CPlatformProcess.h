@@ -78,6 +78,9 @@ int oidc_descriptor_limit(void);
 /// Columns of a terminal, or 0.
 int oidc_terminal_width(int descriptor);
 
+/// Rows of a terminal, or 0.
+int oidc_terminal_height(int descriptor);
+
 /// Whether this process may read the terminal without being stopped by job control.
 int oidc_is_foreground(int descriptor);
 

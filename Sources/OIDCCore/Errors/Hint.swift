@@ -19,6 +19,8 @@ public enum Hint: Hashable, Sendable {
     case checkPath(of: String)
     /// The setting that named certificate authorities, if there was one.
     case trustAuthority(setting: String?)
+    /// What to compare with the client's registration if a browser does not come back from the provider.
+    indirect case checkRegistration(redirectURL: String, clientID: String)
     /// A sentence, or a command of the system such as `chmod 600 FILE`.
     case text(String)
 
@@ -51,6 +53,8 @@ public enum Hint: Hashable, Sendable {
         case giveKeyPassphrase
         case useRegisteredAuthentication
         case checkClient
+        case allowDeviceGrant
+        case checkClientOrDeviceGrant
         case checkRedirectURI
         case checkACRValues
         case chooseGrant
@@ -100,6 +104,8 @@ extension Hint {
         case .signInForScope(let scope): .signInForScope(replace(scope))
         case .useIssuer(let issuer): .useIssuer(replace(issuer))
         case .orSignIn(let hint): .orSignIn(hint.replacingText(replace))
+        case .checkRegistration(let url, let clientID):
+            .checkRegistration(redirectURL: replace(url), clientID: replace(clientID))
         case .signIn, .tryAgain, .advice, .set, .setEndpoint, .allowAlgorithm, .checkPath, .trustAuthority:
             self
         }
@@ -129,6 +135,9 @@ extension Hint: CustomStringConvertible {
             "if the client is registered for it and has a secret, allow \(name) for ID tokens"
         case .checkPath(let name): "check the path in \(name)"
         case .trustAuthority: "name the file of the authority that signed it"
+        case .checkRegistration(let url, let clientID):
+            "check that the redirect URL \(DisplayText.clean(url)) is registered for the client "
+                + "\(DisplayText.clean(clientID)) at the provider"
         case .text(let text): text
         }
     }
@@ -171,6 +180,12 @@ extension Hint.Advice: CustomStringConvertible {
         case .useRegisteredAuthentication:
             "use the client authentication method that the client is registered for"
         case .checkClient: "check the client's ID, secret and authentication method"
+        case .allowDeviceGrant:
+            "sign in with a browser, or allow the device grant for this client at the provider "
+                + "(Google: a client of the type TVs and Limited Input devices)"
+        case .checkClientOrDeviceGrant:
+            "check the client's ID and secret; if they are right, the provider does not allow this client to use "
+                + "device codes: sign in with a browser"
         case .checkRedirectURI: "check the redirect URI"
         case .checkACRValues: "check the acr_values"
         case .chooseGrant: "the provider does not offer this grant: choose another"
