@@ -4,7 +4,7 @@ public enum SymmetricSeal {
     static let nonceByteCount = 12
     static let tagByteCount = 16
 
-    /// Encrypts under a fresh random nonce; `authenticating` is bound to the result but not part of it.
+    /// Encrypts with a fresh random nonce. `authenticating` is authenticated but not part of the result.
     public static func seal(
         _ plain: [UInt8], key: [UInt8], authenticating context: [UInt8]
     ) throws(CryptoError) -> [UInt8] {
@@ -13,7 +13,7 @@ public enum SymmetricSeal {
         return try nonce + SystemCryptography.encrypt(plain, key: key, nonce: nonce, authenticating: context)
     }
 
-    /// Gives the plain text back, or fails when key, context or any byte of `sealed` is not what it was.
+    /// Returns the plaintext; throws if the key, the context or any byte of `sealed` differs.
     public static func open(
         _ sealed: [UInt8], key: [UInt8], authenticating context: [UInt8]
     ) throws(CryptoError) -> [UInt8] {

@@ -1,19 +1,20 @@
-/// What a request held in confidence: an error text that repeats a token or a secret must not carry it to a
-/// terminal or a log, in whichever way it is written there, whole or in pieces.
+/// The secrets of a request. If an error text repeats one of them, in any encoding, whole or in parts, it
+/// must not appear on a terminal or in a log.
 package struct WithheldSecrets: Sendable {
     private let secrets: [[UInt8]]
-    /// Beyond this nothing of a text is shown: long texts and long secrets, both a provider's, cost time.
+    /// The length up to which texts are searched and shown. Providers choose the length of texts and secrets,
+    /// and searching long ones takes time.
     private static let shownByteCount = 8_192
     private static let comparedByteCount = 65_536
-    /// A piece of a longer secret that gives it away.
+    /// The length from which a part of a secret counts as a leak.
     private static let pieceByteCount = 16
 
     package init(_ secrets: [String] = []) {
         self.secrets = secrets.map { PlainText($0, limit: WithheldSecrets.comparedByteCount).bytes }
     }
 
-    /// Without the secrets of at least so many bytes: shorter ones are none, and would garble the text. Those of
-    /// fewer than `wordsBelow` count as words only, and not as parts of one.
+    /// Returns the text without secrets of at least `minimum` bytes; removing shorter ones would garble the
+    /// text. Those under `wordsBelow` bytes are removed only as whole words.
     package func removed(from text: String, minimum: Int = 4, wordsBelow: Int = 8) -> String {
         let plain = PlainText(text, limit: WithheldSecrets.shownByteCount)
         var isSecret = [Bool](repeating: false, count: plain.bytes.count)
@@ -32,12 +33,12 @@ package struct WithheldSecrets: Sendable {
     }
 }
 
-/// A text as its reader understands it, however it is written: `%2F`, `+`, `\/`, `\u002f`, twice over, and
-/// without what is invisible.
+/// A text with escapes such as `%2F`, `+`, `\/` and `\u002f` decoded, even if nested, and without invisible
+/// characters.
 private struct PlainText {
     private let source: [UInt8]
     private(set) var bytes: [UInt8] = []
-    /// Where in the source each byte is written.
+    /// The range in the source that each byte comes from.
     private var places: [Range<Int>] = []
 
     init(_ text: String, limit: Int) {
@@ -50,7 +51,7 @@ private struct PlainText {
             guard !DisplayText.isInvisible(scalar) else { continue }
             append(encoded, at: place)
         }
-        // Each time more than once means that what wrote it did so as often.
+        // Nested escapes: the text may have been escaped several times.
         for _ in 0..<4 where !unescape() { break }
     }
 
@@ -59,7 +60,7 @@ private struct PlainText {
         places += Array(repeating: place, count: more.count)
     }
 
-    /// Takes one way of writing away; false where there was none.
+    /// Removes one layer of escaping; returns false if there was none.
     private mutating func unescape() -> Bool {
         let old = self
         (bytes, places) = ([], [])
@@ -73,7 +74,7 @@ private struct PlainText {
         return bytes != old.bytes
     }
 
-    /// The bytes that are written there, and as how many.
+    /// Returns the bytes that an escape stands for, and its length; no bytes if there is no escape.
     private func escape(at index: Int) -> ([UInt8], Int) {
         switch bytes[index] {
         case 0x2B: return ([0x20], 1)
@@ -100,14 +101,14 @@ private struct PlainText {
         return UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
     }
 
-    /// Whether neither letter, digit nor `_` goes on with it at either end.
+    /// Returns whether the range is a whole word: no letter, digit or `_` precedes or follows it.
     func isWord(_ range: Range<Int>) -> Bool {
         func goesOn(_ byte: UInt8) -> Bool { ASCII.isAlphanumeric(byte) || byte == 0x5F }
         return !(range.lowerBound > 0 && goesOn(bytes[range.lowerBound - 1]))
             && !(range.upperBound < bytes.count && goesOn(bytes[range.upperBound]))
     }
 
-    /// The source with a word in the place of each run of these bytes.
+    /// Returns the source with a placeholder for each run of these bytes.
     func text(withoutBytes isLeftOut: [Bool]) -> String {
         var result: [UInt8] = []
         var written = 0
@@ -128,7 +129,7 @@ private struct PlainText {
 }
 
 extension OIDCError {
-    /// Without the secrets of the request, which the answer that is quoted may repeat.
+    /// Returns the error without the request's secrets, which a quoted answer may repeat.
     package func withholding(_ secrets: WithheldSecrets) -> OIDCError {
         var error = self
         error.message = secrets.removed(from: message, minimum: 6)
@@ -140,7 +141,7 @@ extension OIDCError {
 }
 
 extension EndpointCall {
-    /// A call whose errors carry none of the request's secrets.
+    /// Makes a call whose errors contain none of the request's secrets.
     package init(
         _ request: HTTPRequest, stage: Stage, withholding secrets: @escaping () -> WithheldSecrets,
         reading read: @escaping (HTTPResponse) throws(OIDCError) -> Value
@@ -161,8 +162,8 @@ extension Client {
         "token", "secret", "assertion", "password", "passphrase", "credential", "api_key", "apikey",
     ]
 
-    /// Whether the value of a parameter is a secret, the user's own parameters included: tokens and the like,
-    /// but not what says of which type they are.
+    /// Returns whether the value of a parameter, including the user's own ones, is a secret, such as a token,
+    /// but not a token's type.
     private static func isConfidential(_ name: String) -> Bool {
         guard !confidential.contains(name) else { return true }
         let words = ASCII.lowercased(name)
@@ -170,7 +171,7 @@ extension Client {
             && confidentialParts.contains { words.includes($0) }
     }
 
-    /// The error that an answer to a request of this client amounts to.
+    /// Returns the error that an answer to a request of this client means.
     func failure(
         _ response: HTTPResponse, to request: HTTPRequest, stage: Stage,
         hint: (String?) -> Hint? = OAuthErrorResponse.hint
@@ -179,7 +180,7 @@ extension Client {
             response, stage: stage, withholding: secrets(in: request), hint: hint)
     }
 
-    /// What a request of this client holds in confidence.
+    /// Returns the secrets in a request of this client.
     func secrets(in request: HTTPRequest) -> WithheldSecrets {
         var secrets: [String] = []
         if request.headers["Content-Type"] == "application/json" {

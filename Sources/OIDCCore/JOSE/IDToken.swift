@@ -2,7 +2,7 @@
 public struct IDToken: Hashable, Sendable {
     /// The token as it was issued.
     public let compact: String
-    /// Every claim.
+    /// All claims.
     public let claims: JSONObject
     /// `iss`.
     public let issuer: String
@@ -17,7 +17,7 @@ public struct IDToken: Hashable, Sendable {
     /// `auth_time`.
     public let authenticatedAt: Instant?
 
-    /// A name for people, fit for a terminal.
+    /// The user's name or email, fit for a terminal.
     public var displayName: String? {
         ["email", "preferred_username", "name"].lazy
             .compactMap { claims[$0]?.string }
@@ -25,13 +25,14 @@ public struct IDToken: Hashable, Sendable {
             .first { !$0.isEmpty }
     }
 
-    /// Reads a token that was validated before it was stored; nothing is verified. Nil when it is damaged.
+    /// Reads a token that was validated before it was stored, without verifying it again; nil if it is
+    /// damaged.
     public static func stored(_ compact: String) -> IDToken? {
         guard let token = try? JWS(compact: compact), let members = token.claims else { return nil }
         return try? IDToken(compact, TokenClaims(members: members, stage: .idToken))
     }
 
-    /// Takes the claims whose presence and type §2 requires.
+    /// Reads the claims that §2 requires.
     init(_ compact: String, _ claims: TokenClaims) throws(OIDCError) {
         self.compact = compact
         self.claims = claims.members

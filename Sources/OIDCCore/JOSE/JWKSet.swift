@@ -1,8 +1,8 @@
 package import OIDCCrypto
 
-/// The keys of a provider (RFC 7517 §5). Keys that are not understood are passed over.
+/// The keys of a provider (RFC 7517 §5). Keys of unknown kinds are skipped.
 public struct JWKSet: Hashable, Sendable {
-    /// Why a string is not a key set.
+    /// The reason why a string is not a key set.
     public struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
         /// What is wrong with the document.
         public let reason: String
@@ -11,7 +11,7 @@ public struct JWKSet: Hashable, Sendable {
         public var description: String { reason }
     }
 
-    /// A key that was passed over, and why.
+    /// A skipped key, with the reason.
     struct Skipped: Hashable, Sendable {
         let keyID: String?
         let reason: String
@@ -30,14 +30,14 @@ public struct JWKSet: Hashable, Sendable {
         skipped = []
     }
 
-    /// Reads a set, or one key that stands alone.
+    /// Reads a key set, or a single key.
     public init(parsing bytes: [UInt8]) throws(Malformed) {
         let json: JSONValue
         do { json = try JSONValue(parsing: bytes) } catch { throw Malformed(reason: "no JSON: \(error)") }
         try self.init(json)
     }
 
-    /// Reads a key set (RFC 7517 §5); a key that is not understood is skipped.
+    /// Reads a key set (RFC 7517 §5); keys of unknown kinds are skipped.
     public init(_ json: JSONValue) throws(Malformed) {
         guard let members = json.object else {
             throw Malformed(reason: "expected an object, found \(json.typeName)")
@@ -64,8 +64,8 @@ public struct JWKSet: Hashable, Sendable {
         self.skipped = skipped
     }
 
-    /// The keys to try. Those with the token's `kid`; where no key has it, those without any. Without a
-    /// `kid`, every key that fits.
+    /// Returns the keys to try: those with the token's `kid`, or those without a `kid` if no key has it. For
+    /// a token without `kid`, returns all keys that fit.
     package func candidates(
         algorithm: SignatureAlgorithm, keyID: String?, allowsSymmetric: Bool
     ) -> [JSONWebKey] {
@@ -78,7 +78,7 @@ public struct JWKSet: Hashable, Sendable {
         return named.isEmpty ? keys.filter { $0.keyID == nil } : named
     }
 
-    /// A set to publish.
+    /// The key set as JSON, for publication.
     public var json: JSONValue { ["keys": .array(keys.map(\.json))] }
 
     /// Fetches a provider's keys (OIDC Discovery §3, `jwks_uri`).
@@ -97,7 +97,7 @@ public struct JWKSet: Hashable, Sendable {
 }
 
 extension JSONWebKey {
-    /// Why this key may not verify a signature of `algorithm`; nil when it may.
+    /// Returns why this key must not verify a signature of `algorithm`; nil if it may.
     func misfit(_ algorithm: SignatureAlgorithm, allowsSymmetric: Bool) -> String? {
         if let use, use != "sig" { return "use is \(DisplayText.quoted(use, limit: 60))" }
         if let operations, !operations.contains("verify") { return "key_ops has no “verify”" }

@@ -1,8 +1,8 @@
 package import OIDCCrypto
 
-/// A signed token in compact form (RFC 7515 §7.1), taken apart but not verified.
+/// A signed token in compact form (RFC 7515 §7.1), parsed but not verified.
 package struct JWS: Sendable {
-    /// Why a string is not a compact JWS.
+    /// The reason why a string is not a compact JWS.
     package struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
         package let reason: String
 
@@ -20,11 +20,11 @@ package struct JWS: Sendable {
     package let header: JSONObject
     package let payload: [UInt8]
     package let signature: [UInt8]
-    /// What the signature is made over: header and payload as they were sent (RFC 7515 §5.2).
+    /// The signed bytes: header and payload as they were sent (RFC 7515 §5.2).
     package let signingInput: [UInt8]
-    /// The payload as a JSON object, or nil where it is none.
+    /// The payload as a JSON object; nil if it is not one.
     package let claims: JSONObject?
-    /// Why `claims` is nil.
+    /// The reason why `claims` is nil.
     let claimsProblem: String?
 
     package init(compact: some StringProtocol) throws(JWS.Malformed) {
@@ -77,18 +77,19 @@ package struct JWS: Sendable {
         }
     }
 
-    /// `alg` as it is written (RFC 7515 §4.1.1).
+    /// `alg` as it was written (RFC 7515 §4.1.1).
     package var algorithmName: String? { header["alg"]?.string }
 
-    /// The algorithm that `alg` names, if it is one that can be verified here.
+    /// The algorithm that `alg` names; nil if it is not supported.
     package var algorithm: SignatureAlgorithm? { algorithmName.flatMap { SignatureAlgorithm(joseName: $0) } }
 
-    /// `kid`: any text; it is compared and never looked up anywhere (RFC 7515 §4.1.4).
+    /// `kid`, any string; it is only compared with keys, never used as a path or URL (RFC 7515 §4.1.4).
     package var keyID: String? { header["kid"]?.string }
 }
 
 extension SignatureAlgorithm {
-    /// RFC 9864 §2.2 gives EdDSA with Ed25519 a new name; the older name means it too, as no other curve is taken.
+    /// Reads an `alg`. RFC 9864 §2.2 renames EdDSA with Ed25519; the older name means the same here, as no
+    /// other curve is supported.
     init?(joseName name: String) {
         self.init(rawValue: name == "Ed25519" ? "EdDSA" : name)
     }

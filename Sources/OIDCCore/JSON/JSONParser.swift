@@ -1,17 +1,17 @@
-/// Why a string is not JSON, and where.
+/// The reason why a string is not JSON, with its position.
 public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What is wrong.
     public let reason: String
-    /// The byte at which it is wrong.
+    /// The byte offset of the error.
     public let offset: Int
 
-    /// What is wrong, and where.
+    /// The reason and the position.
     public var description: String { "\(reason) at byte \(offset)" }
 }
 
 extension JSONValue {
-    /// Reads one value (RFC 8259). Refused: duplicate members, nesting beyond 64, lone surrogates, bytes
-    /// that are not valid UTF-8, and anything after the value.
+    /// Parses one value (RFC 8259). Refuses duplicate members, nesting deeper than 64, lone surrogates,
+    /// invalid UTF-8, and anything after the value.
     public init(parsing bytes: [UInt8]) throws(JSONError) {
         var outcome: Result<JSONValue, JSONError> = .success(.null)
         bytes.withUnsafeBufferPointer { buffer in
@@ -27,7 +27,7 @@ extension JSONValue {
     }
 }
 
-/// A recursive descent over bytes, with a bound on its depth.
+/// A recursive-descent parser over bytes, of bounded depth.
 private struct JSONParser {
     static let maximumDepth = 64
     let bytes: UnsafeBufferPointer<UInt8>
@@ -114,7 +114,8 @@ private struct JSONParser {
         }
     }
 
-    /// Small objects are searched; a large one is given a set, so no object takes quadratic time.
+    /// Returns whether a name is new. Small objects are searched, large ones use a set, so none takes
+    /// quadratic time.
     private func isUnseen(
         _ name: String, among members: [JSONObject.Member], _ seen: inout Set<String>
     ) -> Bool {
@@ -179,7 +180,7 @@ private struct JSONParser {
             index += 1
         }
         guard current == 0x22 else { return try stringWithEscapes(from: start) }
-        // What is all ASCII needs no validation, which costs ten times as much as the rest of this.
+        // ASCII-only strings skip UTF-8 validation, which costs ten times as much as the rest of parsing.
         guard bits >= 0x80 else {
             defer { index += 1 }
             return String(decoding: bytes[start..<index], as: UTF8.self)

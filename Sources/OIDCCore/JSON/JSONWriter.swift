@@ -1,11 +1,11 @@
 extension JSONValue {
-    /// One line, without blanks.
+    /// The JSON text on one line, without spaces.
     public var compact: String { written(indented: false) }
 
-    /// Indented by two spaces, for people.
+    /// The JSON text indented by two spaces.
     public var indented: String { written(indented: true) }
 
-    /// The compact form in UTF-8.
+    /// The compact JSON text in UTF-8.
     public var bytes: [UInt8] { Array(compact.utf8) }
 
     private func written(indented: Bool) -> String {
@@ -62,8 +62,8 @@ private struct JSONWriter {
         for _ in 0..<depth { output += "  ".utf8 }
     }
 
-    /// Characters that a terminal acts on, or that hide or turn the text around them, are escaped (CWE-150);
-    /// all else stays as it is.
+    /// Writes a string. Control, invisible and bidirectional characters are escaped (CWE-150); all others
+    /// stay as they are.
     private mutating func write(_ text: String) {
         output.append(0x22)
         if text.utf8.allSatisfy({ $0 < 0x80 }) {

@@ -1,4 +1,4 @@
-/// What protocol text needs of letters: ASCII alone, whatever the language of the machine.
+/// Operations on ASCII text, independent of the locale.
 package enum ASCII {
     package static func lowercased(_ byte: UInt8) -> UInt8 {
         (0x41...0x5A).contains(byte) ? byte + 0x20 : byte
@@ -14,7 +14,7 @@ package enum ASCII {
             && zip(left.utf8, right.utf8).allSatisfy { lowercased($0) == lowercased($1) }
     }
 
-    /// Without spaces, tabs and line ends at either end.
+    /// Returns the text without spaces, tabs and line ends at either end.
     package static func trimmed(_ text: some StringProtocol) -> String {
         var bytes = Array(text.utf8)[...]
         while let first = bytes.first, isBlank(first) { bytes.removeFirst() }

@@ -1,4 +1,4 @@
-/// RFC 4648 §4 with padding, as HTTP Basic authentication wants it (RFC 7617 §2).
+/// Base64 with padding (RFC 4648 §4), as HTTP Basic authentication uses it (RFC 7617 §2).
 package enum Base64 {
     package static func encode(_ bytes: [UInt8]) -> String {
         let unpadded = Base64URL.encode(bytes).utf8.map { character -> UInt8 in
@@ -12,7 +12,7 @@ package enum Base64 {
         return String(decoding: unpadded, as: UTF8.self) + padding
     }
 
-    /// Nil unless the text is padded to a multiple of four and uses this alphabet alone.
+    /// Decodes a text; nil unless it is padded to a multiple of four and uses only this alphabet.
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         guard text.utf8.count % 4 == 0, !text.utf8.contains(0x2D), !text.utf8.contains(0x5F) else {
             return nil
@@ -30,7 +30,7 @@ package enum Base64 {
     }
 }
 
-/// RFC 4648 §5 without padding, as JOSE uses it (RFC 7515 §2): decoding is strict.
+/// Base64url without padding (RFC 4648 §5), as JOSE uses it (RFC 7515 §2), decoded strictly.
 package enum Base64URL {
     private static let alphabet = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
@@ -52,7 +52,8 @@ package enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Nil for padding, white space, another alphabet, an impossible length, or stray bits at the end.
+    /// Decodes a text; nil for padding, white space, another alphabet, an impossible length or stray bits at
+    /// the end.
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         decode(bytes: text.utf8)
     }

@@ -1,4 +1,4 @@
-/// `application/x-www-form-urlencoded` (RFC 6749 appendix B), the one codec for queries and bodies.
+/// `application/x-www-form-urlencoded` (RFC 6749 appendix B), for queries and bodies.
 public enum FormEncoding {
     /// One name and its value.
     public struct Pair: Hashable, Sendable {
@@ -19,8 +19,8 @@ public enum FormEncoding {
         pairs.map { "\(encode($0.name))=\(encode($0.value))" }.joined(separator: "&")
     }
 
-    /// Everything but the unreserved characters of RFC 3986 §2.3 is escaped. A space becomes `%20`, which
-    /// queries and form bodies both understand.
+    /// Escapes everything but the unreserved characters of RFC 3986 §2.3. A space becomes `%20`, which is
+    /// valid in both queries and form bodies.
     public static func encode(_ text: String) -> String {
         var encoded: [UInt8] = []
         encoded.reserveCapacity(text.utf8.count)
@@ -36,8 +36,8 @@ public enum FormEncoding {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// The pairs of a query or body; nil for a broken escape or bytes that are not valid UTF-8. A pair without
-    /// `=` has an empty value; empty pairs are passed over.
+    /// Decodes the pairs of a query or body; nil for a broken escape or invalid UTF-8. A pair without `=` has
+    /// an empty value; empty pairs are skipped.
     public static func decode(_ text: some StringProtocol) -> [Pair]? {
         var pairs: [Pair] = []
         for part in Array(text.utf8).split(separator: 0x26) {

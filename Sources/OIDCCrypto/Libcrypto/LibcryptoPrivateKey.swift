@@ -1,9 +1,10 @@
 #if !canImport(Darwin)
     import CLibcrypto
 
-    /// Owns an `EVP_PKEY`.
+    /// An owned `EVP_PKEY`.
     ///
-    /// Unchecked because of the pointer only: the key is never changed, and libcrypto lets threads share such a key.
+    /// Unchecked only because of the pointer: the key is never modified, and libcrypto lets threads share
+    /// such a key.
     final class PrivateKeyHandle: @unchecked Sendable {
         private let library: Libcrypto
         private let key: OpaquePointer
@@ -135,7 +136,7 @@
             return output
         }
 
-        /// The JOSE form r || s of a DER signature.
+        /// Returns the JOSE form r || s of a DER signature.
         fileprivate func decodedECDSA(_ signature: [UInt8], _ curve: EllipticCurve) throws(CryptoError)
             -> [UInt8]
         {
