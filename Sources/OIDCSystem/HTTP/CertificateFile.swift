@@ -2,7 +2,8 @@ import OIDCCore
 import OIDCCrypto
 
 extension CurlConfiguration.CertificateAuthorities {
-    /// A file that cannot be read or holds nothing usable is an error, never a reason to trust all.
+    /// Checks the file: one that is unreadable or has no certificate is an error, never a reason to trust
+    /// everything.
     func check() throws(OIDCError) {
         switch PEMFile.look(path, for: [" CERTIFICATE-----"]) {
         case .found: return
@@ -66,8 +67,8 @@ extension CurlConfiguration.ClientCertificate {
         }
     }
 
-    /// What libcurl's complaint means for the settings. It says the same of a key that does not open and of
-    /// one that belongs to another certificate, so the key is tried by itself.
+    /// Returns the error for a certificate that libcurl refused. libcurl does not distinguish a key that
+    /// cannot be decrypted from a key of another certificate, so the key is tried separately.
     func unusable(because text: String) -> OIDCError {
         let lowered = ASCII.lowercased(text)
         guard lowered.includes("key"), !lowered.includes("client certificate") else {

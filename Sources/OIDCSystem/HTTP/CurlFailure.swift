@@ -1,7 +1,7 @@
 import CLibcurl
 import OIDCCore
 
-/// Says what a failed transfer means, with the stage and the host, and nothing of query, header or body.
+/// The error of a failed transfer, with the stage and the host, but nothing from query, headers or body.
 struct CurlFailure {
     let result: CurlResult
     let request: HTTPRequest
@@ -23,7 +23,7 @@ struct CurlFailure {
         }
     }
 
-    /// This machine or process has no descriptor or memory left for a connection.
+    /// Whether this machine or process has no descriptor or memory left for a connection.
     private var isShort: Bool { !result.isSent && Errno(result.systemError).isShortage }
 
     private func judged(_ code: Int32) -> OIDCError {
@@ -37,7 +37,7 @@ struct CurlFailure {
         case 7: connectFailure
         case 28: timeOut
         case 1, 8, 61: notHTTP(code)
-        // A header line beyond libcurl's own limit counts as a lack of memory there.
+        // libcurl reports a header line beyond its limit as lack of memory.
         case 27 where result.isSent, 100 where result.isSent:
             error(.refused, "the header of the answer is too large")
         case 27: error(.failed, "libcurl has no memory for a request")
@@ -54,7 +54,7 @@ struct CurlFailure {
         OIDCError(kind, "\(stage.title): \(message)", hint: hint, stage: stage)
     }
 
-    /// What the code means, in libcurl's fixed words: those for this transfer may quote the proxy's password.
+    /// Returns libcurl's fixed text for a code; its text for this transfer may quote the proxy's password.
     static func meaning(of code: Int32) -> String {
         guard let words = oidc_curl()?.pointee.easy_strerror(code) else { return "libcurl error \(code)" }
         return DisplayText.clean(String(cString: words))
@@ -62,14 +62,14 @@ struct CurlFailure {
 
     private var proxyVariables: String {
         if case .url = configuration.proxy { return "the proxy's address" }
-        // In the order in which libcurl asks for them.
+        // In libcurl's order
         let own = request.url.isSecure ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]
         let variables = ProcessEnvironment.current
         return (own + ["all_proxy", "ALL_PROXY"]).first { variables[$0]?.isEmpty == false } ?? own[0]
     }
 
     private var connectFailure: OIDCError {
-        // An unknown scheme: no proxy but one from the variables or the caller can have it.
+        // An unknown scheme can only come from a proxy of the variables or the caller.
         if result.text.hasPrefix("Unsupported proxy") {
             return error(
                 .unreachable, "cannot use the proxy for \(host): its URL is not supported",
@@ -88,7 +88,8 @@ struct CurlFailure {
                 : "check the address, this machine's network and its proxy settings")
     }
 
-    /// libcurl names whom it could not reach: `Failed to connect to idp.example port 443`.
+    /// Whether the proxy is unreachable: libcurl names the host, as in `Failed to connect to idp.example port
+    /// 443`.
     private var isAboutProxy: Bool {
         switch configuration.proxy {
         case .none: false
@@ -133,7 +134,7 @@ struct CurlFailure {
         return broken("the connection to \(host) broke\(reason)")
     }
 
-    /// Some proxies answer 401 in place of 407 where the password is wrong.
+    /// Returns the error for a proxy's refusal; some proxies answer 401 instead of 407 to a wrong password.
     func proxyRefusal(status: Int) -> OIDCError {
         let hint: Hint =
             [401, 407].contains(status)
@@ -146,7 +147,7 @@ struct CurlFailure {
         error(.unreachable, message + aftermath, hint: .tryAgain(seconds: nil))
     }
 
-    /// What a caller needs to know before it repeats the request.
+    /// A note whether the request may have been received, to know before repeating it.
     private var aftermath: String {
         guard result.isSent, request.method != .get, request.method != HTTPMethod("HEAD") else { return "" }
         return " after the request was sent: it is not known whether the provider acted on it"
@@ -154,7 +155,7 @@ struct CurlFailure {
 }
 
 extension Duration {
-    /// `30 s`, for messages.
+    /// The duration for messages: `30 s`.
     var words: String {
         milliseconds % 1_000 == 0 ? "\(milliseconds / 1_000) s" : "\(milliseconds) ms"
     }

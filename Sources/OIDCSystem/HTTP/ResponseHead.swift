@@ -1,9 +1,9 @@
 import OIDCCore
 
-/// The header fields of an answer, gathered line by line: those of the final answer alone, without the
-/// interim ones (RFC 9110 §15.2) before it and without trailers.
+/// The header fields of the final answer, collected line by line, without those of interim answers (RFC 9110
+/// §15.2) and trailers.
 struct ResponseHead {
-    /// What all lines together may hold, interim answers included.
+    /// The size limit of all lines together, including interim answers.
     static let byteLimit = 256 * 1_024
 
     private(set) var status = 0
@@ -17,7 +17,7 @@ struct ResponseHead {
 
     enum Line {
         case more
-        /// The empty line after the final answer's fields.
+        /// The empty line after the final answer's fields
         case complete
         case tooLarge
     }

@@ -6,20 +6,20 @@ import OIDCCore
     import Glibc
 #endif
 
-/// A look into a PEM file, before a TLS library with less to say about it reads it.
+/// A search in PEM files, for better error messages than those of TLS libraries.
 enum PEMFile {
     enum Finding: Equatable {
         case found
         case absent
         case unreadable(String)
-        /// This machine or process is short of something.
+        /// This machine or process lacks a resource.
         case unavailable(Errno)
     }
 
-    /// Beyond this nothing is looked for: the largest bundles have a quarter of a megabyte.
+    /// The number of bytes that are searched; the largest bundles have a quarter of a megabyte.
     private static let limit = 16 * 1_024 * 1_024
 
-    /// Whether one of its lines that begin with `-----BEGIN` or are a PEM header holds one of the marks.
+    /// Returns whether a `-----BEGIN` line or a PEM header contains one of the marks.
     static func look(_ path: String, for marks: [String]) -> Finding {
         let descriptor = FileDescriptor(rawValue: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
         guard descriptor.rawValue >= 0 else {
@@ -48,7 +48,7 @@ enum PEMFile {
         return .absent
     }
 
-    /// The first megabyte; nil where it cannot be read.
+    /// Returns the first megabyte; nil if the file cannot be read.
     static func content(_ path: String) -> [UInt8]? {
         let descriptor = FileDescriptor(rawValue: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
         guard descriptor.rawValue >= 0 else { return nil }

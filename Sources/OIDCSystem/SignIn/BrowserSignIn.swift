@@ -1,18 +1,18 @@
 package import OIDCCore
 
-/// Signs a user in through a browser: binds the listener, opens the address, waits for the redirect or a
-/// pasted address, redeems the code, and answers the page once it is known what came of it.
+/// A sign-in through a browser: it binds the listener, opens the URL, waits for the redirect or a pasted URL,
+/// redeems the code, and shows the result on the page.
 package struct BrowserSignIn {
     package let login: Login
     package let redirect: RedirectAddress
-    /// Whether stdin is read for a pasted address.
+    /// Whether a pasted URL is read from stdin.
     package var readsInput: Bool
-    /// What to open the address with; nil leaves that to the user.
+    /// The browser to open the URL with; nil leaves that to the user.
     package var browser: BrowserChoice?
     package var environment: [String: String]
     package var notice: (SignInNotice) -> Void
     package var deadline: MonotonicTime
-    /// Asked every second; true ends the wait with an error of kind `interrupted`.
+    /// Called every second; true ends the wait with an error of kind `interrupted`.
     package var isCancelled: () -> Bool = { false }
     /// Renders a hint for the browser's page.
     package var words: (Hint) -> String = { $0.description }
@@ -31,7 +31,7 @@ package struct BrowserSignIn {
         self.notice = notice
     }
 
-    /// `keep` stores the session; it runs before the page says that the user is signed in.
+    /// Runs the sign-in. `keep` stores the session, before the page says that the user is signed in.
     package func run(
         keep: (Login.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> Login.Outcome {

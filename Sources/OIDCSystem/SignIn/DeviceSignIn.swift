@@ -1,11 +1,11 @@
 package import OIDCCore
 
-/// Signs a user in on another device, by a code (RFC 8628).
+/// A sign-in on another device by a code (RFC 8628).
 package struct DeviceSignIn {
     package let login: Login
     package var notice: (SignInNotice) -> Void
     package var deadline: MonotonicTime
-    /// Asked every second; true ends the wait with an error of kind `interrupted`.
+    /// Called every second; true ends the wait with an error of kind `interrupted`.
     package var isCancelled: () -> Bool = { false }
 
     package init(login: Login, deadline: MonotonicTime, notice: @escaping (SignInNotice) -> Void) {
@@ -51,7 +51,7 @@ package struct DeviceSignIn {
         }
     }
 
-    /// Waits, and shows how long the user still has: until the code expires or the sign-in's time is over.
+    /// Waits, and shows the remaining time until the code expires or the sign-in times out.
     private func sleep(_ seconds: Int64, codeEnd: MonotonicTime) throws(OIDCError) {
         let last = min(codeEnd, deadline)
         let end = min(MonotonicTime.now().adding(seconds: seconds), last)

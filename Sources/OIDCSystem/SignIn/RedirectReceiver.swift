@@ -1,7 +1,7 @@
 import OIDCCore
 
-/// Waits for the browser to come back to the listener, and for the address that the user pastes: whichever
-/// brings a good answer first wins, and both are checked the same way.
+/// A receiver of the redirect, from the browser at the listener or as a URL that the user pastes. The first
+/// good answer is used; both are checked in the same way.
 struct RedirectReceiver {
     let pending: PendingAuthorization
     let path: String
@@ -34,14 +34,15 @@ struct RedirectReceiver {
         }
     }
 
-    /// How the sign-in was answered.
+    /// The answer to the authorization request.
     struct Arrival {
         let code: Result<AuthorizationCode, OIDCError>
-        /// The browser's connection, which waits for a page.
+        /// The browser's connection, which waits for a page; nil for a pasted URL.
         let connection: Int?
     }
 
-    /// Returns the first good answer, or throws when the time is over or a signal came. `tick` is called every second and after input, for a line that shows it.
+    /// Returns the first good answer; throws after the time limit or a signal. `tick` is called every second
+    /// and after input, to update the status line.
     mutating func wait(
         until deadline: MonotonicTime, reading input: inout TerminalInput?, isTerminal: Bool,
         tick: (_ pastedCount: Int) throws(OIDCError) -> Void
@@ -65,8 +66,8 @@ struct RedirectReceiver {
         }
     }
 
-    /// Adds what was seen, and what to compare with the client's registration at the provider: a browser that never
-    /// comes back was often refused there.
+    /// Adds to an error which callbacks came, and what to compare with the client's registration: if no
+    /// browser comes back, the provider often refused the redirect URI.
     private func unfinished(_ error: OIDCError) -> OIDCError {
         var error = error
         if let summary = turnedAway.summary { error.message += "; \(summary)" }
@@ -121,8 +122,8 @@ struct RedirectReceiver {
         case answer(Result<AuthorizationCode, OIDCError>)
     }
 
-    /// Checks path, user, method and Host, and then what the answer itself says; `Origin`, `Referer` and the like
-    /// are not judged. Some providers ignore `response_mode=form_post` and redirect, so GET is accepted then too.
+    /// Checks path, user, method and Host, and then the answer itself; `Origin`, `Referer` and the like are
+    /// ignored. Some providers ignore `response_mode=form_post` and redirect, so GET is also accepted then.
     private func judge(_ request: HTTPServerRequest, at server: LoopbackServer) -> Judgement {
         guard request.path == path else { return .turnedAway(.otherPath, status: 404) }
         // `state` is in the browser's arguments, which every user of the machine can read.
@@ -155,7 +156,8 @@ struct RedirectReceiver {
         }
     }
 
-    /// On a terminal a slip of the hand is reported and costs nothing; from a file or a pipe it is an answer.
+    /// Checks pasted input. On a terminal, a mistake is only reported; from a file or a pipe, it ends the
+    /// sign-in.
     private mutating func pasted(
         _ input: inout TerminalInput?, isTerminal: Bool
     ) throws(OIDCError) -> Arrival? {
@@ -171,7 +173,7 @@ struct RedirectReceiver {
                 do throws(OIDCError) {
                     return Arrival(code: .success(try pending.acceptPasted(line)), connection: nil)
                 } catch {
-                    // What is not a URL at all may be followed by one; at the end of a pipe it was the answer.
+                    // A line that is not a URL may be followed by one, except at the end of a pipe.
                     guard error.kind == .usage || (isTerminal && error.kind == .untrusted) else {
                         return Arrival(code: .failure(error), connection: nil)
                     }

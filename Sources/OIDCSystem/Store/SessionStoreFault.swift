@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// Why what a file holds is not the session that is looked for.
+/// The reason why a file's content is not the requested session.
 enum SessionFault: Hashable, Sendable {
     case otherKey
     case newerVersion(Int64)
@@ -14,7 +14,7 @@ enum SessionFault: Hashable, Sendable {
         }
     }
 
-    /// Of JSON whose key is not the one looked for: a key of another session, or none at all.
+    /// Returns the fault of JSON with the key of another session, or without one.
     static func ofUnmatched(_ bytes: [UInt8]) -> SessionFault {
         let key = (try? JSONValue(parsing: bytes))?["key"]?.string
         return key == nil ? SessionFault(.member("key")) : .otherKey
@@ -39,12 +39,12 @@ enum SessionFault: Hashable, Sendable {
 }
 
 extension OIDCError {
-    /// A fault of the store: kind `failed`, with the remedy.
+    /// Makes an error of kind `failed` about the store.
     static func store(_ message: String, hint: Hint? = nil) -> OIDCError {
         OIDCError(.failed, message, hint: hint, stage: .store)
     }
 
-    /// A file operation that failed; `subject` names the file.
+    /// Makes an error about a failed file operation; `subject` names the file.
     static func store(_ subject: String, _ error: Errno) -> OIDCError {
         if let hint = error.shortageHint { return .store("\(subject): \(error)", hint: hint) }
         if error.isFull {

@@ -1,4 +1,4 @@
-/// Bytes into lines, bounded; with the editing keys of a terminal where those bytes are keys.
+/// A bounded buffer that splits bytes into lines, and handles editing keys on a terminal.
 struct LineBuffer: Sendable {
     private let limit: Int
     private let edits: Bool
@@ -38,7 +38,7 @@ struct LineBuffer: Sendable {
         return events[nextEvent - 1]
     }
 
-    /// At the end of the input: a last line without a line end counts.
+    /// Ends the input; a last line without a line end counts.
     mutating func finish() {
         if !line.isEmpty || isTooLong { finishLine() }
     }
@@ -51,7 +51,7 @@ struct LineBuffer: Sendable {
         line.append(byte)
     }
 
-    /// The last character, of however many bytes.
+    /// Erases the last character, of any number of bytes.
     private mutating func erase() {
         while let last = line.popLast(), last & 0xC0 == 0x80 {}
     }

@@ -1,18 +1,18 @@
 import CPlatform
 import OIDCCore
 
-/// What the other end of a descriptor can show.
+/// The capabilities of a terminal.
 package enum Terminal {
     package static func isTerminal(_ descriptor: FileDescriptor) -> Bool { descriptor.isTerminal }
 
-    /// Columns; nil if it is not a terminal, or one that does not say.
+    /// Returns the number of columns; nil if it is not a terminal or its width is unknown.
     package static func width(_ descriptor: FileDescriptor = .standardError) -> Int? {
         let width = Int(oidc_terminal_width(descriptor.rawValue))
         return width > 0 ? width : nil
     }
 
-    /// Colour, and lines that are written over: on a terminal that is not `dumb`, unless `NO_COLOR` is set to
-    /// something.
+    /// Returns whether to use colors and overwrite lines: on a terminal that is not `dumb`, unless `NO_COLOR`
+    /// is set to a nonempty value.
     package static func usesColor(
         _ descriptor: FileDescriptor = .standardError, environment: [String: String]
     ) -> Bool {
@@ -24,7 +24,8 @@ package enum Terminal {
     }
 }
 
-/// One live line at the bottom of a terminal, written over again and again; nothing where there is none.
+/// A line at the bottom of a terminal that is overwritten to show progress; without a terminal it does
+/// nothing.
 package struct TerminalStatusLine: Sendable {
     private let descriptor: FileDescriptor
     private let isShown: Bool
@@ -35,7 +36,7 @@ package struct TerminalStatusLine: Sendable {
         isShown = Terminal.canRewrite(descriptor, environment: environment)
     }
 
-    /// Shows the text in place of the one before, cut to the width of the terminal.
+    /// Replaces the text, cut to the width of the terminal.
     package mutating func show(_ text: String) {
         guard isShown else { return }
         let line = DisplayText.clean(text, limit: max(1, (Terminal.width(descriptor) ?? 80) - 2))
@@ -44,7 +45,7 @@ package struct TerminalStatusLine: Sendable {
         current = line
     }
 
-    /// Takes the line away, before anything else is written and at the end.
+    /// Erases the line, before other output and at the end.
     package mutating func clear() {
         guard isShown, !current.isEmpty else { return }
         write("\r\u{1B}[K")
