@@ -42,7 +42,7 @@ extension DemoProvider {
     ) throws(Refusal) -> DemoClient {
         guard let bytes = Base64.decode(credentials),
             let text = String(validating: bytes, as: UTF8.self),
-            let colon = text.utf8.firstIndex(of: 0x3A),
+            let colon = text.utf8.firstIndex(of: .colon),
             let id = formDecoded(text[..<colon]),
             let secret = formDecoded(text[text.index(after: colon)...])
         else { throw invalidClient("the Basic credentials are malformed", basic: true) }

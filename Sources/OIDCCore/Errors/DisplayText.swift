@@ -68,8 +68,8 @@ package enum ShellWord {
         let text = DisplayText.clean(text, limit: 4_096)
         let isPlain = text.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "/._-+,@%:=".utf8.contains($0) }
         guard !isPlain || text.isEmpty else { return text }
-        var quoted: [UInt8] = [0x27]
-        for byte in text.utf8 { quoted += byte == 0x27 ? Array(#"'\''"#.utf8) : [byte] }
-        return String(decoding: quoted + [0x27], as: UTF8.self)
+        var quoted: [UInt8] = [.apostrophe]
+        for byte in text.utf8 { quoted += byte == .apostrophe ? Array(#"'\''"#.utf8) : [byte] }
+        return String(decoding: quoted + [.apostrophe], as: UTF8.self)
     }
 }

@@ -68,28 +68,28 @@ private struct PlainText {
         while index < old.bytes.count {
             let (found, count) = old.escape(at: index)
             let place = old.places[index].lowerBound..<old.places[index + count - 1].upperBound
-            append(found.filter { $0 >= 0x20 && $0 != 0x7F }, at: place)
+            append(found.filter { !ASCII.isControl($0) }, at: place)
             index += count
         }
         return bytes != old.bytes
     }
 
-    /// Returns the bytes that an escape stands for, and its length; no bytes if there is no escape.
+    /// Returns the next bytes with one layer of escaping removed, and their length in the source.
     private func escape(at index: Int) -> ([UInt8], Int) {
         switch bytes[index] {
-        case 0x2B: return ([0x20], 1)
-        case 0x25: return hexadecimal(2, after: index).map { ([UInt8($0)], 3) } ?? ([0x25], 1)
-        case 0x5C:
-            guard index + 1 < bytes.count else { return ([0x5C], 1) }
+        case .plus: return ([.space], 1)
+        case .percent: return hexadecimal(2, after: index).map { ([UInt8($0)], 3) } ?? ([.percent], 1)
+        case .backslash:
+            guard index + 1 < bytes.count else { return ([.backslash], 1) }
             switch bytes[index + 1] {
-            case 0x22, 0x2F, 0x5C: return ([bytes[index + 1]], 2)
-            case 0x62, 0x66, 0x6E, 0x72, 0x74: return ([], 2)
-            case 0x75:
+            case .quote, .slash, .backslash: return ([bytes[index + 1]], 2)
+            case _ where "bfnrt".utf8.contains(bytes[index + 1]): return ([], 2)
+            case UInt8(ascii: "u"):
                 guard let scalar = hexadecimal(4, after: index + 1).flatMap(Unicode.Scalar.init) else {
-                    return ([0x5C], 1)
+                    return ([.backslash], 1)
                 }
                 return (DisplayText.isInvisible(scalar) ? [] : Array(String(scalar).utf8), 6)
-            default: return ([0x5C], 1)
+            default: return ([.backslash], 1)
             }
         case let byte: return ([byte], 1)
         }
@@ -103,7 +103,7 @@ private struct PlainText {
 
     /// Returns whether the range is a whole word: no letter, digit or `_` precedes or follows it.
     func isWord(_ range: Range<Int>) -> Bool {
-        func goesOn(_ byte: UInt8) -> Bool { ASCII.isAlphanumeric(byte) || byte == 0x5F }
+        func goesOn(_ byte: UInt8) -> Bool { ASCII.isAlphanumeric(byte) || byte == .underscore }
         return !(range.lowerBound > 0 && goesOn(bytes[range.lowerBound - 1]))
             && !(range.upperBound < bytes.count && goesOn(bytes[range.upperBound]))
     }

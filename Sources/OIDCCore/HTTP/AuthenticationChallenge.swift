@@ -32,7 +32,7 @@ package struct AuthenticationChallenge: Hashable, Sendable {
     /// The authentication contexts that a new sign-in must request (RFC 9470 §3).
     package var acrValues: String? { self["acr_values"] }
     package var maxAge: Int64? {
-        guard let text = self["max_age"], text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+        guard let text = self["max_age"], text.utf8.allSatisfy({ ASCII.isDigit($0) }) else {
             return nil
         }
         return Int64(text)
@@ -61,9 +61,9 @@ struct ChallengeParser {
         var (start, index, isQuoted) = (0, 0, false)
         while index < bytes.count {
             switch bytes[index] {
-            case 0x22: isQuoted.toggle()
-            case 0x5C where isQuoted: index += 1
-            case 0x2C where !isQuoted:
+            case .quote: isQuoted.toggle()
+            case .backslash where isQuoted: index += 1
+            case .comma where !isQuoted:
                 elements.append(bytes[start..<index])
                 start = index + 1
             default: break
@@ -104,7 +104,7 @@ private struct ElementReader {
     @discardableResult
     mutating func skipBlanks() -> Bool {
         let count = rest.count
-        rest = rest.drop { $0 == 0x20 || $0 == 0x09 }
+        rest = rest.drop { $0 == .space || $0 == .tab }
         return rest.count < count
     }
 
@@ -121,7 +121,7 @@ private struct ElementReader {
         var ahead = self
         guard let name = ahead.token() else { return nil }
         ahead.skipBlanks()
-        guard ahead.rest.first == 0x3D else { return nil }
+        guard ahead.rest.first == .equals else { return nil }
         ahead.rest = ahead.rest.dropFirst()
         ahead.skipBlanks()
         guard let value = ahead.quotedString() ?? ahead.token() else { return nil }
@@ -134,17 +134,17 @@ private struct ElementReader {
     /// Whether the rest is a token68 (RFC 9110 §11.2), or empty.
     var isToken68: Bool {
         var text = rest
-        while let last = text.last, last == 0x20 || last == 0x09 || last == 0x3D { text.removeLast() }
+        while let last = text.last, last == .space || last == .tab || last == .equals { text.removeLast() }
         return text.allSatisfy { ASCII.isAlphanumeric($0) || "-._~+/".utf8.contains($0) }
     }
 
     /// RFC 9110 §5.6.4.
     private mutating func quotedString() -> String? {
-        guard rest.first == 0x22 else { return nil }
+        guard rest.first == .quote else { return nil }
         var text: [UInt8] = []
         var index = rest.startIndex + 1
-        while index < rest.endIndex, rest[index] != 0x22 {
-            if rest[index] == 0x5C { index += 1 }
+        while index < rest.endIndex, rest[index] != .quote {
+            if rest[index] == .backslash { index += 1 }
             guard index < rest.endIndex else { return nil }
             text.append(rest[index])
             index += 1

@@ -32,7 +32,7 @@ package struct JWS: Sendable {
             throw Malformed("longer than \(JWS.maximumByteCount) bytes")
         }
         let parts = Array(compact.utf8).split(
-            separator: 0x2E, maxSplits: 5, omittingEmptySubsequences: false)
+            separator: .period, maxSplits: 5, omittingEmptySubsequences: false)
         guard parts.count != 5 else { throw .encrypted }
         guard parts.count == 3 else {
             let found = parts.count > 5 ? "more than five" : "\(parts.count)"

@@ -37,7 +37,7 @@ package enum HTTPDate {
     }
 
     private static func number(_ text: Substring, digits: ClosedRange<Int>) -> Int64? {
-        guard digits.contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+        guard digits.contains(text.utf8.count), text.utf8.allSatisfy({ ASCII.isDigit($0) }) else {
             return nil
         }
         return Int64(text)

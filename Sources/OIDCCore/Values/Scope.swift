@@ -5,7 +5,7 @@ public struct Scope: Sendable {
 
     /// Splits a string at spaces; a repeated token counts once.
     public init(_ text: String) {
-        self.init(tokens: text.utf8.split(separator: 0x20).map { String(Substring($0)) })
+        self.init(tokens: text.utf8.split(separator: .space).map { String(Substring($0)) })
     }
 
     /// Makes a scope from its tokens.
@@ -52,7 +52,7 @@ public struct Scope: Sendable {
     /// Whether every token is printable ASCII without `"` and `\` (RFC 6749 §3.3).
     public var isWellFormed: Bool {
         tokens.allSatisfy { token in
-            token.utf8.allSatisfy { $0 == 0x21 || (0x23...0x5B).contains($0) || (0x5D...0x7E).contains($0) }
+            token.utf8.allSatisfy { ASCII.isVisible($0) && $0 != .quote && $0 != .backslash }
         }
     }
 }

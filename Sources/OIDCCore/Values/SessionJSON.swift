@@ -151,7 +151,7 @@ extension AccessToken {
             json["expires_at"] == nil || json["expires_at"]?.integer != nil,
             json["scope"] == nil || json["scope"]?.string != nil,
             // Both are sent in a header.
-            !token.isEmpty, (token + type).utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+            !token.isEmpty, (token + type).utf8.allSatisfy({ ASCII.isPrintable($0) })
         else { return nil }
         self.init(
             token: Redacted(token), type: TokenType(type),

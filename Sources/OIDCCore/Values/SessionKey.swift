@@ -76,9 +76,10 @@ public struct SessionKey: Hashable, Sendable {
     public var fileStem: String {
         let readable = (WebURL(provider)?.host ?? provider) + "-" + clientID
         let kept = readable.utf8.prefix(100).map { byte -> UInt8 in
-            ASCII.isAlphanumeric(byte) || byte == 0x2D || byte == 0x2E ? ASCII.lowercased(byte) : 0x5F
+            ASCII.isAlphanumeric(byte) || byte == .hyphen || byte == .period
+                ? ASCII.lowercased(byte) : .underscore
         }
-        let safe = kept.first == 0x2E ? [0x5F] + kept.dropFirst() : kept
+        let safe = kept.first == .period ? [.underscore] + kept.dropFirst() : kept
         return "\(String(decoding: safe, as: UTF8.self))-\(FNV1a.digits(text))"
     }
 }

@@ -19,7 +19,7 @@ public struct WebURL: Hashable, Sendable {
     /// control characters, spaces, backslashes or non-ASCII characters.
     public init?(_ text: String) {
         guard text.utf8.allSatisfy(WebURL.isPlain), text.utf8.count <= 65_536,
-            let colon = text.utf8.firstIndex(of: 0x3A)
+            let colon = text.utf8.firstIndex(of: .colon)
         else { return nil }
         let scheme = ASCII.lowercased(text[..<colon])
         let rest = text[text.utf8.index(after: colon)...]
@@ -29,12 +29,12 @@ public struct WebURL: Hashable, Sendable {
         guard let authority = Authority(afterSlashes[..<authorityEnd]) else { return nil }
         var tail = afterSlashes[authorityEnd...]
         var fragment: Substring?
-        if let hash = tail.utf8.firstIndex(of: 0x23) {
+        if let hash = tail.utf8.firstIndex(of: .hash) {
             fragment = tail[tail.utf8.index(after: hash)...]
             tail = tail[..<hash]
         }
         var query: Substring?
-        if let mark = tail.utf8.firstIndex(of: 0x3F) {
+        if let mark = tail.utf8.firstIndex(of: .questionMark) {
             query = tail[tail.utf8.index(after: mark)...]
             tail = tail[..<mark]
         }
@@ -50,14 +50,16 @@ public struct WebURL: Hashable, Sendable {
     /// Returns whether a character is visible ASCII and none of `"<>\\^`{|}`, which RFC 3986 does not allow.
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
-        case 0x22, 0x3C, 0x3E, 0x5C, 0x5E, 0x60, 0x7B...0x7D: false
-        default: (0x21...0x7E).contains(byte)
+        case .quote, .lessThan, .greaterThan, .backslash, .caret, .backtick, .leftBrace, .verticalBar,
+            .rightBrace:
+            false
+        default: ASCII.isVisible(byte)
         }
     }
 
     /// Returns whether a character ends the authority: `/`, `?` or `#`.
     private static func endsAuthority(_ byte: UInt8) -> Bool {
-        byte == 0x2F || byte == 0x3F || byte == 0x23
+        byte == .slash || byte == .questionMark || byte == .hash
     }
 
     /// Whether the scheme is https.
@@ -73,13 +75,13 @@ public struct WebURL: Hashable, Sendable {
 
     /// The host, with the port if the URL contains one.
     public var hostAndPort: String {
-        let bracketed = host.utf8.contains(0x3A) ? "[\(host)]" : host
+        let bracketed = host.utf8.contains(.colon) ? "[\(host)]" : host
         return port.map { "\(bracketed):\($0)" } ?? bracketed
     }
 
     /// Scheme, host and port, with the default port left out (RFC 6454 §4).
     public var origin: String {
-        let bracketed = host.utf8.contains(0x3A) ? "[\(host)]" : host
+        let bracketed = host.utf8.contains(.colon) ? "[\(host)]" : host
         let isDefault = effectivePort == (isSecure ? 443 : 80)
         return "\(scheme)://\(bracketed)\(isDefault ? "" : ":\(effectivePort)")"
     }
@@ -118,13 +120,13 @@ private struct Authority {
     var port: Int?
 
     init?(_ text: Substring) {
-        guard !text.isEmpty, !text.utf8.contains(0x40) else { return nil }
+        guard !text.isEmpty, !text.utf8.contains(.at) else { return nil }
         var portText: Substring?
-        if text.utf8.first == 0x5B {
-            guard let end = text.utf8.firstIndex(of: 0x5D) else { return nil }
+        if text.utf8.first == .leftBracket {
+            guard let end = text.utf8.firstIndex(of: .rightBracket) else { return nil }
             let address = text[text.index(after: text.startIndex)..<end]
             guard !address.isEmpty,
-                address.utf8.allSatisfy({ $0 == 0x3A || $0 == 0x2E || ASCII.isHexDigit($0) })
+                address.utf8.allSatisfy({ $0 == .colon || $0 == .period || ASCII.isHexDigit($0) })
             else { return nil }
             host = ASCII.lowercased(address)
             let after = text[text.index(after: end)...]
@@ -133,7 +135,7 @@ private struct Authority {
                 portText = after.dropFirst()
             }
         } else {
-            let colon = text.utf8.firstIndex(of: 0x3A)
+            let colon = text.utf8.firstIndex(of: .colon)
             let name = text[..<(colon ?? text.endIndex)]
             let isName = name.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "-._~".utf8.contains($0) }
             guard !name.isEmpty, isName else { return nil }
@@ -141,7 +143,7 @@ private struct Authority {
             portText = colon.map { text[text.utf8.index(after: $0)...] }
         }
         guard let portText, !portText.isEmpty else { return }
-        guard portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(portText),
+        guard portText.utf8.allSatisfy({ ASCII.isDigit($0) }), let number = Int(portText),
             (1...65_535).contains(number)
         else { return nil }
         port = number

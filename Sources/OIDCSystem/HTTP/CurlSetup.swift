@@ -166,7 +166,7 @@ struct CurlSetup {
             && field.name.utf8.allSatisfy {
                 ASCII.isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0)
             }
-        let isValue = field.value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
+        let isValue = field.value.utf8.allSatisfy { !ASCII.isControl($0) || $0 == .tab }
         guard isName, isValue else {
             throw OIDCError(
                 .usage,

@@ -35,7 +35,7 @@ package enum HTTPCacheLifetime {
     /// Parses delta-seconds (RFC 9111 §1.2.2); a number out of range counts as very long.
     private static func deltaSeconds(_ text: String) -> Int64? {
         let text = ASCII.trimmed(text)
-        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        guard !text.isEmpty, text.utf8.allSatisfy({ ASCII.isDigit($0) }) else { return nil }
         return Int64(text) ?? Int64(Int32.max)
     }
 }
@@ -51,13 +51,13 @@ struct CacheDirective: Hashable, Sendable {
         var isQuoted = false
         var isEscaped = false
         for byte in value.utf8 {
-            if byte == 0x2C, !isQuoted {
+            if byte == .comma, !isQuoted {
                 parts.append([])
                 continue
             }
             parts[parts.count - 1].append(byte)
-            if byte == 0x22, !isEscaped { isQuoted.toggle() }
-            isEscaped = isQuoted && byte == 0x5C && !isEscaped
+            if byte == .quote, !isEscaped { isQuoted.toggle() }
+            isEscaped = isQuoted && byte == .backslash && !isEscaped
         }
         return parts.compactMap { CacheDirective(String(decoding: $0, as: UTF8.self)) }
     }

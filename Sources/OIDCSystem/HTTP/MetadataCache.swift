@@ -59,7 +59,8 @@ package struct MetadataCache: DocumentCache {
     private static func name(_ url: WebURL) -> String {
         let last = url.path.split(separator: "/").last.map { "-\($0)" } ?? ""
         let readable = (url.host + last).utf8.prefix(100).map { byte -> UInt8 in
-            ASCII.isAlphanumeric(byte) || byte == 0x2D || byte == 0x2E ? ASCII.lowercased(byte) : 0x5F
+            ASCII.isAlphanumeric(byte) || byte == .hyphen || byte == .period
+                ? ASCII.lowercased(byte) : .underscore
         }
         return "\(String(decoding: readable, as: UTF8.self))-\(FNV1a.digits(url.text))"
     }

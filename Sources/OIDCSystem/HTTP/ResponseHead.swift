@@ -29,12 +29,12 @@ struct ResponseHead {
         let text = String(decoding: line, as: UTF8.self)
         if text.utf8.starts(with: "HTTP/".utf8) {
             begin(text)
-        } else if let first = text.utf8.first, first == 0x20 || first == 0x09, !fields.isEmpty {
+        } else if let first = text.utf8.first, first == .space || first == .tab, !fields.isEmpty {
             fields[fields.count - 1].1 += " " + ASCII.trimmed(text)
         } else if ASCII.trimmed(text).isEmpty {
             isComplete = status >= 200
             return isComplete ? .complete : .more
-        } else if let colon = text.utf8.firstIndex(of: 0x3A) {
+        } else if let colon = text.utf8.firstIndex(of: .colon) {
             fields.append(
                 (ASCII.trimmed(text[..<colon]), ASCII.trimmed(text[text.utf8.index(after: colon)...])))
         }

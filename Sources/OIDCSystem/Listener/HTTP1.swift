@@ -55,7 +55,7 @@ package enum HTTP1 {
 
     /// Returns whether bytes are a field value: no control character except the tab (RFC 9110 §5.5).
     static func isFieldValue(_ bytes: some Collection<UInt8>) -> Bool {
-        bytes.allSatisfy { $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }
+        bytes.allSatisfy { !ASCII.isControl($0) || $0 == .tab }
     }
 
     private static func reasonPhrase(_ status: Int) -> String {

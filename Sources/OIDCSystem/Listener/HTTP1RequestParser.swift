@@ -75,9 +75,9 @@ extension HTTP1 {
 
         private var partialPath: String? {
             guard case .requestLine = phase else { return draft.path }
-            let words = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: false)
-            guard words.count > 1, words[1].first == 0x2F else { return nil }
-            return String(decoding: words[1].prefix { $0 != 0x3F }, as: UTF8.self)
+            let words = line.split(separator: .space, maxSplits: 2, omittingEmptySubsequences: false)
+            guard words.count > 1, words[1].first == .slash else { return nil }
+            return String(decoding: words[1].prefix { $0 != .questionMark }, as: UTF8.self)
         }
 
         private mutating func finishRequest() -> HTTPServerRequest {
@@ -105,12 +105,12 @@ extension HTTP1 {
                 let byte = unread[position]
                 position += 1
                 if hasCarriageReturn {
-                    guard byte == 0x0A else { throw Rejection(400, "a CR is not followed by LF") }
+                    guard byte == .lineFeed else { throw Rejection(400, "a CR is not followed by LF") }
                     hasCarriageReturn = false
                     defer { line = [] }
                     return line
                 }
-                if byte == 0x0D {
+                if byte == .carriageReturn {
                     hasCarriageReturn = true
                 } else {
                     try append(byte)
@@ -129,8 +129,9 @@ extension HTTP1 {
                     throw Rejection(431, "the headers are too long")
                 }
             } else {
-                if byte == 0x16, line.isEmpty { throw Rejection(400, "TLS, where plain HTTP is spoken") }
-                guard (0x20...0x7E).contains(byte) else {
+                // A TLS handshake record starts with 22.
+                if byte == 22, line.isEmpty { throw Rejection(400, "TLS, where plain HTTP is spoken") }
+                guard ASCII.isPrintable(byte) else {
                     throw Rejection(400, "the request line holds a character that is not allowed")
                 }
                 guard line.count < limits.requestLine else {
@@ -147,7 +148,7 @@ extension HTTP1 {
                 guard emptyLines <= 4 else { throw Rejection(400, "there is no request line") }
                 return
             }
-            let words = line.split(separator: 0x20, omittingEmptySubsequences: false)
+            let words = line.split(separator: .space, omittingEmptySubsequences: false)
             guard words.count == 3, HTTP1.isToken(words[0]), words[0].count <= 32 else {
                 throw Rejection(400, "the request line is malformed")
             }
@@ -158,7 +159,7 @@ extension HTTP1 {
                 throw Rejection(505, "the HTTP version is not supported")
             default: throw Rejection(400, "the request line is malformed")
             }
-            guard words[1].first == 0x2F, !words[1].contains(0x23) else {
+            guard words[1].first == .slash, !words[1].contains(.hash) else {
                 throw Rejection(400, "the request target is not in origin form")
             }
             draft.method = HTTPMethod(String(decoding: words[0], as: UTF8.self))
@@ -170,7 +171,7 @@ extension HTTP1 {
         private mutating func endHeaderLine(_ line: [UInt8]) throws(Rejection) {
             guard !line.isEmpty else { return try endHeaders() }
             headerBytes += 2
-            guard let colon = line.firstIndex(of: 0x3A), HTTP1.isToken(line[..<colon]) else {
+            guard let colon = line.firstIndex(of: .colon), HTTP1.isToken(line[..<colon]) else {
                 throw Rejection(400, "a header line is malformed")
             }
             guard draft.headers.fields.count < limits.headerCount else {
@@ -214,7 +215,7 @@ extension HTTP1 {
             }
             guard let length = lengths.first else { return 0 }
             guard lengths.count == 1, (1...18).contains(length.utf8.count),
-                length.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(length)
+                length.utf8.allSatisfy({ ASCII.isDigit($0) }), let number = Int(length)
             else { throw Rejection(400, "Content-Length is malformed") }
             return number
         }

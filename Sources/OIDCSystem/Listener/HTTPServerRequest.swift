@@ -29,7 +29,7 @@ package struct HTTPServerRequest: Hashable, Sendable {
 
     /// The part after the first `?`, not decoded.
     package var query: String? {
-        guard let mark = target.utf8.firstIndex(of: 0x3F) else { return nil }
+        guard let mark = target.utf8.firstIndex(of: .questionMark) else { return nil }
         return String(target[target.utf8.index(after: mark)...])
     }
 

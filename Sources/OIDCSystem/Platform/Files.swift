@@ -1,4 +1,5 @@
 import CPlatform
+import OIDCCore
 
 #if canImport(Darwin)
     import Darwin
@@ -235,7 +236,7 @@ package enum FilePath {
 
     /// Splits a path into directory and name.
     package static func split(_ path: String) -> (directory: String, name: String) {
-        guard let slash = path.utf8.lastIndex(of: 0x2F) else { return (".", path) }
+        guard let slash = path.utf8.lastIndex(of: .slash) else { return (".", path) }
         let name = String(path[path.utf8.index(after: slash)...])
         return (slash == path.startIndex ? "/" : String(path[..<slash]), name)
     }

@@ -41,7 +41,7 @@ enum PEMFile {
             }
             guard !piece.isEmpty else { return .absent }
             total += piece.count
-            var lines = (carried + piece).split(separator: 0x0A, omittingEmptySubsequences: false)
+            var lines = (carried + piece).split(separator: .lineFeed, omittingEmptySubsequences: false)
             carried = Array((lines.popLast() ?? []).prefix(4_096))
             if (lines + [carried[...]]).contains(where: { holds($0, marks) }) { return .found }
         }

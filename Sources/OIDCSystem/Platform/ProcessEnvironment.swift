@@ -15,7 +15,9 @@ package enum ProcessEnvironment {
         while entries[count] != nil { count += 1 }
         var variables = Dictionary<String, String>(minimumCapacity: count)
         for index in (0..<count).reversed() {
-            guard let text = entries[index], let separator = strchr(text, 0x3D) else { continue }
+            guard let text = entries[index], let separator = strchr(text, Int32(UInt8(ascii: "="))) else {
+                continue
+            }
             let name = UnsafeRawBufferPointer(start: text, count: separator - text)
             variables[String(decoding: name, as: UTF8.self)] = String(cString: separator + 1)
         }

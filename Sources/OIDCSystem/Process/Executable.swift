@@ -1,4 +1,5 @@
 import CPlatform
+import OIDCCore
 
 /// Functions that find programs, and replace this process by one.
 package enum Executable {
@@ -11,7 +12,7 @@ package enum Executable {
         _ name: String, in environment: [String: String], acceptingRelative: Bool = false
     ) throws(Errno) -> String {
         guard !name.isEmpty else { throw .noSuchFile }
-        if name.utf8.contains(0x2F) {
+        if name.utf8.contains(.slash) {
             try Spawn.isExecutableFile(name).get()
             return name
         }

@@ -35,7 +35,7 @@ package struct RedirectAddress: Hashable, Sendable {
     /// Returns the URI with the bound port.
     package func text(port: UInt16) -> String {
         guard loopback != nil, let url = WebURL(text), url.port == nil,
-            let start = text.utf8.firstIndex(of: 0x3A)
+            let start = text.utf8.firstIndex(of: .colon)
         else { return text }
         let authority = text.index(start, offsetBy: 3)
         let end = text[authority...].firstIndex { "/?#".contains($0) } ?? text.endIndex

@@ -69,7 +69,7 @@ enum AtomicFile {
         try withTemporary(temporary, in: directory) { file throws(OIDCError) in
             do throws(Errno) {
                 try file.makeEmpty()
-                try file.write(Array(repeating: 0x20, count: byteCount))
+                try file.write(Array(repeating: .space, count: byteCount))
                 if survivesPowerFailure { try file.synchronize() }
                 try directory.file.remove(temporary)
             } catch {

@@ -78,7 +78,7 @@ final class PrivateDirectory: Sendable {
             try FilePath.createDirectory(path)
         } catch {
             if error.isExisting { return }
-            guard error.isAbsent, let slash = path.utf8.lastIndex(of: 0x2F), slash != path.startIndex else {
+            guard error.isAbsent, let slash = path.utf8.lastIndex(of: .slash), slash != path.startIndex else {
                 throw error
             }
             try makeWithParents(String(path[..<slash]))

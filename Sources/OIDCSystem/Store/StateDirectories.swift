@@ -1,3 +1,5 @@
+import OIDCCore
+
 /// The directories of sessions, cache and configuration, from the environment (XDG Base Directory
 /// Specification). The home directory is not guessed, and relative paths are ignored.
 package struct StateDirectories: Hashable, Sendable {
@@ -13,7 +15,9 @@ package struct StateDirectories: Hashable, Sendable {
     /// Reads variables, where an empty value counts as unset.
     package init(variable: (String) -> String?) {
         func value(_ name: String) -> String? { variable(name).flatMap { $0.isEmpty ? nil : $0 } }
-        func absolute(_ name: String) -> String? { value(name).flatMap { $0.utf8.first == 0x2F ? $0 : nil } }
+        func absolute(_ name: String) -> String? {
+            value(name).flatMap { $0.utf8.first == .slash ? $0 : nil }
+        }
         func base(_ name: String, _ inHome: String) -> String? {
             absolute(name) ?? absolute("HOME").map { StateDirectories.join($0, inHome) }
         }
@@ -40,7 +44,7 @@ package struct StateDirectories: Hashable, Sendable {
     /// Returns a path without final slashes, with which the system would follow a symbolic link.
     static func trimmed(_ path: String) -> String {
         var bytes = Array(path.utf8)[...]
-        while bytes.count > 1, bytes.last == 0x2F { bytes.removeLast() }
+        while bytes.count > 1, bytes.last == .slash { bytes.removeLast() }
         return String(decoding: bytes, as: UTF8.self)
     }
 }
