@@ -23,12 +23,12 @@ public struct PublicKey: Hashable, Sendable {
         case .elliptic(let curve, let x, let y):
             let size = curve.coordinateByteCount
             guard x.count == size, y.count == size else {
-                throw .invalidKey("a coordinate of \(curve.rawValue) has \(size) bytes")
+                throw .invalidKey("a coordinate of \(curve.rawValue) must have \(size) bytes")
             }
             try SystemCryptography.checkPoint(curve, x: x, y: y)
             self.parameters = parameters
         case .ed25519(let point):
-            guard point.count == 32 else { throw .invalidKey("an Ed25519 key has 32 bytes") }
+            guard point.count == 32 else { throw .invalidKey("an Ed25519 key must have 32 bytes") }
             guard !EdwardsPoint.hasSmallOrder(point) else {
                 throw .invalidKey("an Ed25519 key of small order")
             }
@@ -90,11 +90,13 @@ public struct PublicKey: Hashable, Sendable {
     private static func checkRSA(modulus: [UInt8], exponent: [UInt8]) throws(CryptoError) {
         let bits = bitCount(modulus)
         guard (2048...16384).contains(bits) else {
-            throw .invalidKey("an RSA key has 2048 to 16384 bits, this one \(bits)")
+            throw .invalidKey("an RSA key must have 2048 to 16384 bits, not \(bits)")
         }
-        guard modulus.last.map({ $0 & 1 == 1 }) == true else { throw .invalidKey("an RSA modulus is odd") }
+        guard modulus.last.map({ $0 & 1 == 1 }) == true else {
+            throw .invalidKey("an RSA modulus must be odd")
+        }
         guard exponent.last.map({ $0 & 1 == 1 }) == true, exponent != [1], exponent.count <= 8 else {
-            throw .invalidKey("an RSA exponent is odd, at least 3 and at most 64 bits long")
+            throw .invalidKey("an RSA exponent must be odd, at least 3 and at most 64 bits long")
         }
     }
 

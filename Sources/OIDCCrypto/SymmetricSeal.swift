@@ -19,7 +19,7 @@ public enum SymmetricSeal {
     ) throws(CryptoError) -> [UInt8] {
         try check(key)
         guard sealed.count >= nonceByteCount + tagByteCount else {
-            throw .failed("the sealed text is too short")
+            throw .failed("the sealed data is too short")
         }
         let nonce = Array(sealed.prefix(nonceByteCount))
         let ciphertext = Array(sealed.dropFirst(nonceByteCount).dropLast(tagByteCount))
@@ -29,6 +29,6 @@ public enum SymmetricSeal {
     }
 
     private static func check(_ key: [UInt8]) throws(CryptoError) {
-        guard key.count == keyByteCount else { throw .invalidKey("an AES-256 key has 32 bytes") }
+        guard key.count == keyByteCount else { throw .invalidKey("an AES-256 key must have 32 bytes") }
     }
 }

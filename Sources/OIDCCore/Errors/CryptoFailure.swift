@@ -17,7 +17,7 @@ extension OIDCError {
         case .passphraseNeeded:
             self.init(.usage, "\(prefix)the key is encrypted and no passphrase is given", stage: stage)
         case .wrongPassphrase:
-            self.init(.usage, "\(prefix)the passphrase does not open the key", stage: stage)
+            self.init(.usage, "\(prefix)the passphrase does not decrypt the key", stage: stage)
         case .unsupported(let text):
             self.init(.usage, "\(prefix)not supported: \(text)", stage: stage)
         case .failed(let text):

@@ -25,7 +25,7 @@ extension IDToken {
             allowedAlgorithms: rules.allowedAlgorithms, clientSecret: rules.clientSecret, stage: .idToken)
         try signature.checkHeader(token)
         guard let members = token.claims else {
-            throw .untrusted(.idToken, token.claimsProblem ?? "the payload is no JSON object")
+            throw .untrusted(.idToken, token.claimsProblem ?? "the payload is not a JSON object")
         }
         let checks = IDTokenChecks(
             claims: TokenClaims(members: members, stage: .idToken), rules: rules, now: now)
@@ -82,7 +82,7 @@ private struct IDTokenChecks {
     private func checkAuthenticationTime() throws(OIDCError) {
         guard let maxAge = rules.maxAge else { return }
         let time = try claims.required(
-            "auth_time", try claims.time("auth_time"), expected: "a time, as max_age was asked for")
+            "auth_time", try claims.time("auth_time"), expected: "a time, as max_age was requested")
         guard time.adding(maxAge).adding(rules.leeway) >= now, time <= now.adding(rules.leeway) else {
             throw claims.refusal(
                 "auth_time", expected: "at most \(maxAge) seconds before \(now)", found: "\(time)")

@@ -37,7 +37,7 @@ package struct JSONWebKey: Hashable, Sendable {
 
     /// Reads one key of a set; private and unknown members and certificates are ignored.
     package init(_ json: JSONValue) throws(Unusable) {
-        guard let members = json.object else { throw Unusable(reason: "it is no object") }
+        guard let members = json.object else { throw Unusable(reason: "it is not an object") }
         let reader = MemberReader(members: members)
         keyID = try reader.text("kid")
         algorithm = try reader.text("alg")
@@ -130,7 +130,7 @@ private struct MemberReader {
     func bytes(_ name: String) throws(JSONWebKey.Unusable) -> [UInt8] {
         guard let text = try text(name) else { throw JSONWebKey.Unusable(reason: "\(name) is missing") }
         guard let bytes = Base64URL.decode(text), !bytes.isEmpty else {
-            throw JSONWebKey.Unusable(reason: "\(name) is no base64url")
+            throw JSONWebKey.Unusable(reason: "\(name) is not base64url")
         }
         return bytes
     }

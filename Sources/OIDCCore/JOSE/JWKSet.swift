@@ -33,7 +33,9 @@ public struct JWKSet: Hashable, Sendable {
     /// Reads a key set, or a single key.
     public init(parsing bytes: [UInt8]) throws(Malformed) {
         let json: JSONValue
-        do { json = try JSONValue(parsing: bytes) } catch { throw Malformed(reason: "no JSON: \(error)") }
+        do { json = try JSONValue(parsing: bytes) } catch {
+            throw Malformed(reason: "not valid JSON: \(error)")
+        }
         try self.init(json)
     }
 
@@ -107,7 +109,7 @@ extension JSONWebKey {
         switch material {
         case .symmetric(let secret):
             guard algorithm.isSymmetric else { return "kty is “oct”" }
-            guard allowsSymmetric else { return "a symmetric key is not taken from a provider's keys" }
+            guard allowsSymmetric else { return "symmetric keys in a key set are not used" }
             let needed = algorithm.hash?.byteCount ?? 0
             guard secret.revealed.count >= needed else {
                 return "\(algorithm.rawValue) needs a secret of \(needed) bytes or more (RFC 7518 §3.2)"

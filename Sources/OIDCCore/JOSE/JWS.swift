@@ -49,7 +49,7 @@ package struct JWS: Sendable {
 
     private static func decoded(_ part: ArraySlice<UInt8>, _ name: String) throws(Malformed) -> [UInt8] {
         guard let bytes = Base64URL.decode(bytes: part) else {
-            throw Malformed("the \(name) is no base64url")
+            throw Malformed("the \(name) is not base64url")
         }
         return bytes
     }
@@ -57,10 +57,10 @@ package struct JWS: Sendable {
     private static func header(_ bytes: [UInt8]) throws(Malformed) -> JSONObject {
         let json: JSONValue
         do { json = try JSONValue(parsing: bytes) } catch {
-            throw Malformed("the header is no JSON: \(error)")
+            throw Malformed("the header is not valid JSON: \(error)")
         }
         guard let object = json.object else {
-            throw Malformed("the header is no JSON object but \(json.typeName)")
+            throw Malformed("the header is not a JSON object but \(json.typeName)")
         }
         return object
     }
@@ -69,11 +69,11 @@ package struct JWS: Sendable {
         do {
             let json = try JSONValue(parsing: bytes)
             guard let object = json.object else {
-                return .failure(Malformed("the payload is no JSON object but \(json.typeName)"))
+                return .failure(Malformed("the payload is not a JSON object but \(json.typeName)"))
             }
             return .success(object)
         } catch {
-            return .failure(Malformed("the payload is no JSON: \(error)"))
+            return .failure(Malformed("the payload is not valid JSON: \(error)"))
         }
     }
 

@@ -26,7 +26,7 @@ public struct JWTSigner: Sendable {
         guard let chosen = algorithm ?? (listed ?? fitting).first, fitting.contains(chosen) else {
             let names = fitting.map(\.rawValue).joined(separator: ", ")
             let wanted = algorithm?.rawValue ?? DisplayText.clean((supported ?? []).joined(separator: ", "))
-            throw .usage("the private key signs with \(names), wanted is \(wanted)")
+            throw .usage("the private key supports \(names), not \(wanted)")
         }
         self.algorithm = chosen
         self.keyID = keyID

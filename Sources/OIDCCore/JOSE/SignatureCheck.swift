@@ -43,7 +43,7 @@ extension JWS {
         }
         guard let algorithm else {
             throw HeaderRefusal(
-                "alg", expected: "an algorithm that is supported here",
+                "alg", expected: "a supported algorithm",
                 found: quoted(name, unlike: SignatureAlgorithm.allCases.map(\.rawValue)))
         }
         if let allowed, !allowed.contains(where: { SignatureAlgorithm(joseName: $0) == algorithm }) {

@@ -47,7 +47,7 @@ private struct JSONParser {
     }
 
     private func error(_ reason: String) -> JSONError {
-        JSONError(reason: index >= bytes.count ? "the text ends too early" : reason, offset: index)
+        JSONError(reason: index >= bytes.count ? "the text is incomplete" : reason, offset: index)
     }
 
     private var current: UInt8? { index < bytes.count ? bytes[index] : nil }
@@ -73,7 +73,7 @@ private struct JSONParser {
         case UInt8(ascii: "n"): return try literal("null", .null)
         case let byte? where byte == .hyphen || ASCII.isDigit(byte):
             return .number(try number())
-        default: throw error("no JSON value")
+        default: throw error("expected a value")
         }
     }
 
@@ -81,7 +81,7 @@ private struct JSONParser {
         let length = word.utf8CodeUnitCount
         guard index + length <= bytes.count,
             (0..<length).allSatisfy({ bytes[index + $0] == word.utf8Start[$0] })
-        else { throw error("no JSON value") }
+        else { throw error("expected a value") }
         index += length
         return value
     }
@@ -150,7 +150,7 @@ private struct JSONParser {
         let start = index
         if current == .hyphen { index += 1 }
         let integerStart = index
-        guard skipDigits() > 0 else { throw error("no number") }
+        guard skipDigits() > 0 else { throw error("expected a digit") }
         guard bytes[integerStart] != UInt8(ascii: "0") || index == integerStart + 1 else {
             throw error("a number with leading zeros")
         }
@@ -188,7 +188,7 @@ private struct JSONParser {
             return String(decoding: bytes[start..<index], as: UTF8.self)
         }
         guard let text = String(validating: bytes[start..<index], as: UTF8.self) else {
-            throw error("a string that is no UTF-8")
+            throw error("a string that is not UTF-8")
         }
         index += 1
         return text
@@ -201,7 +201,7 @@ private struct JSONParser {
             switch character {
             case .quote:
                 guard let text = String(validating: decoded, as: UTF8.self) else {
-                    throw error("a string that is no UTF-8")
+                    throw error("a string that is not UTF-8")
                 }
                 return text
             case .backslash: decoded += try escape()

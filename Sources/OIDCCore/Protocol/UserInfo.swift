@@ -115,7 +115,7 @@ package enum UserInfo {
             allowedAlgorithms: rules.allowedAlgorithms, clientSecret: rules.clientSecret, stage: .userInfo)
         try signature.checkHeader(token)
         guard let members = token.claims else {
-            throw .untrusted(.userInfo, token.claimsProblem ?? "the payload is no JSON object")
+            throw .untrusted(.userInfo, token.claimsProblem ?? "the payload is not a JSON object")
         }
         let claims = TokenClaims(members: members, stage: .userInfo)
         try claims.checkIssuer(issuer)

@@ -88,7 +88,7 @@
                     nonce: AES.GCM.Nonce(data: nonce), ciphertext: ciphertext, tag: tag)
                 return Array(try AES.GCM.open(box, using: SymmetricKey(data: key), authenticating: context))
             } catch {
-                throw .failed("the sealed text was changed, or the key is another")
+                throw .failed("the sealed data was changed, or the key is a different one")
             }
         }
     }
@@ -102,7 +102,7 @@
             let encoded = element(0x30, element(0x02, [0] + modulus) + element(0x02, [0] + exponent))
             guard let key = SecKeyCreateWithData(Data(encoded) as CFData, attributes as CFDictionary, nil)
             else {
-                throw .invalidKey("Security does not take the key")
+                throw .invalidKey("Security rejects the key")
             }
             let name = try secKeyAlgorithm(algorithm)
             return SecKeyVerifySignature(key, name, Data(message) as CFData, Data(signature) as CFData, nil)

@@ -44,7 +44,7 @@
             } else if let key = Self.ed25519(text) {
                 self.init(.ed25519(key))
             } else {
-                throw .invalidKey("no elliptic or Ed25519 private key in PEM form")
+                throw .invalidKey("not an elliptic or Ed25519 private key in PEM form")
             }
         }
 

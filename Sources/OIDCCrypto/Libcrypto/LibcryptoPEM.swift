@@ -30,7 +30,7 @@
                 return key
             }
             let lacksAlgorithm = dropErrors(lookingFor: LIBCRYPTO_EVP_UNSUPPORTED)
-            guard wasAsked else { throw .invalidKey("no private key in PEM form") }
+            guard wasAsked else { throw .invalidKey("not a private key in PEM form") }
             guard passphrase != nil else { throw .passphraseNeeded }
             throw lacksAlgorithm ? .unsupported("the cipher that encrypts the key") : .wrongPassphrase
         }

@@ -65,10 +65,10 @@
                 case .p256, .p384, .p521: "EC"
                 }
             guard let context = EVP_PKEY_CTX_new_from_name(nil, Self.name(type), nil) else {
-                throw failure("making a key")
+                throw failure("generating a key")
             }
             defer { EVP_PKEY_CTX_free(context) }
-            guard EVP_PKEY_keygen_init(context) == 1 else { throw failure("making a key") }
+            guard EVP_PKEY_keygen_init(context) == 1 else { throw failure("generating a key") }
             let isSet =
                 switch kind {
                 case .rsa2048: EVP_PKEY_CTX_set_rsa_keygen_bits(context, 2048) == 1
@@ -78,7 +78,9 @@
                 case .p521: EVP_PKEY_CTX_set_group_name(context, EllipticCurve.p521.rawValue) == 1
                 }
             var key: OpaquePointer?
-            guard isSet, EVP_PKEY_generate(context, &key) == 1, let key else { throw failure("making a key") }
+            guard isSet, EVP_PKEY_generate(context, &key) == 1, let key else {
+                throw failure("generating a key")
+            }
             return key
         }
 

@@ -17,7 +17,7 @@
         ) throws(CryptoError) -> Bool {
             let library = try libcrypto()
             guard let key = try library.publicKey(parameters) else {
-                throw .invalidKey("libcrypto does not take the key")
+                throw .invalidKey("libcrypto rejects the key")
             }
             defer { library.EVP_PKEY_free(key) }
             var signature = signature

@@ -34,7 +34,7 @@
             else { throw library.failure("AES-256-GCM") }
             guard library.EVP_CipherFinal_ex(cipher, &rest, &restCount) == 1, restCount == 0 else {
                 library.ERR_clear_error()
-                throw .failed("the sealed text was changed, or the key is another")
+                throw .failed("the sealed data was changed, or the key is a different one")
             }
             return output
         }

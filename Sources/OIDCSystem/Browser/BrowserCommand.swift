@@ -11,15 +11,15 @@ package enum BrowserCommand {
             let rest = words[(index + 1)...]
             let name = programName(word)
             if joiningPrograms.contains(name) {
-                return "\(name) hands its arguments to a shell, which would run what the URL says"
+                return "\(name) passes its arguments to a shell, which could execute parts of the URL"
             }
             if shells.contains(name), let option = rest.first(where: isCommandOption),
                 !isScript(words[(rest.firstIndex(of: option) ?? index)...].dropFirst().first, after: option)
             {
-                return "\(name) \(DisplayText.clean(option, limit: 20)) would run what the URL says"
+                return "\(name) \(DisplayText.clean(option, limit: 20)) could execute parts of the URL"
             }
             if index > 0, word.includes(placeholder), !isPlain(word) {
-                return "%s must be a word of its own, or follow = at the end of a word"
+                return "%s must be a separate word, or follow = at the end of a word"
             }
         }
         return nil

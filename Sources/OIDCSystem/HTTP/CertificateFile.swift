@@ -9,20 +9,20 @@ extension CurlConfiguration.CertificateAuthorities {
         case .found: return
         case .absent:
             throw OIDCError(
-                .usage, "\(setting): \(path) holds no PEM certificate",
-                hint: "name a file with “-----BEGIN CERTIFICATE-----” in it", stage: .settings)
+                .usage, "\(setting): \(path) contains no PEM certificate",
+                hint: "use a file with “-----BEGIN CERTIFICATE-----” in it", stage: .settings)
         case .unreadable(let reason):
             throw OIDCError(
                 .usage, "\(setting): \(path) cannot be read: \(reason)",
-                hint: "name a PEM file that this user may read", stage: .settings)
+                hint: "use a PEM file that this user may read", stage: .settings)
         case .unavailable(let reason): throw PEMFile.shortage(setting, path, reason)
         }
     }
 
     var unusable: OIDCError {
         OIDCError(
-            .usage, "\(setting): \(path) holds no usable certificate",
-            hint: "name a PEM file of certificate authorities", stage: .settings)
+            .usage, "\(setting): \(path) contains no usable certificate",
+            hint: "use a PEM file of certificate authorities", stage: .settings)
     }
 }
 
@@ -45,7 +45,7 @@ extension CurlConfiguration.ClientCertificate {
         try Self.check(keyPath, setting: Self.keySetting, for: ["PRIVATE KEY-----"], what: "private key")
         if passphrase == nil, case .found = PEMFile.look(keyPath, for: ["ENCRYPTED"]) {
             throw OIDCError(
-                .usage, "\(Self.keySetting): \(keyPath) is encrypted and there is no passphrase for it",
+                .usage, "\(Self.keySetting): \(keyPath) is encrypted and no passphrase is configured",
                 hint: .advice(.giveKeyPassphrase), stage: .settings)
         }
     }
@@ -57,12 +57,12 @@ extension CurlConfiguration.ClientCertificate {
         case .found: return
         case .absent:
             throw OIDCError(
-                .usage, "\(setting): \(path) holds no PEM \(what)",
-                hint: "name a PEM file with the \(what)", stage: .settings)
+                .usage, "\(setting): \(path) contains no PEM \(what)",
+                hint: "use a PEM file with the \(what)", stage: .settings)
         case .unreadable(let reason):
             throw OIDCError(
                 .usage, "\(setting): \(path) cannot be read: \(reason)",
-                hint: "name a PEM file that this user may read", stage: .settings)
+                hint: "use a PEM file that this user may read", stage: .settings)
         case .unavailable(let reason): throw PEMFile.shortage(setting, path, reason)
         }
     }

@@ -156,7 +156,8 @@ final class CurlChannel: @unchecked Sendable {
             isResolved: offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T) > 0,
             isSent: isSent(exchange),
             isAnswerBegun: exchange.isAnswerBegun,
-            isReusedConnection: number(OIDC_CURLINFO_NUM_CONNECTS) == 0)
+            isReusedConnection: number(OIDC_CURLINFO_NUM_CONNECTS) == 0,
+            certificateVerification: number(OIDC_CURLINFO_SSL_VERIFYRESULT))
         // libcurl does not report why it got no socket.
         if !result.isSuccess, !result.isSent, result.systemError == 0,
             let reason = Platform.descriptorShortage

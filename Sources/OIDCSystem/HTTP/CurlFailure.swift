@@ -13,7 +13,7 @@ struct CurlFailure {
     var error: OIDCError {
         switch result.ending {
         case .cancelled: error(.interrupted, "interrupted while waiting for \(host)")
-        case .deadline: error(.timedOut, "the time for the sign-in is over, waiting for \(host)")
+        case .deadline: error(.timedOut, "timed out waiting for \(host)")
         case .timeOut, .silence: timeOut
         case .code where isShort:
             error(
@@ -29,11 +29,11 @@ struct CurlFailure {
     private func judged(_ code: Int32) -> OIDCError {
         switch code {
         case 5:
-            error(.unreachable, "cannot find the proxy for \(host)", hint: "check \(proxyVariables)")
+            error(.unreachable, "cannot resolve the proxy for \(host)", hint: "check \(proxyVariables)")
         case 6:
             error(
-                .unreachable, "cannot find host \(request.url.host)",
-                hint: "check the name, and this machine's network and name server")
+                .unreachable, "cannot resolve host \(request.url.host)",
+                hint: "check the name, and this machine's network and DNS")
         case 7: connectFailure
         case 28: timeOut
         case 1, 8, 61: notHTTP(code)
@@ -43,8 +43,8 @@ struct CurlFailure {
         case 27: error(.failed, "libcurl has no memory for a request")
         case 35, 58, 59, 51, 60, 66, 77, 82, 83, 90, 91, 98:
             CurlTLSFailure(failure: self, code: code).error
-        case 52: broken("\(host) closed the connection without an answer")
-        case 18: broken("the answer of \(host) broke off")
+        case 52: broken("\(host) closed the connection without answering")
+        case 18: broken("the answer from \(host) is incomplete")
         case 55, 56, 97: brokenConnection
         default: error(.unreachable, "the request to \(host) failed: \(Self.meaning(of: code))")
         }
@@ -61,7 +61,7 @@ struct CurlFailure {
     }
 
     private var proxyVariables: String {
-        if case .url = configuration.proxy { return "the proxy's address" }
+        if case .url = configuration.proxy { return "the proxy's URL" }
         // In libcurl's order
         let own = request.url.isSecure ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]
         let variables = ProcessEnvironment.current
@@ -85,7 +85,7 @@ struct CurlFailure {
             .unreachable, "cannot connect to \(host): \(reason)",
             hint: request.url.isLoopback
                 ? "check that it is running on this port"
-                : "check the address, this machine's network and its proxy settings")
+                : "check the host, this machine's network and its proxy settings")
     }
 
     /// Whether the proxy is unreachable: libcurl names the host, as in `Failed to connect to idp.example port
@@ -114,7 +114,7 @@ struct CurlFailure {
                     + aftermath,
                 hint: .advice(.raiseHTTPTimeout))
         }
-        let step = result.isResolved ? "cannot connect to \(host)" : "cannot find host \(request.url.host)"
+        let step = result.isResolved ? "cannot connect to \(host)" : "cannot resolve host \(request.url.host)"
         let limit = min(configuration.connectTimeout, configuration.httpTimeout)
         return error(
             .unreachable, "\(step) within \(limit.words)",
@@ -124,7 +124,7 @@ struct CurlFailure {
     private func notHTTP(_ code: Int32) -> OIDCError {
         code == 61
             ? error(.refused, "the answer of \(host) cannot be decompressed")
-            : error(.refused, "\(host) does not answer with HTTP", hint: "check the address and its port")
+            : error(.refused, "\(host) does not answer with HTTP", hint: "check the host and the port")
     }
 
     private var brokenConnection: OIDCError {
@@ -138,9 +138,9 @@ struct CurlFailure {
     func proxyRefusal(status: Int) -> OIDCError {
         let hint: Hint =
             [401, 407].contains(status)
-            ? "give user and password in \(proxyVariables)" : "check \(proxyVariables) and no_proxy"
+            ? "set user and password in \(proxyVariables)" : "check \(proxyVariables) and no_proxy"
         return error(
-            .unreachable, "the proxy does not connect to \(host): it answers \(status)", hint: hint)
+            .unreachable, "the proxy does not connect to \(host): it answered \(status)", hint: hint)
     }
 
     private func broken(_ message: String) -> OIDCError {
@@ -150,7 +150,7 @@ struct CurlFailure {
     /// A note whether the request may have been received, to know before repeating it.
     private var aftermath: String {
         guard result.isSent, request.method != .get, request.method != HTTPMethod("HEAD") else { return "" }
-        return " after the request was sent: it is not known whether the provider acted on it"
+        return " after the request was sent; the provider may have acted on it"
     }
 }
 

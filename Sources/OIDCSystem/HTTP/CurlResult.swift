@@ -24,6 +24,8 @@ struct CurlResult {
     /// Whether any part of the answer came, including interim answers.
     var isAnswerBegun = false
     var isReusedConnection = false
+    /// The TLS library's result for the server's certificate (CURLINFO_SSL_VERIFYRESULT): OpenSSL's `X509_V_…`.
+    var certificateVerification = 0
 
     var isSuccess: Bool {
         if case .code(0) = ending { true } else { false }

@@ -14,7 +14,7 @@ struct Redirect {
         else { return nil }
         let from = request.url
         guard let target = from.resolving(location) else {
-            throw refused("\(from.hostAndPort) redirects to something that is no web address", hint: nil)
+            throw refused("\(from.hostAndPort) redirects to an invalid URL", hint: nil)
         }
         let hint: Hint = "if \(target.origin) is the right place, name it in the settings"
         guard request.method == .get else {

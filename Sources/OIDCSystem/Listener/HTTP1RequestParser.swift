@@ -122,7 +122,7 @@ extension HTTP1 {
         private mutating func append(_ byte: UInt8) throws(Rejection) {
             if case .headers = phase {
                 guard HTTP1.isFieldValue(CollectionOfOne(byte)) else {
-                    throw Rejection(400, "a header holds a control character")
+                    throw Rejection(400, "a header contains a control character")
                 }
                 headerBytes += 1
                 guard headerBytes <= limits.headerBytes else {
@@ -130,9 +130,9 @@ extension HTTP1 {
                 }
             } else {
                 // A TLS handshake record starts with 22.
-                if byte == 22, line.isEmpty { throw Rejection(400, "TLS, where plain HTTP is spoken") }
+                if byte == 22, line.isEmpty { throw Rejection(400, "TLS on a plain HTTP port") }
                 guard ASCII.isPrintable(byte) else {
-                    throw Rejection(400, "the request line holds a character that is not allowed")
+                    throw Rejection(400, "the request line contains an invalid character")
                 }
                 guard line.count < limits.requestLine else {
                     throw Rejection(414, "the request line is too long")
@@ -145,7 +145,7 @@ extension HTTP1 {
         private mutating func endRequestLine(_ line: [UInt8]) throws(Rejection) {
             guard !line.isEmpty else {
                 emptyLines += 1
-                guard emptyLines <= 4 else { throw Rejection(400, "there is no request line") }
+                guard emptyLines <= 4 else { throw Rejection(400, "the request line is missing") }
                 return
             }
             let words = line.split(separator: .space, omittingEmptySubsequences: false)

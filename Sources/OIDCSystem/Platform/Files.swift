@@ -33,7 +33,7 @@ struct FileStatus: Hashable, Sendable {
         case regular = "a file"
         case directory = "a directory"
         case symbolicLink = "a symbolic link"
-        case other = "no regular file"
+        case other = "a special file"
     }
 
     var kind: Kind

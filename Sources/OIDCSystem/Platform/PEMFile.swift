@@ -29,7 +29,7 @@ enum PEMFile {
         defer { descriptor.close() }
         var status = stat()
         guard fstat(descriptor.rawValue, &status) == 0 else { return .unreadable(Errno.last.description) }
-        guard FileStatus(status).kind == .regular else { return .unreadable("it is no regular file") }
+        guard FileStatus(status).kind == .regular else { return .unreadable("it is not a regular file") }
         var carried: [UInt8] = []
         var total = 0
         while total < limit {

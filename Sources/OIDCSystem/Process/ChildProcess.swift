@@ -80,7 +80,7 @@ extension ChildProcess.Failure {
                 stage: .settings)
         case .deadline:
             return OIDCError(
-                .timedOut, "\(setting): the time for the sign-in is over, waiting for \(program)",
+                .timedOut, "\(setting): timed out waiting for \(program)",
                 stage: .settings)
         case .tooMuchOutput(let limit):
             return OIDCError(

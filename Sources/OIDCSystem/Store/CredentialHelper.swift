@@ -73,7 +73,7 @@ struct CredentialHelper: Sendable {
                     hint: .advice(.unlockKeychain))
             case .deadline:
                 throw OIDCError(
-                    .timedOut, "\(program) \(verb): the time for the sign-in is over", stage: .store)
+                    .timedOut, "\(program) \(verb): timed out", stage: .store)
             case .tooMuchOutput(let limit):
                 throw complaint("\(verb): an answer of more than \(limit) bytes")
             case .interrupted(let signal):

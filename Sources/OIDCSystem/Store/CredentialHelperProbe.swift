@@ -34,7 +34,7 @@ extension CredentialHelper {
         try erase(entry.serverURL)
         guard found == entry else {
             throw .store(
-                "\(program) does not give back what it was given to keep", hint: .set(.store, to: "file"))
+                "\(program) does not return what it stored", hint: .set(.store, to: "file"))
         }
     }
 }

@@ -178,7 +178,7 @@ extension CredentialHelperStore {
         }
         secrets.withLock { $0[stored.entry] = nil }
         guard !wasKnown else { return try opened(stored, name) }
-        throw complaint(.damaged("the key in \(helper.program) does not open it"), name)
+        throw complaint(.damaged("the key in \(helper.program) does not decrypt it"), name)
     }
 
     /// Returns the header of a file that may be replaced; nil if it is damaged.

@@ -8,7 +8,7 @@ enum SessionFault: Hashable, Sendable {
 
     init(_ damage: Session.Damage) {
         switch damage {
-        case .notJSON(let reason): self = .damaged("it is no JSON: \(reason)")
+        case .notJSON(let reason): self = .damaged("it is not valid JSON: \(reason)")
         case .newerVersion(let version): self = .newerVersion(version)
         case .member(let name): self = .damaged("its member \(name) is missing or wrong")
         }
@@ -25,7 +25,7 @@ enum SessionFault: Hashable, Sendable {
         switch self {
         case .otherKey:
             return .store(
-                "\(subject) holds another session's key; it is neither used nor overwritten",
+                "\(subject) contains another session's key; it is neither used nor overwritten",
                 hint: "move it away: mv \(ShellWord.quoted(path)) \(ShellWord.quoted(path)).old")
         case .newerVersion(let version):
             return .store(
@@ -57,7 +57,7 @@ extension OIDCError {
         }
         if error == .notADirectory {
             return .store(
-                "\(subject): a part of this path is no directory", hint: .advice(.correctDirectory))
+                "\(subject): a part of this path is not a directory", hint: .advice(.correctDirectory))
         }
         return .store("\(subject): \(error)")
     }

@@ -41,7 +41,7 @@ package enum StandardOutput {
 
     private static func reason(_ error: Errno) -> String {
         switch error {
-        case .brokenPipe: "its reader has gone"
+        case .brokenPipe: "broken pipe"
         case .badDescriptor: "it is closed"
         default: error.description
         }
