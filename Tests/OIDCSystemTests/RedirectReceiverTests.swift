@@ -153,7 +153,7 @@ struct RedirectReceiverTests {
         #expect(
             world.turnedAway.map(\.message) == [
                 "a callback with another iss arrived: expected https://op.example, found x[2Jy",
-                "a callback was not read: a header holds a control character",
+                "a callback was not read: a header contains a control character",
             ])
     }
 
@@ -184,7 +184,7 @@ struct RedirectReceiverTests {
         #expect(
             world.turnedAway.map(\.logLine) == [
                 "turned away: GET /favicon.ico: not the callback's path (404)",
-                "turned away: no path: TLS, where plain HTTP is spoken (400)",
+                "turned away: no path: TLS on a plain HTTP port (400)",
             ])
         #expect(pages.prefix(2).allSatisfy { $0.hasSuffix("This is not an address of this program.\n") })
     }

@@ -1,30 +1,31 @@
-/// What to do about an error. `description` says it in plain words; a program with options and settings of its own
-/// names those instead.
+/// The next step after an error. `description` says it in plain words; a program with its own options and
+/// settings names those instead.
 public enum Hint: Hashable, Sendable {
     case signIn
-    /// A new sign-in that asks for this scope as well.
+    /// A new sign-in that also requests this scope.
     case signInForScope(String)
-    /// Seconds until the provider is to be asked again; nil if it named none.
+    /// A retry after this many seconds; nil if the provider named no delay.
     case tryAgain(seconds: Int?)
     case advice(Advice)
-    /// Another hint, or a new sign-in if it does not help.
+    /// Another hint, and a new sign-in if that does not help.
     indirect case orSignIn(Hint)
     case set(Setting, to: String)
     case setEndpoint(ProviderEndpoint)
-    /// The issuer as the provider spells it.
+    /// The issuer, spelled as the provider does.
     case useIssuer(String)
-    /// HMAC signatures of ID tokens, if the client is registered for this algorithm.
+    /// Allowing HMAC signatures of ID tokens, if the client is registered for this algorithm.
     case allowAlgorithm(String)
-    /// The setting that named a file which cannot be read.
+    /// A check of the file path in this setting.
     case checkPath(of: String)
-    /// The setting that named certificate authorities, if there was one.
+    /// Trusting the certificate's authority; `setting` is the one that named the trusted authorities, if
+    /// there was one.
     case trustAuthority(setting: String?)
     /// What to compare with the client's registration if a browser does not come back from the provider.
     indirect case checkRegistration(redirectURL: String, clientID: String)
     /// A sentence, or a command of the system such as `chmod 600 FILE`.
     case text(String)
 
-    /// What a caller can set, as far as an error is about it.
+    /// The settings that an error can be about.
     public enum Setting: String, CaseIterable, Sendable {
         case pushedAuthorization
         case responseMode
@@ -97,7 +98,7 @@ public enum Hint: Hashable, Sendable {
 }
 
 extension Hint {
-    /// The hint with what came from outside replaced.
+    /// Returns the hint with all text from outside replaced.
     func replacingText(_ replace: (String) -> String) -> Hint {
         switch self {
         case .text(let text): .text(replace(text))
@@ -113,14 +114,14 @@ extension Hint {
 }
 
 extension Hint: ExpressibleByStringInterpolation {
-    /// Makes a sentence a hint.
+    /// Makes a hint from a sentence.
     public init(stringLiteral text: String) {
         self = .text(text)
     }
 }
 
 extension Hint: CustomStringConvertible {
-    /// Plain English that names no option, setting or command of any program.
+    /// The hint in plain English, without the name of any option, setting or command.
     public var description: String {
         switch self {
         case .signIn: "sign in again"
@@ -144,7 +145,7 @@ extension Hint: CustomStringConvertible {
 }
 
 extension Hint.Setting: CustomStringConvertible {
-    /// Plain English that names no option, setting or command of any program.
+    /// The hint in plain English, without the name of any option, setting or command.
     public var description: String {
         switch self {
         case .pushedAuthorization: "pushed authorization requests"
@@ -160,7 +161,7 @@ extension Hint.Setting: CustomStringConvertible {
 }
 
 extension Hint.Advice: CustomStringConvertible {
-    /// Plain English that names no option, setting or command of any program.
+    /// The hint in plain English, without the name of any option, setting or command.
     public var description: String {
         switch self {
         case .signInAndAllow: "sign in again, and allow the access"

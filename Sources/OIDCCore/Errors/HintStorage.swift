@@ -1,6 +1,6 @@
 extension Hint {
-    /// The form in which a failure is stored for other processes: a string for text, else its code and value. A
-    /// version that knows no codes reads no hint from it.
+    /// The JSON form in which a failure is stored for other processes: a string for text, else a code and a
+    /// value. Versions that do not know the codes read no hint.
     package var stored: JSONValue {
         switch self {
         case .text(let text): .string(text)
@@ -28,7 +28,7 @@ extension Hint {
         return .object(object)
     }
 
-    /// Reads the stored form; nil if it is anything else, or a code of a later version.
+    /// Reads the stored form; nil for any other JSON, or for a code of a later version.
     package init?(stored json: JSONValue) {
         if let text = json.string {
             self = .text(text)

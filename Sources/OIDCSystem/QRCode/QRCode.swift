@@ -1,12 +1,12 @@
-/// A QR code (ISO/IEC 18004) for a terminal: byte mode, versions 1 to 13, which fit into 80 columns with the
-/// quiet zone.
+/// A QR code (ISO/IEC 18004) for a terminal: byte mode, versions 1 to 13, which fit 80 columns with the quiet
+/// zone.
 package struct QRCode: Hashable, Sendable {
-    /// Modules a side.
+    /// The number of modules per side.
     package let size: Int
     private let dark: [Bool]
 
-    /// The smallest version that holds the text, then the better of two correction levels that still fits; nil
-    /// for more than 425 bytes.
+    /// Encodes a text in the smallest version that fits it, with the better of two correction levels that
+    /// still fits; nil for more than 425 bytes.
     package init?(_ text: String) {
         guard let layout = QRLayout.smallest(for: text.utf8.count) else { return nil }
         let matrix = QRMatrix.best(layout, codewords: layout.codewords(Array(text.utf8)))
@@ -14,7 +14,7 @@ package struct QRCode: Hashable, Sendable {
         dark = matrix.dark
     }
 
-    /// Outside of the code everything is light.
+    /// Returns whether a module is dark; outside the code, all are light.
     package func isDark(column: Int, row: Int) -> Bool {
         guard (0..<size).contains(column), (0..<size).contains(row) else { return false }
         return dark[row * size + column]

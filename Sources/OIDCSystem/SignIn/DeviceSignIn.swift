@@ -5,7 +5,7 @@ package struct DeviceSignIn {
     package let login: Login
     package var notice: (SignInNotice) -> Void
     package var deadline: MonotonicTime
-    /// Asked every second; true ends the wait with an error of kind `interrupted`.
+    /// Called every second; true ends the wait with an error of kind `interrupted`.
     package var isCancelled: () -> Bool = { false }
 
     package init(login: Login, deadline: MonotonicTime, notice: @escaping (SignInNotice) -> Void) {

@@ -34,10 +34,10 @@ struct RedirectReceiver {
         }
     }
 
-    /// How the sign-in was answered.
+    /// The answer to the authorization request.
     struct Arrival {
         let code: Result<AuthorizationCode, OIDCError>
-        /// The browser's connection, which waits for a page.
+        /// The browser's connection, which waits for a page; nil for a pasted URL.
         let connection: Int?
     }
 
@@ -133,8 +133,8 @@ struct RedirectReceiver {
         case answer(Result<AuthorizationCode, OIDCError>)
     }
 
-    /// Checks path, user, method and Host, and then what the answer itself says; `Origin`, `Referer` and the like
-    /// are not judged. Some providers ignore `response_mode=form_post` and redirect, so GET is accepted then too.
+    /// Checks path, user, method and Host, and then the answer itself; `Origin`, `Referer` and the like are
+    /// ignored. Some providers ignore `response_mode=form_post` and redirect, so GET is also accepted then.
     private func judge(_ request: HTTPServerRequest, at server: LoopbackServer) -> Judgement {
         guard request.path == path else { return .turnedAway(.otherPath, status: 404) }
         // `state` is in the browser's arguments, which every user of the machine can read.
@@ -183,7 +183,7 @@ struct RedirectReceiver {
                 do throws(OIDCError) {
                     return Arrival(code: .success(try pending.acceptPasted(line)), connection: nil)
                 } catch {
-                    // What is not a URL at all may be followed by one; at the end of a pipe it was the answer.
+                    // A line that is not a URL may be followed by one, except at the end of a pipe.
                     guard error.kind == .usage || (isTerminal && error.kind == .untrusted) else {
                         return Arrival(code: .failure(error), connection: nil)
                     }

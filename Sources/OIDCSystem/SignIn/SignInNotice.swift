@@ -12,7 +12,7 @@ public enum SignInNotice: Sendable {
     case listening(port: UInt16)
     /// The redirected URL can be pasted; `isOnlyWay` if nothing else can finish the sign-in.
     case pasteOffered(isOnlyWay: Bool)
-    /// The code to enter, and where (RFC 8628 §3.3).
+    /// The code to enter and the URL to enter it at (RFC 8628 §3.3).
     case device(DeviceAuthorization)
     /// The provider refused a device code, or the code has expired; the sign-in continues without it.
     case noDeviceCode(OIDCError)
