@@ -120,7 +120,9 @@ extension PendingAuthorization {
                 .protocolViolation(
                     .authorization, "code", expected: "up to 8192 ASCII characters", found: found))
         }
-        return .code(AuthorizationCode(code: code, pending: self, issuer: issuer))
+        return .code(
+            AuthorizationCode(
+                code: code, pending: self, issuer: issuer, extra: ExtraMembers.redirect(pairs)))
     }
 
     private func refusal(
@@ -130,7 +132,8 @@ extension PendingAuthorization {
         if isWithCode { message += ", and sent a code along, which is not used" }
         if isIssuerMissing { message += "; the answer lacks iss, which the provider promises" }
         return OIDCError(
-            answer.isTemporary && !isWithCode ? .unreachable : .refused, message, hint: hint(answer.code),
+            answer.isTemporary && !isWithCode ? .unreachable : .refused, message,
+            hint: answer.promptHint(sent: prompt) ?? hint(answer.code),
             stage: .authorization, oauthError: answer.code)
     }
 

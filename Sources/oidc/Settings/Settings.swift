@@ -39,6 +39,7 @@ struct Settings: Sendable {
                 issuer: issuer, allowsInsecureHTTP: provider.allowsInsecureHTTP)
         }
         _ = try provider.checkedEndpoints()
+        _ = try token.checkedAssumedType()
         _ = try SessionStoreChoice(setting: store)
         _ = try RedirectAddress(signIn.redirectURI, port: signIn.port)
         if let problem = BrowserCommand.problem(signIn.browser) { throw .usage("browser: \(problem)") }

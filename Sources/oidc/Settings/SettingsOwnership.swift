@@ -29,7 +29,8 @@ struct SettingsOwnership {
         }
 
         private static let authenticatedEndpoints: [Setting] = [
-            .metadataURL, .tokenEndpoint, .deviceAuthorizationEndpoint, .pushedAuthorizationRequestEndpoint,
+            .metadataURL, .tokenEndpoint, .refreshEndpoint, .deviceAuthorizationEndpoint,
+            .pushedAuthorizationRequestEndpoint,
             .revocationEndpoint, .introspectionEndpoint,
         ]
 

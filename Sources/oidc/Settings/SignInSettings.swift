@@ -20,6 +20,8 @@ struct SignInSettings: Sendable {
     /// False for providers whose ID tokens have no `nonce`.
     let sendsNonce: Bool
     let prompt: String?
+    /// Whether `prompt` is off, so none is sent for `offline_access` either.
+    let isPromptOff: Bool
     let maxAge: Int64?
     let loginHint: String?
     let acrValues: String?
@@ -38,7 +40,9 @@ struct SignInSettings: Sendable {
         redirectPorts = layers.ports(.redirectPorts)
         responseMode = layers.choice(.responseMode)
         sendsNonce = layers.text(.nonce) != "off"
-        prompt = layers.text(.prompt)
+        let prompt = layers.text(.prompt)
+        isPromptOff = prompt == "off"
+        self.prompt = isPromptOff ? nil : prompt
         maxAge = layers.integer(.maxAge)
         loginHint = layers.text(.loginHint)
         acrValues = layers.text(.acrValues)
@@ -69,6 +73,7 @@ extension Settings {
         request.responseMode = signIn.responseMode
         request.sendsNonce = signIn.sendsNonce
         request.prompt = signIn.prompt
+        request.promptsForOfflineAccess = !signIn.isPromptOff
         request.maxAge = signIn.maxAge
         request.loginHint = signIn.loginHint
         request.acrValues = signIn.acrValues
