@@ -25,11 +25,12 @@ enum PresetReference {
     private static func meaning(_ preset: Preset) -> String {
         let parameters = preset.parameters.map { parameter in
             let others = parameter.special.map { ", or \($0.key)" }.joined()
-            let standard = parameter.standard.map { "; \($0)" } ?? ""
-            return "\(parameter.name): \(parameter.meaning), as in \(parameter.example)\(others)\(standard)"
+            let value = parameter.standard.map { " (\($0) if not given)" } ?? ", as in \(parameter.example)"
+            return "\(parameter.name): \(parameter.meaning)\(others)\(value)"
         }
         let flows = preset.flows.map(\.rawValue).joined(separator: ", ")
-        return (["\(preset.title): \(flows); secret: \(preset.secret.rawValue) (\(preset.date))"] + parameters)
+        return
+            (["\(preset.title): \(flows); secret: \(preset.secret.rawValue) (\(preset.date))"] + parameters)
             .joined(separator: ". ")
     }
 
