@@ -68,7 +68,17 @@ extension Hint.Advice {
         case .checkIssuerAddress: "--issuer takes an address as in https://login.example.com"
         case .checkIssuerMetadata:
             "check --issuer: the provider's metadata is JSON at ISSUER/.well-known/openid-configuration"
-        case .checkIssuerOrSetEndpoints: "check --issuer, or name authorization_endpoint and token_endpoint"
+        case .checkIssuerOrSetEndpoints:
+            "check --issuer, or set metadata_url, or authorization_endpoint and token_endpoint"
+        case .checkMetadataURL: "check metadata_url"
+        case .setMetadataURL: "set metadata_url, or give --issuer without {tenantid}"
+        case .keepTenantsApart:
+            "oidc logout --local, and sign in again; or keep both sessions, one of them with --set account=NAME"
+        case .turnNonceOff: "if the provider's ID tokens never have a nonce, set nonce to off"
+        case .leaveOutMaxAge: "if the provider's ID tokens never have an auth_time, leave max_age out"
+        case .introspectAsOtherClient:
+            "introspection is for confidential clients: give the client_id and secret of one that the provider "
+                + "lets introspect tokens"
         case .setIssuerOrKeys: "set issuer, or jwks_uri beside it"
         case .setUserInfoEndpoint: "set userinfo_endpoint and sign in again"
         case .useHTTPS: "use https, or set allow_insecure_http"

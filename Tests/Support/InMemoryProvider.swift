@@ -67,10 +67,18 @@ package final class InMemoryProvider: HTTPTransport {
         _ scope: String = "openid profile email offline_access", client: Client = Client(id: "demo"),
         dpop: DPoPKey? = nil, _ change: (inout Login) throws -> Void = { _ in }
     ) throws -> Session {
+        try outcome(scope, client: client, dpop: dpop, change).session
+    }
+
+    /// The same, with the warnings.
+    package func outcome(
+        _ scope: String = "openid profile email offline_access", client: Client = Client(id: "demo"),
+        dpop: DPoPKey? = nil, _ change: (inout Login) throws -> Void = { _ in }
+    ) throws -> Login.Outcome {
         var login = try login(scope, client: client, dpop: dpop)
         try change(&login)
         let (pending, url) = try login.begin(redirectURI: "http://127.0.0.1:8765/callback")
-        return try login.finish(try pending.acceptPasted(callback(of: url))).session
+        return try login.finish(try pending.acceptPasted(callback(of: url)))
     }
 
     /// A sign-in of the public demo client that has not started.

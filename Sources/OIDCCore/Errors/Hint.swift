@@ -61,6 +61,12 @@ public enum Hint: Hashable, Sendable {
         case checkIssuerAddress
         case checkIssuerMetadata
         case checkIssuerOrSetEndpoints
+        case checkMetadataURL
+        case setMetadataURL
+        case keepTenantsApart
+        case turnNonceOff
+        case leaveOutMaxAge
+        case introspectAsOtherClient
         case setIssuerOrKeys
         case setUserInfoEndpoint
         case useHTTPS
@@ -176,7 +182,15 @@ extension Hint.Advice: CustomStringConvertible {
         case .checkIssuerAddress: "an issuer is a URL, as in https://login.example.com"
         case .checkIssuerMetadata:
             "check the issuer: the provider's metadata is JSON at ISSUER/.well-known/openid-configuration"
-        case .checkIssuerOrSetEndpoints: "check the issuer, or name the authorization and token endpoints"
+        case .checkIssuerOrSetEndpoints:
+            "check the issuer, or name the URL of its metadata, or the authorization and token endpoints"
+        case .checkMetadataURL: "check the URL of the metadata"
+        case .setMetadataURL: "name the URL of the metadata, or an issuer without the placeholder"
+        case .keepTenantsApart: "remove the session first, or keep the accounts apart"
+        case .turnNonceOff: "if the provider's ID tokens never have a nonce, do not send one"
+        case .leaveOutMaxAge: "if the provider's ID tokens never have an auth_time, do not send max_age"
+        case .introspectAsOtherClient:
+            "introspection is for confidential clients: use one that the provider lets introspect tokens"
         case .setIssuerOrKeys: "name the issuer, or the URL of its keys"
         case .setUserInfoEndpoint: "name the UserInfo endpoint and sign in again"
         case .useHTTPS: "use https"

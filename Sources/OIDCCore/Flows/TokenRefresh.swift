@@ -133,6 +133,7 @@ package struct TokenRefresh: Sendable {
             let idToken = try IDToken.validate(compact, rules, keys: published, now: environment.now())
             session.tokens.idToken = Redacted(compact)
             session.subject = idToken.subject
+            session.endpoints.issuer = idToken.issuer
             session.displayName = idToken.displayName ?? session.displayName
             return nil
         } catch {

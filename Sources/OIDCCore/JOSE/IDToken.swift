@@ -18,10 +18,10 @@ public struct IDToken: Hashable, Sendable {
     public let authenticatedAt: Instant?
 
     /// A name for people, fit for a terminal.
-    public var displayName: String? { IDToken.displayName(claims) }
+    public var displayName: String? { IDToken.displayName(in: claims) }
 
-    /// Returns a name for people from the claims of an ID token or of UserInfo.
-    static func displayName(_ claims: JSONObject) -> String? {
+    /// Returns a name for people of an ID token's or UserInfo's claims.
+    package static func displayName(in claims: JSONObject) -> String? {
         ["email", "preferred_username", "name"].lazy
             .compactMap { claims[$0]?.string }
             .map { DisplayText.clean($0, limit: 120) }

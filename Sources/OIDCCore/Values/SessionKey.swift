@@ -73,7 +73,7 @@ public struct SessionKey: Hashable, Sendable {
 
     /// `<readable part>-<64-bit hash of the key>`: the same for the same key, short, and safe as a file name.
     public var fileStem: String {
-        let readable = (WebURL(provider)?.host ?? provider) + "-" + clientID
+        let readable = (WebURL.ofIssuer(provider)?.host ?? provider) + "-" + clientID
         let kept = readable.utf8.prefix(100).map { byte -> UInt8 in
             ASCII.isAlphanumeric(byte) || byte == 0x2D || byte == 0x2E ? ASCII.lowercased(byte) : 0x5F
         }

@@ -5,6 +5,8 @@ import OIDCCrypto
 public struct ClientConfiguration: Sendable {
     /// The provider's issuer, as its metadata spells it.
     public var issuer: String
+    /// Where the metadata is, if not at the issuer's well-known URL.
+    public var metadataURL: WebURL?
     /// `client_id`.
     public var clientID: String
     /// How the client proves who it is; `none` for a public client.

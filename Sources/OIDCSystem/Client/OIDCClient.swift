@@ -135,7 +135,8 @@ extension OIDCClient {
     private func login(
         _ scope: Scope, onDevice: Bool, _ environment: LoginEnvironment
     ) throws(OIDCError) -> Login {
-        let metadata = try ProviderDocuments(environment: environment).metadata(issuer: configuration.issuer)
+        let metadata = try ProviderDocuments(environment: environment).metadata(
+            issuer: configuration.issuer, at: configuration.metadataURL)
         try metadata.validate(for: [onDevice ? .deviceAuthorization : .authorization, .token], scope: scope)
         let client = configuration.client
         let dpop = configuration.bindsTokens ? try DPoPKey.generate() : nil
@@ -145,11 +146,13 @@ extension OIDCClient {
         request.resources = configuration.resources
         request.promptsForOfflineAccess = configuration.promptsForOfflineAccess
         request.dpopThumbprint = dpop?.thumbprint
-        return Login(
+        var login = Login(
             environment: environment, metadata: metadata,
             tokenEndpoint: endpoint(
                 try metadata.require(.token, presentingCertificate: client.presentsCertificate), dpop),
             request: request, key: configuration.key, leeway: configuration.leeway)
+        login.pin(to: try? store.load(configuration.key))
+        return login
     }
 
     private func endpoint(_ url: WebURL, _ dpop: DPoPKey?) -> TokenEndpoint {

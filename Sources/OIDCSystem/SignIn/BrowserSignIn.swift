@@ -103,7 +103,7 @@ package struct BrowserSignIn {
         case .success(let outcome):
             ResultPage.success(
                 who: outcome.session.displayName ?? outcome.session.subject,
-                provider: WebURL(outcome.session.key.provider)?.host ?? outcome.session.key.provider)
+                provider: WebURL.ofIssuer(outcome.session.key.provider)?.host ?? outcome.session.key.provider)
         case .failure(let error): ResultPage.failure(error, words)
         }
     }

@@ -13,7 +13,12 @@ extension Settings {
         ] {
             if let text = given(setting) { words += [option, ShellWord.quoted(text)] }
         }
-        if let account = given(.account) { words += ["--set", ShellWord.quoted("account=\(account)")] }
+        let others: [Setting] = [
+            .metadataURL, .refreshEndpoint, .tokenType, .resourceParameter, .nonce, .account,
+        ]
+        for setting in others {
+            if let text = given(setting) { words += ["--set", ShellWord.quoted("\(setting.name)=\(text)")] }
+        }
         return words.joined(separator: " ")
     }
 

@@ -27,7 +27,8 @@ struct SignIn {
         let environment = try provider.environment()
         let metadata = try provider.metadata(environment, for: needed)
         let flow = try flow(metadata)
-        let login = try login(metadata, environment)
+        var login = try login(metadata, environment)
+        login.pin(to: try? store.load(key))
         let reporter = SignInReporter(context: provider.context)
         defer { reporter.end() }
         let outcome: Login.Outcome
