@@ -10,7 +10,6 @@ package final class InMemoryProvider: HTTPTransport {
     /// Looks at a request before the provider does, and may answer in its place.
     package typealias Interceptor = @Sendable (HTTPRequest) throws(OIDCError) -> HTTPResponse?
 
-    private static let keys = Result { [try PrivateKey.generate(.rsa2048), try PrivateKey.generate(.p256)] }
     private let provider: Mutex<FaultyProvider?>
     private let time: Mutex<Instant>
     private let interceptor = Mutex<Interceptor?>(nil)
@@ -20,7 +19,7 @@ package final class InMemoryProvider: HTTPTransport {
         _ change: (inout DemoConfiguration) -> Void = { _ in }
     ) throws {
         var configuration = DemoConfiguration()
-        configuration.signingKeys = try InMemoryProvider.keys.get()
+        configuration.signingKeys = try SampleKeys.signing
         change(&configuration)
         guard let issuer = WebURL(InMemoryProvider.issuer) else { throw OIDCError(.failed, "no issuer") }
         let demo = try FaultyProvider(issuer: issuer, configuration: configuration)

@@ -79,7 +79,7 @@ package struct Login: Sendable {
             now: environment.now(), random: environment.random)
         var login = self
         login.answeringIssuer = code.issuer
-        return try login.accepted(issued) { [login] (tokens) throws(OIDCError) in
+        return try accepted(issued) { (tokens) throws(OIDCError) in
             var tokens = tokens
             tokens.extra = ExtraMembers.merged(code.extra, tokens.extra)
             return try login.outcome(

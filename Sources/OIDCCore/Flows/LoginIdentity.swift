@@ -46,7 +46,8 @@ extension Login {
             environment: environment, allowsInsecureHTTP: metadata.allowsInsecureHTTP)
         let rules = UserInfo.Rules(
             subject: session.subject, issuer: session.endpoints.issuer, clientID: tokenEndpoint.client.id,
-            allowedAlgorithms: metadata.userInfoSigningAlgValuesSupported, leeway: leeway)
+            allowedAlgorithms: metadata.userInfoSigningAlgValuesSupported,
+            clientSecret: metadata.sharedSecret(of: tokenEndpoint.client), leeway: leeway)
         var nonce: String?
         for _ in 0..<2 {
             let proof = try tokenEndpoint.dpop.map { key throws(OIDCError) in

@@ -132,8 +132,8 @@ package struct TokenRefresh: Sendable {
         do throws(OIDCError) {
             let idToken = try IDToken.validate(compact, rules, keys: published, now: environment.now())
             session.tokens.idToken = Redacted(compact)
-            session.subject = idToken.subject
             session.endpoints.issuer = idToken.issuer
+            session.subject = idToken.subject
             session.displayName = idToken.displayName ?? session.displayName
             return nil
         } catch {

@@ -121,7 +121,8 @@ extension PendingAuthorization {
                     .authorization, "code", expected: "up to 8192 ASCII characters", found: found))
         }
         return .code(
-            AuthorizationCode(code: code, pending: self, issuer: issuer, extra: ExtraMembers.redirect(pairs)))
+            AuthorizationCode(
+                code: code, pending: self, issuer: issuer, extra: ExtraMembers.redirect(pairs)))
     }
 
     private func refusal(

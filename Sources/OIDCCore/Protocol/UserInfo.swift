@@ -126,7 +126,7 @@ package enum UserInfo {
             stage: .userInfo)
         try signature.checkHeader(token)
         guard let members = token.claims else {
-            throw .untrusted(.userInfo, token.claimsProblem ?? "the payload is no JSON object")
+            throw .untrusted(.userInfo, token.claimsProblem ?? "the payload is not a JSON object")
         }
         let claims = TokenClaims(members: members, stage: .userInfo)
         if members["iss"] != nil { try claims.checkIssuer(issuer) }

@@ -11,18 +11,25 @@ struct ProviderChecks {
     private var variables: [String: String] { provider.context.environment }
 
     func findings() -> [Finding] {
-        guard let issuer = settings.provider.issuer else { return [named(), proxy(isReached: true)] }
+        guard let issuer = settings.provider.issuer else {
+            return (known.isEmpty ? [named()] : known) + [proxy(isReached: true)]
+        }
         let probe: DateProbe
         do throws(OIDCError) { probe = DateProbe(transport: try provider.transport()) } catch {
             return [Finding("TLS", error)]
         }
         var environment = provider.environment(over: probe)
         environment.cache = NoCache()
-        var findings = discovery(environment, probe)
+        var findings = known + discovery(environment, probe)
         findings.append(tls(WebURL.ofIssuer(issuer), probe))
         findings.append(proxy(isReached: probe.failure?.kind != .unreachable))
         findings.append(probe.clock(now: provider.context.now, leeway: settings.network.leeway))
         return findings
+    }
+
+    /// What is known of the provider by name.
+    private var known: [Finding] {
+        Preset.matching(settings).map { [PresetChecks(match: $0, settings: settings).finding()] } ?? []
     }
 
     private func named() -> Finding {

@@ -46,7 +46,8 @@ struct ProviderContext {
         guard let directory = StateDirectories(environment: context.environment).cache else {
             return NoCache()
         }
-        return MetadataCache(directory: directory)
+        let cache = MetadataCache(directory: directory)
+        return context.console.isVerbose ? TracedCache(cache: cache, console: context.console) : cache
     }
 
     func transport() throws(OIDCError) -> CurlTransport {
@@ -183,7 +184,7 @@ struct ProviderContext {
     func browserChoice() throws(OIDCError) -> BrowserChoice {
         let command = settings.signIn.browser
         if let problem = BrowserCommand.problem(command) {
-            throw .usage("browser: \(problem)", hint: #"set browser to a program, as in ["firefox", "%s"]"#)
+            throw .usage("browser: \(problem)", hint: #"oidc config set 'browser=["firefox","%s"]'"#)
         }
         return BrowserChoice.resolve(
             setting: command, .current(environment: context.environment),

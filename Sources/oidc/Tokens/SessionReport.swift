@@ -23,12 +23,28 @@ struct SessionReport {
     }
 
     private var facts: JSONValue {
-        [
+        let claims = session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }?.claims
+        return [
             "profile": JSONValue(profile), "issuer": .string(issuer),
-            "client_id": .string(session.key.clientID), "subject": JSONValue(session.subject),
+            "client_id": .string(session.key.clientID), "account": JSONValue(session.key.account),
+            "subject": JSONValue(session.subject),
+            "name": JSONValue(claims?["name"]?.string ?? claims?["preferred_username"]?.string),
+            "email": JSONValue(claims?["email"]?.string),
             "scope": JSONValue(session.grantedScope?.text),
+            "resource": .array((session.requestedResources + session.key.resources).map { .string($0) }),
             "expires_at": session.tokens.access.expiresAt.map { JSONValue($0.secondsSinceEpoch) } ?? .null,
             "can_refresh": .bool(canRefresh), "store": .string(location),
+        ]
+    }
+
+    /// What is known of a session that is not there yet, because a token is requested when it is needed.
+    static func json(_ key: SessionKey, profile: String?, location: String) -> JSONValue {
+        [
+            "profile": JSONValue(profile), "issuer": .string(key.provider),
+            "client_id": .string(key.clientID),
+            "account": JSONValue(key.account), "subject": .null, "name": .null, "email": .null,
+            "scope": JSONValue(key.scope?.text), "resource": .array(key.resources.map { .string($0) }),
+            "expires_at": .null, "can_refresh": true, "store": .string(location),
         ]
     }
 

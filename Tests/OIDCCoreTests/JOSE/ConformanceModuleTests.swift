@@ -1,5 +1,6 @@
 import OIDCCore
 import OIDCCrypto
+import TestSupport
 import Testing
 
 /// The OpenID Foundation's client modules that concern ID tokens and keys, by their names.
@@ -86,7 +87,7 @@ struct ConformanceModuleTests {
 
     @Test("oidcc-client-test-kid-absent-multiple-jwks: every key that fits is tried")
     func severalKeysWithoutID() throws {
-        let other = JSONWebKey(publicKey: try PrivateKey.generate(.rsa2048).publicKey, keyID: "a")
+        let other = JSONWebKey(publicKey: try SampleKeys.otherKey(.rsa2048).publicKey, keyID: "a")
         let right = JSONWebKey(publicKey: try Sample.key(.rsa2048).publicKey, keyID: "b")
         for set in [[other, right], [right, other]] {
             let keys = RotatingKeys(JWKSet(keys: set))

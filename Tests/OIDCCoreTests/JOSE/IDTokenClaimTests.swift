@@ -143,7 +143,7 @@ struct IDTokenClaimTests {
             "auth_time is ahead", ["auth_time": number(61)],
             "auth_time: expected at most 100 seconds before \(moment(0)), found \(moment(61))"
         ) { $0.maxAge = 100 },
-        Case("auth_time is missing", [:], "auth_time: expected a time, as max_age was asked for, found none")
+        Case("auth_time is missing", [:], "auth_time: expected a time, as max_age was requested, found none")
         { $0.maxAge = 0 },
         Case("auth_time is a string", ["auth_time": "1"], "auth_time: expected seconds since 1970, found “1”")
         { $0.maxAge = 100 },

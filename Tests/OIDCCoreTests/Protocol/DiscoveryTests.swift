@@ -98,7 +98,7 @@ struct DiscoveryTests {
             ),
             (
                 Fixture.json(#"{"issuer""#),
-                "discovery: expected a JSON object, found text that is no JSON (the text ends too early"
+                "discovery: expected a JSON object, found text that is no JSON (the text is incomplete"
             ),
             (
                 Fixture.html(status: 403),

@@ -95,7 +95,7 @@ struct SignedUserInfoTests {
         ),
         (
             Sample.unsigned(header: #"{"alg":"ES256"}"#, payload: "[]"),
-            "the payload is no JSON object but an array"
+            "the payload is not a JSON object but an array"
         ),
         (
             Sample.unsigned(header: #"{"alg":"ES256","crit":["a"]}"#, payload: "{}"),

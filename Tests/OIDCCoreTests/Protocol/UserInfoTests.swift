@@ -99,14 +99,14 @@ struct UserInfoTests {
     }
 
     static let nonsense: [(String, String?, String)] = [
-        ("<html>", "text/html", "“text/html” (no JSON value at byte 0)"),
-        ("", nil, "no content type (the text ends too early at byte 0)"),
+        ("<html>", "text/html", "“text/html” (expected a value at byte 0)"),
+        ("", nil, "no content type (the text is incomplete at byte 0)"),
         ("[]", "application/json", "“application/json” (an array)"),
         (
             #"{"sub":"alice","sub":"bob"}"#, "application/json",
             "“application/json” (duplicate member “sub” at byte 15)"
         ),
-        ("a.b.c", "text/plain\u{1B}", "“text/plain” (no JSON value at byte 0)"),
+        ("a.b.c", "text/plain\u{1B}", "“text/plain” (expected a value at byte 0)"),
     ]
 
     @Test("what is no JSON object is refused, naming the content type", arguments: nonsense)

@@ -127,7 +127,9 @@ extension FaultyProvider {
         case .payloadDuplicates: token.payload = whole.dropLast() + Array(",\"sub\":\"mallory\"}".utf8)
         case .payloadInvalidUTF8:
             token.payload = whole.dropLast() + Array(",\"x\":\"".utf8) + [0xC3, 0x22, 0x7D]
-        case .payloadHuge: token.claims["padding"] = .string(String(repeating: "x", count: 2 << 20))
+        case .payloadHuge:
+            let padding = [UInt8](repeating: 0x78, count: 1 << 20)
+            token.payload = whole.dropLast() + Array(",\"padding\":\"".utf8) + padding + [0x22, 0x7D]
         default: break
         }
     }
