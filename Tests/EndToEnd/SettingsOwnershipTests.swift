@@ -34,6 +34,10 @@ struct SettingsOwnershipTests {
             ["OIDC_ISSUER": "https://a.example", "OIDC_CLIENT_ID": "c"], nil
         ),
         (
+            ["refresh_endpoint=https://b.example/refresh"],
+            ["OIDC_ISSUER": "https://a.example", "OIDC_CLIENT_ID": "c"], nil
+        ),
+        (
             ["revocation_endpoint=https://b.example/revoke"],
             ["OIDC_ISSUER": "https://a.example", "OIDC_CLIENT_ID": "c"], nil
         ),
