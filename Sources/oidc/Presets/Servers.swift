@@ -1,0 +1,80 @@
+/// Servers that you run, or that are run for you at a URL of yours.
+extension Preset {
+    static let servers: [Preset] = [
+        Preset(
+            name: "keycloak", title: "Keycloak",
+            parameters: [
+                PresetParameter("url", "https://sso.example.com", .server, "the server's URL"),
+                PresetParameter("realm", "main", .segment, "the realm"),
+            ],
+            settings: [.issuer: "{url}/realms/{realm}"],
+            registration: "a client with Client authentication off at the realm > Clients",
+            secret: .optional, flows: [.browser, .device, .paste],
+            note: "the device flow is off until “OAuth 2.0 Device Authorization Grant” is switched on",
+            source: "Keycloak: Server administration, OIDC clients"),
+        Preset(
+            name: "zitadel", title: "Zitadel",
+            parameters: [
+                PresetParameter("url", "https://example-abc123.zitadel.cloud", .server, "the instance's URL")
+            ],
+            settings: [.issuer: "{url}"],
+            registration: "a “Native” application with Refresh Token at the project > Applications",
+            secret: .none, flows: [.browser, .device, .paste],
+            source: "Zitadel: OpenID Connect endpoints; Recommended authorization flows"),
+        Preset(
+            name: "authentik", title: "authentik",
+            parameters: [
+                PresetParameter("url", "https://auth.example.com", .server, "the server's URL"),
+                PresetParameter("app", "cli", .segment, "the application's slug"),
+            ],
+            settings: [.issuer: "{url}/application/o/{app}/", .port: "8484"],
+            registration: "an OAuth2/OpenID provider of type “Public” with the scope offline_access at "
+                + "Admin interface > Applications > Providers",
+            redirect: .exactPort, secret: .optional, flows: [.browser, .device, .paste],
+            note: "the device flow needs a device code flow in the brand's settings",
+            source: "authentik: OAuth 2.0 provider; Device code flow"),
+        Preset(
+            name: "authelia", title: "Authelia",
+            parameters: [PresetParameter("url", "https://auth.example.com", .server, "the server's URL")],
+            settings: [.issuer: "{url}"],
+            registration: "a client with public: true in configuration.yml > identity_providers.oidc.clients",
+            secret: .optional, flows: [.browser, .device, .paste],
+            source: "Authelia: OpenID Connect 1.0 provider and clients"),
+        Preset(
+            name: "kanidm", title: "Kanidm",
+            parameters: [PresetParameter("url", "https://idm.example.com", .server, "the server's URL")],
+            settings: [
+                .issuer: "{url}/oauth2/openid/{client_id}", .redirectURI: "http://localhost/callback",
+            ],
+            registration: "a client by “kanidm system oauth2 create-public” and “enable-localhost-redirects”",
+            redirect: .unregistered, secret: .none,
+            source: "Kanidm: OAuth2"),
+        Preset(
+            name: "dex", title: "Dex",
+            parameters: [PresetParameter("url", "https://dex.example.com/dex", .issuer, "the issuer")],
+            settings: [.issuer: "{url}"],
+            registration:
+                "a client with public: true and no redirectURIs in the configuration's staticClients",
+            redirect: .unregistered, secret: .optional, flows: [.browser, .device, .paste],
+            source: "Dex: Public clients; Configuring tokens"),
+        Preset(
+            name: "hydra", title: "Ory Hydra",
+            parameters: [
+                PresetParameter("url", "https://example.projects.oryapis.com", .issuer, "the issuer")
+            ],
+            settings: [.issuer: "{url}"],
+            registration: "a client by “ory create oauth2-client” (hydra create oauth2-client) with "
+                + "--token-endpoint-auth-method none",
+            secret: .optional, source: "Ory: OAuth 2.0 authorization code flow; Hydra reference"),
+        Preset(
+            name: "logto", title: "Logto",
+            parameters: [
+                PresetParameter("url", "https://example.logto.app", .server, "the tenant's endpoint")
+            ],
+            settings: [.issuer: "{url}/oidc", .prompt: "consent"],
+            registration: "a “Native” application at the Logto console > Applications",
+            secret: .none,
+            note: "for an API, add --resource URI, as registered at API resources",
+            source: "Logto: OpenID configuration; Refresh token; next-auth, 2026-07"),
+    ]
+}
