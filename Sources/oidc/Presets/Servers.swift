@@ -62,9 +62,9 @@ extension Preset {
             parameters: [
                 PresetParameter("url", "https://example.projects.oryapis.com", .issuer, "the issuer")
             ],
-            settings: [.issuer: "{url}"],
+            settings: [.issuer: "{url}", .scope: "openid offline_access"],
             registration: "a client by “ory create oauth2-client” (hydra create oauth2-client) with "
-                + "--token-endpoint-auth-method none",
+                + "--token-endpoint-auth-method none --scope openid,offline_access",
             secret: .optional, source: "Ory: OAuth 2.0 authorization code flow; Hydra reference"),
         Preset(
             name: "logto", title: "Logto",

@@ -13,7 +13,7 @@ from pathlib import Path
 from client import refused_at_registration
 from network import Network
 from provider import Provider
-from secret import registered_secret
+from secret import write_secret
 
 
 class Failure(Exception):
@@ -68,11 +68,18 @@ class Case:
 
     def configure(self):
         """`config init` with the preset's name, and the registration that it asks for."""
-        row, words = self.row, list(self.row.parameters) + ["--client-id", self.provider.client_id]
-        if row.secret:
-            words += ["--set", f"client_secret_file={registered_secret(self.provider, self.home)}"]
-        self.setup = json.loads(self.exits(0, "config", "init", row.preset, *words, "-o", "json").stdout)
-        self.register(self.setup["redirect_uri"])
+        row = self.row
+        words = [*row.parameters, "--client-id", self.provider.client_id, "-o", "json"]
+        self.follow(json.loads(self.exits(0, "config", "init", row.preset, *words).stdout))
+
+    def follow(self, setup):
+        """Does what `config init` says: registers the redirect URL, and puts the secret where it is looked for."""
+        self.setup = setup
+        if self.row.secret:
+            file = setup["settings"].get("client_secret_file")
+            expect(file, "config init says nothing of the client's secret")
+            write_secret(self.provider, Path(file.replace("~", str(self.home))))
+        self.register(setup["redirect_uri"])
 
     def register(self, redirect):
         problem = refused_at_registration(self.row, redirect)

@@ -66,8 +66,8 @@ def refresh(case):
 def expired(case, first):
     """The token that `oidc token` prints once the first one has expired."""
     for _ in range(100):
-        if (token := case.accepted_token()) != first:
-            return token
+        if case.token() != first:
+            return case.accepted_token()
         time.sleep(0.1)
     return first
 

@@ -1,7 +1,7 @@
 """The secret that a provider gives out when the client is registered."""
 
-import base64
 import json
+import secrets
 import time
 
 from authority import encoded, pem
@@ -9,17 +9,14 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 
 
-def registered_secret(provider, home):
-    """Writes the secret to a file, as `config init` wants it; returns the file."""
-    file = home / "secret"
+def write_secret(provider, file):
     if provider.row.secret_is_jwt:
-        provider.secret_key_file = home / "key.pem"
+        provider.secret_key_file = file.with_suffix(".pem")
         provider.secret = jwt(provider)
     else:
-        provider.secret = "s3cret+/=" + base64.b64encode(home.name.encode()).decode()
+        provider.secret = "s3cret+/=" + secrets.token_urlsafe(12)
     file.write_text(provider.secret + "\n")
     file.chmod(0o600)
-    return file
 
 
 def jwt(provider):
