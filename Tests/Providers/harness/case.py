@@ -32,7 +32,8 @@ class Case:
 
     def __init__(self, row, oidc, authority, keys):
         self.row, self.oidc, self.authority, self.keys = row, oidc, authority, keys
-        self.remark, self.setup = "", {}
+        self.remark, self.setup, self.words = "", {}, ()
+        self.without, self.timeout = None, 20
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="oidc-providers-")
@@ -55,9 +56,9 @@ class Case:
 
     # Running the program.
 
-    def run(self, *words, input=None):
-        return subprocess.run([self.oidc, *words], env=self.environment, input=input, text=True, timeout=60,
-                              capture_output=True, cwd=self.home, stdin=None if input else subprocess.DEVNULL)
+    def run(self, *words):
+        return subprocess.run([self.oidc, *words, *self.words], env=self.environment, text=True, timeout=60,
+                              capture_output=True, cwd=self.home, stdin=subprocess.DEVNULL)
 
     def exits(self, code, *words):
         """What it printed; another exit code ends the case."""
@@ -80,6 +81,11 @@ class Case:
             expect(file, "config init says nothing of the client's secret")
             write_secret(self.provider, Path(file.replace("~", str(self.home))))
         self.register(setup["redirect_uri"])
+        if self.without:
+            file = Path(setup["path"])
+            document = json.loads(file.read_text())
+            del document["profiles"][setup["profile"]][self.without]
+            file.write_text(json.dumps(document))
 
     def register(self, redirect):
         problem = refused_at_registration(self.row, redirect)
@@ -93,7 +99,10 @@ class Case:
     @property
     def turn(self):
         """A lock for a sign-in whose port is fixed."""
-        return Case.ports if urllib.parse.urlsplit(self.redirect).port else nullcontext()
+        return self.turn_of(self.redirect)
+
+    def turn_of(self, redirect):
+        return Case.ports if urllib.parse.urlsplit(redirect).port else nullcontext()
 
     # Signing in.
 
@@ -103,7 +112,7 @@ class Case:
             outcome = self.paste(*words)
         else:
             with self.turn:
-                outcome = self.run(*shlex.split(self.setup.get("next", "oidc login"))[1:], "--timeout", "20", *words)
+                outcome = self.run(*shlex.split(self.setup.get("next", "oidc login"))[1:], "--timeout", str(self.timeout), *words)
         self.check(outcome, code, quiet, words)
         return outcome
 
@@ -117,7 +126,7 @@ class Case:
     def paste(self, *words):
         """Opens the printed URL elsewhere and pastes where that browser ends."""
         with self.turn:
-            child = subprocess.Popen([self.oidc, "login", "--flow", "paste", "--timeout", "20", *words],
+            child = subprocess.Popen([self.oidc, "login", "--flow", "paste", "--timeout", str(self.timeout), *words],
                                      env=self.environment, text=True, cwd=self.home, stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             said = ""

@@ -3,10 +3,13 @@
 import json
 import time
 
-from case import expect
+from case import Failure, expect
 from standin import NEVER
 
 SCENARIOS = []
+# Settings of a preset without which its stand-in must not work: or else the stand-in shows nothing.
+QUIRKS = {"extra_authorize_params", "token_request_format", "refresh_endpoint", "token_type", "nonce", "prompt",
+          "metadata_url", "port", "redirect_uri"}
 
 
 def scenario(function):
@@ -21,8 +24,12 @@ def sign_in(case):
     """Sign in"""
     row = case.row
     case.configure()
+    expect(len(case.setup["settings"]) <= 10, f"a long profile: {case.setup['settings']}")
     case.login()
     case.accepted_token()
+    extra = json.loads(case.token("-o", "json")).get("extra", {})
+    for name, value in row.extra.items():
+        expect(name in ("scope", "scopes") or extra.get(name) == value, f"{name} of the token answer is lost: {extra}")
     case.exits(0, "status")
     if row.userinfo:
         claims = json.loads(case.exits(0, "userinfo").stdout)
@@ -36,6 +43,8 @@ def refresh(case):
     case.configure()
     if row.expires and row.lifetime is not None:
         provider.lifetime = 1
+    if row.resource:
+        case.words = ("--resource", row.resource)
     case.login()
     first = next(iter(provider.tokens.issued))
     provider.lifetime = row.lifetime
@@ -138,6 +147,7 @@ def refused(case):
     case.says(case.login(code=4), *filter(None, row.denial))
     case.signed_out()
     provider.approves = True
+    unregistered(case)
     if row.secret:
         provider.knows_client = False
         error, description = row.bad_client[1:]
@@ -146,6 +156,19 @@ def refused(case):
         provider.forgets_codes = True
         case.says(case.login(code=4), "invalid_grant" if row.style == "slack" else "incorrect or expired")
     case.signed_out()
+
+
+def unregistered(case):
+    """The provider shows a page of its own, so nothing comes back: the last line says what to compare."""
+    if case.redirect.startswith("https:"):
+        return
+    registered, case.provider.redirects = case.provider.redirects, ["https://elsewhere.example.com/callback"]
+    with case.turn_of(registered[0]):
+        outcome = case.run("login", "--timeout", "1")
+    case.provider.redirects = registered
+    case.check(outcome, 6, True, ("--timeout", "1"))
+    last = outcome.stderr.strip().splitlines()[-1]
+    expect("/callback" in last and case.provider.client_id in last, f"it does not say what to compare: {last}")
 
 
 @scenario
@@ -168,3 +191,24 @@ def elsewhere(case):
     case.check(outcome, 0, True, ("--flow", "paste"))
     case.accepted_token()
     case.remark = "paste"
+
+
+class Needed:
+    """A preset's profile without one of its settings does not work."""
+
+    def __init__(self, setting):
+        self.name = f"without {setting}"
+        self.setting = setting
+
+    def __call__(self, case):
+        case.without, case.timeout = self.setting, 1
+        try:
+            refresh(case)
+        except (Failure, RuntimeError):
+            return
+        expect(False, f"the stand-in works without {self.setting}, so it does not show what that is for")
+
+
+def needed(setups):
+    """What is to be tried without, by the profiles that were made."""
+    return [(name, Needed(setting)) for name, setup in setups.items() for setting in setup["settings"] if setting in QUIRKS]
