@@ -35,51 +35,54 @@ struct ConfigInitCommand: RunnableCommand {
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let preset = try self.preset()
+        let preset = try provider.map { name throws(OIDCError) in
+            guard let preset = Preset.named(name) else { throw Preset.unknown(name) }
+            return preset
+        }
         let path = try context.settingsLoader.requiredPath()
         let name = context.settingsLoader.profileName ?? "default"
         let writer = ProfileWriter(path: path)
         try writer.checkName(name, replacing: isForced)
-        let entries = try entries(
-            preset, context, secretFile: RegisterCommand.secretFile(of: name, beside: path))
+        let given = try options.entries()
+        let made = try preset.map { preset throws(OIDCError) in
+            try PresetProfile(
+                preset, words: words, options: given,
+                secretFile: RegisterCommand.secretFile(of: name, beside: path), line: commandLine)
+        }
+        let entries = made?.entries ?? given
         let settings = context.settings(
             SettingLayers(profile: nil, entries: entries + (try around(context, path))))
-        let named = settings.provider
-        if named.issuer == nil, named.endpoints[.token] == nil { throw Self.missing(.issuer) }
-        if settings.client.id == nil { throw missingClientID(preset) }
-        try settings.check()
-        let provider = ProviderContext(settings, context)
-        _ = try provider.metadata(try provider.environment(), for: [.authorization, .token])
+        try check(settings, made, context)
         try writer.write(as: name, replacing: isForced) { _ in entries }
-        report(entries, settings, preset, path: path, profile: name, context.console)
-        if context.console.isJSON {
-            let plain: JSONValue = ["path": .string(path), "profile": .string(name)]
-            let guide = preset.map { PresetGuide(preset: $0, settings: settings, profile: name) }
-            try context.console.output(guide?.json(path: path, entries: entries) ?? plain)
+        let wrote = "Wrote profile \(DisplayText.clean(name)) to \(DisplayText.clean(path))."
+        let plain: JSONValue = ["path": .string(path), "profile": .string(name)]
+        guard let made else {
+            context.console.note("\(wrote) Now: \(settings.loginLine(profile: name))")
+            if context.console.isJSON { try context.console.output(plain) }
+            return 0
         }
+        let guide = PresetGuide(made: made, settings: settings, profile: name)
+        context.console.note(([wrote] + guide.lines).joined(separator: "\n"))
+        if context.console.isJSON { try context.console.output(guide.json(path: path)) }
         return 0
     }
 
-    private func preset() throws(OIDCError) -> Preset? {
-        guard let provider else { return nil }
-        guard let preset = Preset.named(provider) else { throw Preset.unknown(provider) }
-        return preset
-    }
-
-    /// Returns the settings to write: the options, and those that the preset adds to them.
-    private func entries(
-        _ preset: Preset?, _ context: CommandContext, secretFile: String
-    ) throws(OIDCError) -> [SettingLayers.Entry] {
-        let given = try options.entries()
-        guard let preset else { return given }
-        var entries = try PresetProfile(preset, words: words, options: given, line: commandLine).entries
-        let secrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
-        if preset.secret == .required, !entries.contains(where: { secrets.contains($0.setting) }) {
-            entries.append(
-                SettingLayers.Entry(
-                    setting: .clientSecretFile, value: .string(secretFile), origin: .option(preset.name)))
+    /// Checks that the profile is complete, and that the provider has metadata if they are needed.
+    private func check(
+        _ settings: Settings, _ made: PresetProfile?, _ context: CommandContext
+    ) throws(OIDCError) {
+        let named = settings.provider
+        if named.issuer == nil, named.endpoints[.token] == nil { throw Self.missing(.issuer) }
+        if settings.client.id == nil {
+            guard let made else { throw Self.missing(.clientID) }
+            let arguments = [made.preset.name] + words.map { ShellWord.quoted($0) }
+            throw OIDCError.usage(
+                "config init: client_id is not given; register \(made.preset.application): "
+                    + made.registrationPlace, hint: commandLine(arguments.joined(separator: " ")))
         }
-        return entries
+        try settings.check()
+        let provider = ProviderContext(settings, context)
+        _ = try provider.metadata(try provider.environment(), for: [.authorization, .token])
     }
 
     /// Returns the variables that are about the network, such as `ca_file`. The profile must work without others.
@@ -96,27 +99,6 @@ struct ConfigInitCommand: RunnableCommand {
     private func commandLine(_ arguments: String) -> String {
         "oidc config init" + (common.profile.map { " -p \(ShellWord.quoted($0))" } ?? "") + " " + arguments
             + " --client-id \(options.clientID.map { ShellWord.quoted($0) } ?? "ID")"
-    }
-
-    private func report(
-        _ entries: [SettingLayers.Entry], _ settings: Settings, _ preset: Preset?, path: String,
-        profile: String,
-        _ console: Console
-    ) {
-        let wrote = "Wrote profile \(DisplayText.clean(profile)) to \(DisplayText.clean(path))."
-        guard let preset else {
-            return console.note(
-                "\(wrote) Now: oidc login" + (profile == "default" ? "" : " -p \(ShellWord.quoted(profile))"))
-        }
-        let guide = PresetGuide(preset: preset, settings: settings, profile: profile)
-        console.note(([wrote] + guide.lines).joined(separator: "\n"))
-    }
-
-    private func missingClientID(_ preset: Preset?) -> OIDCError {
-        guard let preset else { return Self.missing(.clientID) }
-        return .usage(
-            "config init: client_id is not given; register \(preset.registration)",
-            hint: commandLine(([preset.name] + words.map { ShellWord.quoted($0) }).joined(separator: " ")))
     }
 
     private static func missing(_ setting: Setting) -> OIDCError {

@@ -10,8 +10,8 @@ extension Preset {
                     + "https://www.googleapis.com/auth/userinfo.profile",
                 .extraAuthorizeParams: #"{"access_type":"offline","prompt":"consent"}"#,
             ],
-            registration:
-                "an OAuth client of type “Desktop app” at https://console.cloud.google.com/auth/clients",
+            application: "an OAuth client of type “Desktop app”",
+            registrationPlace: "https://console.cloud.google.com/auth/clients",
             redirect: .unregistered, secret: .required,
             note: "the device flow is for clients of type “TVs and Limited Input devices” only",
             source: "Google: OAuth 2.0 for iOS & Desktop Apps; OAuth 2.0 for TV and Limited-Input Device"),
@@ -25,8 +25,8 @@ extension Preset {
                 .issuer: "https://login.microsoftonline.com/{tenant}/v2.0",
                 .redirectURI: "http://localhost/callback",
             ],
-            registration: "an app with the platform “Mobile and desktop applications” at "
-                + "https://entra.microsoft.com > App registrations > Authentication",
+            application: "an app with the platform “Mobile and desktop applications”",
+            registrationPlace: "https://entra.microsoft.com > App registrations > Authentication",
             secret: .none, flows: [.browser, .device, .paste],
             note: "the device flow needs “Allow public client flows”, and conditional access may block it",
             source: "Microsoft identity platform: redirect URI restrictions; OAuth 2.0 device code"),
@@ -40,8 +40,8 @@ extension Preset {
                 .issuer: "https://{tenant}.ciamlogin.com/{tenant}/v2.0",
                 .redirectURI: "http://localhost/callback",
             ],
-            registration: "an app with the platform “Mobile and desktop applications” and a user flow at "
-                + "https://entra.microsoft.com > App registrations > Authentication",
+            application: "an app with the platform “Mobile and desktop applications” and a user flow",
+            registrationPlace: "https://entra.microsoft.com > App registrations > Authentication",
             secret: .none,
             source: "Microsoft Entra External ID: OIDC protocol and endpoints"),
         Preset(
@@ -55,8 +55,8 @@ extension Preset {
                     ]),
             ],
             settings: [.issuer: "https://{domain}/oauth2/{server}", .port: "8484"],
-            registration:
-                "a “Native Application” with Refresh Token at Applications > Create App Integration",
+            application: "a “Native Application” with Refresh Token",
+            registrationPlace: "Admin Console > Applications > Create App Integration",
             redirect: .exactPort, secret: .none, flows: [.browser, .device, .paste],
             note: "the device flow needs the grant type Device Authorization",
             source: "Okta: OpenID Connect & OAuth 2.0 API; Configure device authorization"),
@@ -66,8 +66,8 @@ extension Preset {
                 PresetParameter("domain", "example.eu.auth0.com", .host, "the tenant's or a custom domain")
             ],
             settings: [.issuer: "https://{domain}/", .port: "8484"],
-            registration: "a “Native” application with Allow Offline Access on the API at "
-                + "https://manage.auth0.com > Applications > Allowed Callback URLs",
+            application: "a “Native” application with Allow Offline Access on the API",
+            registrationPlace: "https://manage.auth0.com > Applications > Allowed Callback URLs",
             redirect: .exactPort, secret: .none, flows: [.browser, .device, .paste],
             note: "without --audience API, the access token is for UserInfo only",
             source: "Auth0: Native app PKCE flow; Device authorization flow; Application settings"),
@@ -81,9 +81,8 @@ extension Preset {
                 .issuer: "https://cognito-idp.{region}.amazonaws.com/{pool}",
                 .redirectURI: "http://localhost/callback", .port: "8484",
             ],
-            registration:
-                "an app client of type “Mobile app” without a secret at the user pool > App clients "
-                + "> Login pages",
+            application: "an app client of type “Mobile app” without a secret",
+            registrationPlace: "https://console.aws.amazon.com/cognito > {pool} > App clients > Login pages",
             redirect: .exactPort, secret: .optional,
             source: "Amazon Cognito: authorize endpoint; app client settings"),
         Preset(
@@ -96,8 +95,8 @@ extension Preset {
                     "the end of auth.pingone.REGION", standard: "com"),
             ],
             settings: [.issuer: "https://auth.pingone.{region}/{environment}/as", .port: "8484"],
-            registration:
-                "a “Native” application at https://console.pingone.com > Applications > Configuration",
+            application: "a “Native” application",
+            registrationPlace: "https://console.pingone.com > Applications > Configuration",
             redirect: .exactPort, secret: .none, flows: [.browser, .device, .paste],
             note: "the device flow and refresh tokens are switched on at the application",
             source: "PingOne Platform API: OpenID Connect; nango providers.yaml, 2026-08"),
@@ -105,8 +104,8 @@ extension Preset {
             name: "onelogin", title: "OneLogin",
             parameters: [PresetParameter("subdomain", "example", .label, "the account's subdomain")],
             settings: [.issuer: "https://{subdomain}.onelogin.com/oidc/2", .port: "8484"],
-            registration: "an “OpenID Connect” app, Application Type Native, Token Endpoint None (PKCE) at "
-                + "Administration > Applications > Configuration",
+            application: "an “OpenID Connect” app, Application Type Native, Token Endpoint None (PKCE)",
+            registrationPlace: "https://{subdomain}.onelogin.com/apps > Configuration",
             redirect: .exactPort, secret: .none,
             source: "OneLogin: OpenID Connect API, authorization code flow with PKCE"),
         Preset(
@@ -116,7 +115,8 @@ extension Preset {
                 .issuer: "https://{sso}.sso.duosecurity.com/oidc/{client_id}",
                 .redirectURI: "http://localhost/callback", .port: "8484",
             ],
-            registration: "a “Generic OIDC Relying Party” in the Duo Admin Panel > Applications",
+            application: "a “Generic OIDC Relying Party”",
+            registrationPlace: "https://admin.duosecurity.com > Applications",
             redirect: .exactPort, secret: .required,
             source: "Duo: Single Sign-On for Generic OpenID Connect Relying Parties"),
         Preset(
@@ -125,8 +125,8 @@ extension Preset {
                 .issuer: "https://oauth.id.jumpcloud.com/", .redirectURI: "http://localhost/callback",
                 .port: "8484",
             ],
-            registration: "a custom OIDC app, Client Authentication Type “Public (None PKCE)”, at "
-                + "https://console.jumpcloud.com > SSO Applications > SSO",
+            application: "a custom OIDC app, Client Authentication Type “Public (None PKCE)”",
+            registrationPlace: "https://console.jumpcloud.com > SSO Applications > SSO",
             redirect: .exactPort, secret: .none,
             source: "JumpCloud: SSO with OIDC"),
         Preset(
@@ -139,8 +139,8 @@ extension Preset {
                 .issuer: "https://appleid.apple.com", .scope: "openid", .redirectURI: "{redirect}",
                 .clientAuth: "client_secret_post",
             ],
-            registration: "a Services ID with Sign in with Apple at "
-                + "https://developer.apple.com/account > Identifiers",
+            application: "a Services ID with Sign in with Apple",
+            registrationPlace: "https://developer.apple.com/account > Identifiers",
             redirect: .pasted, secret: .required, flows: [.paste],
             note: "the secret is a JWT that you sign with your key, valid for at most six months",
             source: "Apple: Sign in with Apple REST API; next-auth, 2026-07"),

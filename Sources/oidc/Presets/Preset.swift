@@ -4,15 +4,17 @@ import OIDCCore
 /// What is known of a provider by name: the settings that sign in there, and what to register.
 struct Preset: Sendable {
     /// Values as `--set` takes them, with `{name}` for the value of a parameter and `{client_id}` for the client's.
-    typealias Settings = KeyValuePairs<Setting, String>
+    typealias Templates = KeyValuePairs<Setting, String>
 
     let name: String
     /// The provider as people call it.
     let title: String
     var parameters: [PresetParameter] = []
-    let settings: Settings
-    /// The type of application, and where it is registered.
-    let registration: String
+    let settings: Templates
+    /// The type of application to register, as the provider calls it.
+    let application: String
+    /// Where it is registered: a URL or a path in the provider's console. A template, as the settings are.
+    let registrationPlace: String
     var redirect = Redirect.anyPort
     let secret: Secret
     var flows: [SignInSettings.Flow] = [.browser, .paste]

@@ -3,10 +3,12 @@ import OIDCSystem
 
 /// What to do after a preset's profile is written: what to register, the secret, the next command.
 struct PresetGuide {
-    let preset: Preset
+    let made: PresetProfile
     let settings: Settings
     /// The profile's name.
     let profile: String
+
+    private var preset: Preset { made.preset }
 
     /// The redirect URL that is sent; without a port if any will do.
     var redirectURI: String {
@@ -40,22 +42,22 @@ struct PresetGuide {
     }
 
     var lines: [String] {
-        ["Register:     \(preset.registration)", "Redirect URL: \(redirect)"] + secret
-            + (preset.note.map { ["Note:         \($0)"] } ?? []) + ["Next:         \(next)"]
+        ["Register:     \(preset.application)", "Where:        \(made.registrationPlace)"]
+            + ["Redirect URL: \(redirect)"] + secret
+            + (preset.note.map { ["Note:         \($0)"] } ?? []) + [
+                "Next:         \(settings.loginLine(profile: profile))"
+            ]
     }
 
-    private var next: String {
-        "oidc login" + (profile == "default" ? "" : " -p \(ShellWord.quoted(profile))")
-    }
-
-    func json(path: String, entries: [SettingLayers.Entry]) -> JSONValue {
+    func json(path: String) -> JSONValue {
         var written = JSONObject()
-        for entry in entries { written[entry.setting.name] = entry.value }
+        for entry in made.entries { written[entry.setting.name] = entry.value }
         return [
             "path": .string(path), "profile": .string(profile), "provider": .string(preset.name),
-            "redirect_uri": .string(redirectURI), "register": .string(preset.registration),
-            "secret": .string(preset.secret.rawValue), "settings": .object(written),
-            "next": .string(next),
+            "redirect_uri": .string(redirectURI), "register": .string(preset.application),
+            "register_at": .string(made.registrationPlace), "secret": .string(preset.secret.rawValue),
+            "settings": .object(written),
+            "next": .string(settings.loginLine(profile: profile)),
         ]
     }
 }

@@ -9,11 +9,11 @@ struct PresetParameter: Sendable {
     /// Used if none is given.
     var standard: String?
     /// Values with settings of their own, instead of the preset's.
-    var special: KeyValuePairs<String, Preset.Settings> = [:]
+    var special: KeyValuePairs<String, Preset.Templates> = [:]
 
     init(
         _ name: String, _ example: String, _ check: Check, _ meaning: String, standard: String? = nil,
-        special: KeyValuePairs<String, Preset.Settings> = [:]
+        special: KeyValuePairs<String, Preset.Templates> = [:]
     ) {
         self.name = name
         self.example = example
@@ -21,6 +21,14 @@ struct PresetParameter: Sendable {
         self.meaning = meaning
         self.standard = standard
         self.special = special
+    }
+
+    /// Says what is wrong with a value.
+    func problem(_ value: String) -> String? {
+        if special.contains(where: { ExactText.isSame($0.key, value) }) || check.accepts(value) { return nil }
+        let others = special.map { ", or \($0.key)" }.joined()
+        return "expected \(check.expectation)\(others), found "
+            + DisplayText.quoted(DisplayText.address(value), limit: 80)
     }
 
     /// Which values are accepted. None lets a value leave its place in a URL.

@@ -4,22 +4,30 @@ import OIDCCore
 /// The profile that a preset makes of its parameters and of what the command line sets.
 struct PresetProfile {
     let preset: Preset
+    let registrationPlace: String
     /// The preset's settings, then those of the command line. What the command line sets replaces the preset's.
     let entries: [SettingLayers.Entry]
 
-    /// `words` are `NAME=VALUE`; `options` come from the command line. `line` shows a command with arguments.
+    /// `words` are `NAME=VALUE`; `options` come from the command line. The secret, if the client needs one and
+    /// nothing else names it, is in `secretFile`. `line` shows a command with arguments.
     init(
-        _ preset: Preset, words: [String], options: [SettingLayers.Entry], line: (String) -> String
+        _ preset: Preset, words: [String], options: [SettingLayers.Entry], secretFile: String,
+        line: (String) -> String
     ) throws(OIDCError) {
         self.preset = preset
         var values = try preset.values(words, line: line)
-        if let id = options.first(where: { $0.setting == .clientID })?.value.string {
-            values["client_id"] = id
-        }
+        registrationPlace = preset.registrationPlace(values)
+        values["client_id"] = try preset.clientID(of: options)
+        var templates = Array(preset.settings(values))
+        if preset.secret == .required { templates.append((.clientSecretFile, secretFile)) }
         var entries: [SettingLayers.Entry] = []
-        for (setting, template) in preset.settings(values) {
+        for (setting, template) in templates {
             guard !options.contains(where: { setting.isReplaced(by: $0.setting) }) else { continue }
-            let value = try preset.filled(template, values, line: line)
+            if let name = preset.missing(in: template, values) {
+                throw OIDCError.usage(
+                    "config init \(preset.name): \(name) is missing", hint: line(preset.example()))
+            }
+            let value = preset.filled(template, values)
             entries.append(
                 try SettingsLoader.entry(setting, value, .option(preset.name), named: preset.name))
         }
@@ -30,7 +38,9 @@ struct PresetProfile {
 extension Setting {
     /// Whether a preset's value of this setting goes when another one is set: `port` belongs to its redirect URL.
     fileprivate func isReplaced(by other: Setting) -> Bool {
-        self == other || (self == .port && [.redirectURI, .redirectPorts].contains(other))
+        let secrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
+        return self == other || (self == .port && [.redirectURI, .redirectPorts].contains(other))
+            || (secrets.contains(self) && secrets.contains(other))
     }
 }
 
@@ -57,7 +67,11 @@ extension Preset {
             guard values[key] == nil else {
                 throw OIDCError.usage("\(key) is given twice", hint: line(example()))
             }
-            values[key] = try checked(String(word[word.index(after: equals)...]), parameter, line)
+            let value = String(word[word.index(after: equals)...])
+            if let problem = parameter.problem(value) {
+                throw OIDCError.usage("\(key): \(problem)", hint: line(example()))
+            }
+            values[key] = value
         }
         for parameter in parameters where values[parameter.name] == nil {
             values[parameter.name] = parameter.standard
@@ -65,21 +79,22 @@ extension Preset {
         return values
     }
 
-    private func checked(
-        _ value: String, _ parameter: PresetParameter, _ line: (String) -> String
-    ) throws(OIDCError) -> String {
-        guard !parameter.special.contains(where: { ExactText.isSame($0.key, value) }),
-            !parameter.check.accepts(value)
-        else { return value }
-        let special = parameter.special.map { ", or \($0.key)" }.joined()
-        throw OIDCError.usage(
-            "\(parameter.name): expected \(parameter.check.expectation)\(special), found "
-                + DisplayText.quoted(DisplayText.address(value), limit: 80),
-            hint: line(example()))
+    /// Returns the client ID, which may be part of the issuer's URL.
+    fileprivate func clientID(of options: [SettingLayers.Entry]) throws(OIDCError) -> String? {
+        guard let id = options.first(where: { $0.setting == .clientID })?.value.string,
+            settings.contains(where: { $0.value.includes("{client_id}") })
+        else { return "ID" }
+        guard PresetParameter.Check.segment.accepts(id) else {
+            throw OIDCError.usage(
+                "client_id is part of the issuer's URL: expected \(PresetParameter.Check.segment.expectation), "
+                    + "found \(DisplayText.quoted(id, limit: 80))",
+                hint: "oidc config init --issuer URL --client-id ID")
+        }
+        return id
     }
 
     /// The settings for these values of the parameters.
-    fileprivate func settings(_ values: [String: String]) -> Settings {
+    fileprivate func settings(_ values: [String: String]) -> Templates {
         for parameter in parameters {
             if let special = parameter.special.first(where: { $0.key == values[parameter.name] }) {
                 return special.value
@@ -88,23 +103,22 @@ extension Preset {
         return settings
     }
 
+    /// The first parameter that a template needs and that has no value.
+    fileprivate func missing(in template: String, _ values: [String: String]) -> String? {
+        parameters.map(\.name).first { template.includes("{\($0)}") && values[$0] == nil }
+    }
+
     /// Fills a template in. `{tenantid}` is no parameter, and stays.
-    fileprivate func filled(
-        _ template: String, _ values: [String: String], line: (String) -> String
-    ) throws(OIDCError) -> String {
-        var text = template
-        for name in parameters.map(\.name) + ["client_id"] where text.includes("{\(name)}") {
-            guard let value = values[name] else {
-                throw OIDCError.usage("config init \(self.name): \(name) is missing", hint: line(example()))
-            }
-            guard name != "client_id" || PresetParameter.Check.segment.accepts(value) else {
-                throw OIDCError.usage(
-                    "client_id is part of the issuer's URL: expected letters, digits, -, _ and ., found "
-                        + DisplayText.quoted(value, limit: 80), hint: "oidc config init --issuer URL")
-            }
-            text = text.pieces(between: "{\(name)}").joined(separator: value)
+    func filled(_ template: String, _ values: [String: String]) -> String {
+        (parameters.map(\.name) + ["client_id"]).reduce(template) { text, name in
+            values[name].map { text.pieces(between: "{\(name)}").joined(separator: $0) } ?? text
         }
-        return text
+    }
+
+    /// Where to register, with examples for parameters without a value.
+    func registrationPlace(_ values: [String: String]) -> String {
+        let examples = Dictionary(uniqueKeysWithValues: parameters.map { ($0.name, $0.example) })
+        return filled(registrationPlace, values.merging(examples) { value, _ in value })
     }
 
     /// The arguments that name the preset and every parameter it needs.

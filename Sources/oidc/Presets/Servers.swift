@@ -8,7 +8,8 @@ extension Preset {
                 PresetParameter("realm", "main", .segment, "the realm"),
             ],
             settings: [.issuer: "{url}/realms/{realm}"],
-            registration: "a client with Client authentication off at the realm > Clients",
+            application: "a client with Client authentication off",
+            registrationPlace: "{url}/admin/{realm}/console > Clients",
             secret: .optional, flows: [.browser, .device, .paste],
             note: "the device flow is off until “OAuth 2.0 Device Authorization Grant” is switched on",
             source: "Keycloak: Server administration, OIDC clients"),
@@ -18,7 +19,8 @@ extension Preset {
                 PresetParameter("url", "https://example-abc123.zitadel.cloud", .server, "the instance's URL")
             ],
             settings: [.issuer: "{url}"],
-            registration: "a “Native” application with Refresh Token at the project > Applications",
+            application: "a “Native” application with Refresh Token",
+            registrationPlace: "{url}/ui/console > Projects > Applications",
             secret: .none, flows: [.browser, .device, .paste],
             source: "Zitadel: OpenID Connect endpoints; Recommended authorization flows"),
         Preset(
@@ -28,8 +30,8 @@ extension Preset {
                 PresetParameter("app", "cli", .segment, "the application's slug"),
             ],
             settings: [.issuer: "{url}/application/o/{app}/", .port: "8484"],
-            registration: "an OAuth2/OpenID provider of type “Public” with the scope offline_access at "
-                + "Admin interface > Applications > Providers",
+            application: "an OAuth2/OpenID provider of type “Public” with the scope offline_access",
+            registrationPlace: "{url}/if/admin > Applications > Providers",
             redirect: .exactPort, secret: .optional, flows: [.browser, .device, .paste],
             note: "the device flow needs a device code flow in the brand's settings",
             source: "authentik: OAuth 2.0 provider; Device code flow"),
@@ -37,7 +39,8 @@ extension Preset {
             name: "authelia", title: "Authelia",
             parameters: [PresetParameter("url", "https://auth.example.com", .server, "the server's URL")],
             settings: [.issuer: "{url}"],
-            registration: "a client with public: true in configuration.yml > identity_providers.oidc.clients",
+            application: "a client with public: true",
+            registrationPlace: "configuration.yml > identity_providers.oidc.clients",
             secret: .optional, flows: [.browser, .device, .paste],
             source: "Authelia: OpenID Connect 1.0 provider and clients"),
         Preset(
@@ -46,15 +49,16 @@ extension Preset {
             settings: [
                 .issuer: "{url}/oauth2/openid/{client_id}", .redirectURI: "http://localhost/callback",
             ],
-            registration: "a client by “kanidm system oauth2 create-public” and “enable-localhost-redirects”",
+            application: "a public client with localhost redirects enabled",
+            registrationPlace: "kanidm system oauth2 create-public, then enable-localhost-redirects",
             redirect: .unregistered, secret: .none,
             source: "Kanidm: OAuth2"),
         Preset(
             name: "dex", title: "Dex",
             parameters: [PresetParameter("url", "https://dex.example.com/dex", .issuer, "the issuer")],
             settings: [.issuer: "{url}"],
-            registration:
-                "a client with public: true and no redirectURIs in the configuration's staticClients",
+            application: "a client with public: true and no redirectURIs",
+            registrationPlace: "the configuration file > staticClients",
             redirect: .unregistered, secret: .optional, flows: [.browser, .device, .paste],
             source: "Dex: Public clients; Configuring tokens"),
         Preset(
@@ -63,8 +67,8 @@ extension Preset {
                 PresetParameter("url", "https://example.projects.oryapis.com", .issuer, "the issuer")
             ],
             settings: [.issuer: "{url}", .scope: "openid offline_access"],
-            registration: "a client by “ory create oauth2-client” (hydra create oauth2-client) with "
-                + "--token-endpoint-auth-method none --scope openid,offline_access",
+            application: "a client with token_endpoint_auth_method none and the scope openid,offline_access",
+            registrationPlace: "ory create oauth2-client, or hydra create oauth2-client",
             secret: .optional, source: "Ory: OAuth 2.0 authorization code flow; Hydra reference"),
         Preset(
             name: "logto", title: "Logto",
@@ -72,7 +76,8 @@ extension Preset {
                 PresetParameter("url", "https://example.logto.app", .server, "the tenant's endpoint")
             ],
             settings: [.issuer: "{url}/oidc", .prompt: "consent"],
-            registration: "a “Native” application at the Logto console > Applications",
+            application: "a “Native” application",
+            registrationPlace: "the Logto console > Applications",
             secret: .none,
             note: "for an API, add --resource URI, as registered at API resources",
             source: "Logto: OpenID configuration; Refresh token; next-auth, 2026-07"),

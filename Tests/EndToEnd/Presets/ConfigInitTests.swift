@@ -25,7 +25,8 @@ struct ConfigInitTests {
         #expect(
             outcome.errorOutput == """
                 Wrote profile default to \(program.home.path)/.config/oidc/config.json.
-                Register:     an OAuth consumer at Workspace settings > OAuth consumers
+                Register:     an OAuth consumer
+                Where:        https://bitbucket.org > Workspace settings > OAuth consumers
                 Redirect URL: http://localhost:8484/callback, to the letter: the port matters
                 Secret:       paste it here, then press Enter and Ctrl-D:
                   (umask 077 && cat > \(file))
@@ -59,7 +60,7 @@ struct ConfigInitTests {
         let json = try JSONValue(parsing: outcome.output).object
         #expect(json?["profile"] == "default" && json?["provider"] == "spotify")
         #expect(json?["redirect_uri"] == "http://127.0.0.1/callback" && json?["secret"] == "none")
-        #expect(json?["register"]?.string?.contains("developer.spotify.com") == true)
+        #expect(json?["register_at"]?.string?.contains("developer.spotify.com") == true)
         #expect(json?["settings"]?.object?["client_id"] == "b")
         #expect(json?["path"]?.string?.hasSuffix("/config.json") == true)
         #expect(json?["next"] == "oidc login")

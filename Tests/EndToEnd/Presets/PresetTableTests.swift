@@ -13,7 +13,8 @@ import Testing
         let options = try ([(Setting.clientID, "cli-1")] + options).map { setting, value in
             try SettingsLoader.entry(setting, value, .option("--set"), named: setting.name)
         }
-        return try PresetProfile(preset, words: given, options: options, line: { $0 }).entries
+        return try PresetProfile(preset, words: given, options: options, secretFile: "/x", line: { $0 })
+            .entries
     }
 
     private static func settings(_ entries: [SettingLayers.Entry]) -> Settings {
@@ -38,12 +39,7 @@ import Testing
     @Test("a preset writes at most ten settings, each once and valid", arguments: Preset.all.map(\.name))
     func settings(name: String) throws {
         let preset = try #require(Preset.named(name))
-        var entries = try Self.profile(preset)
-        if preset.secret == .required {
-            entries.append(
-                try SettingsLoader.entry(
-                    .clientSecretFile, "/x", .option("--set"), named: "client_secret_file"))
-        }
+        let entries = try Self.profile(preset)
         #expect(entries.count <= 10)
         #expect(Set(entries.map(\.setting)).count == entries.count)
         let settings = Self.settings(entries)
@@ -71,7 +67,9 @@ import Testing
     @Test("what a preset says is complete and short", arguments: Preset.all.map(\.name))
     func texts(name: String) throws {
         let preset = try #require(Preset.named(name))
-        for text in [preset.title, preset.registration, preset.source, preset.note ?? "-"] {
+        for text in [
+            preset.title, preset.application, preset.registrationPlace, preset.source, preset.note ?? "-",
+        ] {
             #expect(!text.isEmpty && text.count <= 160 && text.last != ".", "\(text)")
         }
         #expect(preset.date.wholeMatch(of: /20\d\d-(0[1-9]|1[0-2])/) != nil)
@@ -114,6 +112,42 @@ import Testing
         #expect(entries.filter { $0.setting == .port }.isEmpty)
         #expect(entries.filter { $0.setting == .redirectURI }.map(\.value) == ["http://127.0.0.1:99/cb"])
         #expect(entries.filter { $0.setting == .clientAuth }.map(\.value) == ["client_secret_post"])
+    }
+
+    @Test("the settings that a preset wrote are recognized", arguments: Preset.all.map(\.name))
+    func recognized(name: String) throws {
+        let preset = try #require(Preset.named(name))
+        // Nothing in these issuers tells whose they are.
+        let unknown = ["authelia", "dex", "gitlab"]
+        let match = Preset.matching(Self.settings(try Self.profile(preset)))
+        #expect(match?.preset.name == (unknown.contains(name) ? nil : name))
+        let place = match?.registrationPlace ?? ""
+        #expect(!place.includes("{") && !place.includes("}"))
+    }
+
+    @Test(
+        "other providers are not taken for one of the table",
+        arguments: [
+            "https://login.example.com", "https://sso.example.com/oauth2/token",
+            "https://accounts.google.com.evil.com",
+            "https://accounts.google.com/", "https://example.com/oidc", "https://x.example.com/realms",
+            "https://okta.com.example.com/oauth2/default", "https://a.b/realms/x/y", "http://127.0.0.1:8400",
+        ])
+    func unrecognized(issuer: String) throws {
+        let entry = try SettingsLoader.entry(.issuer, issuer, .option("--issuer"), named: "issuer")
+        #expect(Preset.matching(Self.settings([entry])) == nil)
+    }
+
+    @Test("settings that differ from the row are recognized by their issuer, with the place filled in")
+    func place() throws {
+        func place(_ issuer: String) throws -> String? {
+            let entry = try SettingsLoader.entry(.issuer, issuer, .option("--issuer"), named: "issuer")
+            return Preset.matching(Self.settings([entry]))?.registrationPlace
+        }
+        #expect(
+            try place("https://sso.example.org/auth/realms/main")
+                == "https://sso.example.org/auth/admin/main/console > Clients")
+        #expect(try place("https://gitlab.com") == "https://gitlab.com/-/user_settings/applications")
     }
 
     @Test("a parameter is needed only for what no option sets")
