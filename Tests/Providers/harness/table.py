@@ -31,7 +31,7 @@ def page(rows, scenarios, cells, setups):
         setup = setups[row.name]
         parameters = "".join(f" {word}" for word in row.parameters)
         text += [f"### {row.title}", "", f"`oidc config init {row.preset}{parameters} --client-id ID`", "",
-                 f"- Register {setup['register']}, with the redirect URL `{setup['redirect_uri']}`."]
+                 f"- Register {setup['register']} ({setup['register_at']}), with the redirect URL `{setup['redirect_uri']}`."]
         if row.note:
             text += [f"- {row.note[0].upper()}{row.note[1:]}."]
         text += [f"- Source: {row.source}; read {row.read}.", ""]
