@@ -31,6 +31,9 @@ extension Hint.Setting {
         case .dpop: "dpop"
         case .clientAuthentication: "client_auth"
         case .store: "store"
+        case .tokenType: "token_type"
+        case .prompt: "prompt"
+        case .resourceParameter: "resource_parameter"
         }
     }
 }

@@ -206,6 +206,46 @@ struct RefusedSignInTests {
     }
 }
 
+extension RefusedSignInTests {
+    @Test(
+        "revokes them if the answer cannot be used, also without a refresh token, and on a device",
+        arguments: [.tokenResponse(.typeUnknown), .tokenResponse(.typeMissing), .idToken(.expired)]
+            as [Fault],
+        [false, true])
+    func unusable(fault: Fault, onDevice: Bool) throws {
+        for scope in ["openid offline_access", "openid"] {
+            let provider = try InMemoryProvider { $0.person = .approves("alice") }
+            provider.faults = [fault]
+            let login = try provider.login(scope)
+            #expect(throws: OIDCError.self) {
+                guard onDevice else { return _ = try provider.finish(login) }
+                _ = try login.outcome(of: login.poll(login.beginOnDevice()))
+            }
+            let body = provider.with { $0.requests(to: .revocation).first?.body } ?? []
+            let isOffline = scope.contains("offline_access")
+            #expect(
+                String(decoding: body, as: UTF8.self)
+                    .contains("token_type_hint=\(isOffline ? "refresh_token" : "access_token")"))
+        }
+    }
+
+    @Test("revokes the access token if the provider cannot revoke the refresh token")
+    func accessToken() throws {
+        let provider = try InMemoryProvider()
+        provider.faults = [.idToken(.nonceInvalid)]
+        provider.intercept { request throws(OIDCError) in
+            let body = String(decoding: request.body, as: UTF8.self)
+            guard request.url.path == "/revoke", body.contains("hint=refresh_token") else { return nil }
+            return HTTPResponse(status: 503)
+        }
+        #expect(throws: OIDCError.self) { try provider.signIn() }
+        let bodies = provider.with {
+            $0.requests(to: .revocation).map { String(decoding: $0.body, as: UTF8.self) }
+        }
+        #expect(bodies.count == 1 && bodies.first?.contains("hint=access_token") == true)
+    }
+}
+
 @Suite("what a revocation leaves of a session")
 struct RevokedTokenTests {
     @Test("an access token is expired, a refresh token ends the session, others change nothing")

@@ -29,6 +29,9 @@ public enum Hint: Hashable, Sendable {
         case dpop
         case clientAuthentication
         case store
+        case tokenType
+        case prompt
+        case resourceParameter
     }
 
     /// A hint that needs no value.
@@ -134,6 +137,9 @@ extension Hint.Setting: CustomStringConvertible {
         case .dpop: "DPoP"
         case .clientAuthentication: "the client authentication"
         case .store: "the session store"
+        case .tokenType: "the token type to assume"
+        case .prompt: "the prompt"
+        case .resourceParameter: "the resource parameter"
         }
     }
 }

@@ -18,7 +18,10 @@ public struct IDToken: Hashable, Sendable {
     public let authenticatedAt: Instant?
 
     /// A name for people, fit for a terminal.
-    public var displayName: String? {
+    public var displayName: String? { IDToken.displayName(claims) }
+
+    /// Returns a name for people from the claims of an ID token or of UserInfo.
+    static func displayName(_ claims: JSONObject) -> String? {
         ["email", "preferred_username", "name"].lazy
             .compactMap { claims[$0]?.string }
             .map { DisplayText.clean($0, limit: 120) }

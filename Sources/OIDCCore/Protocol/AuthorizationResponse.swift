@@ -117,7 +117,7 @@ extension PendingAuthorization {
                 .protocolViolation(
                     .authorization, "code", expected: "up to 8192 ASCII characters", found: found))
         }
-        return .code(AuthorizationCode(code: code, pending: self))
+        return .code(AuthorizationCode(code: code, pending: self, extra: ExtraMembers.redirect(pairs)))
     }
 
     private func refusal(
@@ -127,7 +127,8 @@ extension PendingAuthorization {
         if isWithCode { message += ", and sent a code along, which is not used" }
         if isIssuerMissing { message += "; the answer lacks iss, which the provider promises" }
         return OIDCError(
-            answer.isTemporary && !isWithCode ? .unreachable : .refused, message, hint: hint(answer.code),
+            answer.isTemporary && !isWithCode ? .unreachable : .refused, message,
+            hint: answer.promptHint(sent: prompt) ?? hint(answer.code),
             stage: .authorization, oauthError: answer.code)
     }
 

@@ -1,7 +1,7 @@
-/// A sign-in that has begun: what was sent, and what the answer and the ID token will be held against. Only
-/// its `accept` makes an `AuthorizationCode`.
+/// A sign-in in progress: what was sent, and what the answer and the ID token are checked against. Only its `accept`
+/// makes an `AuthorizationCode`.
 public struct PendingAuthorization: Hashable, Sendable {
-    /// The address to open, unless the request is pushed (RFC 9126).
+    /// The URL to open, unless the request is pushed (RFC 9126).
     public let url: WebURL
     let endpoint: WebURL
     let parameters: [FormEncoding.Pair]
@@ -18,6 +18,8 @@ public struct PendingAuthorization: Hashable, Sendable {
     public let redirectURI: String
     /// The scope that was requested.
     public let scope: Scope
+    /// The resources that were requested (RFC 8707).
+    public let resources: [String]
     /// `max_age` of the request, in seconds.
     public let maxAge: Int64?
     /// `prompt` of the request.
@@ -47,9 +49,12 @@ public struct AuthorizationCode: Hashable, Sendable {
     public let code: Redacted<String>
     /// The sign-in that it answers.
     public let pending: PendingAuthorization
+    /// The other parameters of the redirect, such as QuickBooks' `realmId`; none that could be a secret.
+    public let extra: JSONObject
 
-    init(code: String, pending: PendingAuthorization) {
+    init(code: String, pending: PendingAuthorization, extra: JSONObject = JSONObject()) {
         self.code = Redacted(code)
         self.pending = pending
+        self.extra = extra
     }
 }

@@ -13,6 +13,7 @@ extension PendingAuthorization {
         object["issuer"] = issuer.map { .string($0) }
         object["client_id"] = .string(clientID)
         object["scope"] = .string(scope.text)
+        if !resources.isEmpty { object["resource"] = .array(resources.map { .string($0) }) }
         object["max_age"] = maxAge.map { JSONValue($0) }
         object["prompt"] = prompt.map { .string($0) }
         object["response_mode"] = .string(responseMode.rawValue)
@@ -34,7 +35,8 @@ extension PendingAuthorization {
             state: Redacted(try file.secret("state")), nonce: Redacted(try file.secret("nonce")),
             pkce: try PKCE(verifier: try file.required("code_verifier")),
             clientID: try file.required("client_id"), redirectURI: try file.required("redirect_uri"),
-            scope: Scope(try file.string("scope") ?? ""), maxAge: try file.seconds("max_age"),
+            scope: Scope(try file.string("scope") ?? ""), resources: try file.strings("resource"),
+            maxAge: try file.seconds("max_age"),
             prompt: try file.string("prompt"), responseMode: try file.responseMode(),
             issuer: try file.string("issuer"),
             isIssuerPromised: try file.flag("authorization_response_iss_parameter_supported"),
@@ -54,6 +56,12 @@ private struct PendingFile {
         guard let value = value(name) else { return nil }
         guard let text = value.string else { throw wrong(name, "a string", value) }
         return text
+    }
+
+    func strings(_ name: String) throws(OIDCError) -> [String] {
+        guard let value = value(name) else { return [] }
+        guard let strings = value.strings else { throw wrong(name, "an array of strings", value) }
+        return strings
     }
 
     func required(_ name: String) throws(OIDCError) -> String {

@@ -63,7 +63,7 @@ extension ProviderMetadata {
         _ answer: JSONAnswer, within prefix: String = "", issuer: WebURL?, allowsInsecureHTTP: Bool
     ) throws(OIDCError) -> [ProviderEndpoint: WebURL] {
         var endpoints: [ProviderEndpoint: WebURL] = [:]
-        for endpoint in ProviderEndpoint.allCases {
+        for endpoint in ProviderEndpoint.discovered {
             guard let text = try answer.string(endpoint.rawValue), !text.isEmpty else { continue }
             endpoints[endpoint] = try ProviderEndpoint.named(
                 prefix + endpoint.rawValue, text, issuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)

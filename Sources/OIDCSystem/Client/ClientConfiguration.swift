@@ -15,6 +15,12 @@ public struct ClientConfiguration: Sendable {
     public var account: String?
     /// The resources that tokens are for (RFC 8707).
     public var resources: [String] = []
+    /// Whether `resource` is sent; some providers refuse it.
+    public var sendsResources = true
+    /// The type of tokens whose `token_type` is missing or unknown; nil refuses them.
+    public var assumedTokenType: TokenType?
+    /// Whether `prompt=consent` is sent if `offline_access` is requested (OpenID Connect Core §11).
+    public var promptsForOfflineAccess = true
     /// Nil means a free port on 127.0.0.1.
     public var redirectURI: String?
     /// Whether a sign-in opens the browser; its URL is given to `notice` in any case.

@@ -79,6 +79,11 @@ struct ExchangeCommand: RunnableCommand {
         add(.tokenEndpoint, pending.tokenEndpoint?.text)
         add(.jwksURI, pending.jwksURI?.text)
         add(.scope, pending.scope.isEmpty ? nil : pending.scope.text)
+        if !pending.resources.isEmpty {
+            let resources = JSONValue.array(pending.resources.map { .string($0) })
+            entries.append(
+                SettingLayers.Entry(setting: .resource, value: resources, origin: .option("--pending")))
+        }
         return entries
     }
 
@@ -86,6 +91,7 @@ struct ExchangeCommand: RunnableCommand {
         var object = tokens.access.json.object ?? JSONObject()
         object["refresh_token"] = tokens.refreshToken.map { .string($0.revealed) }
         object["id_token"] = tokens.idToken.map { .string($0.revealed) }
+        object["extra"] = tokens.extra.shown
         return .object(object)
     }
 }

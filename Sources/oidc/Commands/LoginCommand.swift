@@ -26,8 +26,9 @@ struct LoginCommand: RunnableCommand {
                 \.timeout, "--timeout", "SECONDS", in: 1...86_400, "time limit for the whole sign-in",
                 defaultText: "300"),
             .value(
-                \.prompt, "--prompt", "P", "none, login, consent, select_account or create",
-                completion: .values(["none", "login", "consent", "select_account", "create"])),
+                \.prompt, "--prompt", "P",
+                "none, login, consent, select_account, create, or off to send none",
+                completion: .values(["none", "login", "consent", "select_account", "create", "off"])),
             .value(\.loginHint, "--login-hint", "H", "account to suggest"),
             .group(\.options), .group(\.common),
         ])

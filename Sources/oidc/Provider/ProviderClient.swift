@@ -64,13 +64,15 @@ extension ProviderContext {
     func tokenEndpoint(
         at url: WebURL, client: Client, dpop: DPoPKey?
     ) throws(OIDCError) -> TokenEndpoint {
-        TokenEndpoint(
-            url: url, client: client,
-            format: settings.token.format,
+        var endpoint = TokenEndpoint(
+            url: url, client: client, format: settings.token.format,
             extraParameters: settings.token.extraParameters, dpop: dpop)
+        endpoint.sendsResources = settings.token.sendsResources
+        endpoint.assumedTokenType = try settings.token.checkedAssumedType()
+        return endpoint
     }
 
-    /// Returns the token endpoint that a session came from, whatever the settings say now.
+    /// Returns the endpoint that refreshes a session, whatever the settings say now.
     func tokenEndpoint(
         of session: Session, _ environment: LoginEnvironment
     ) throws(OIDCError) -> TokenEndpoint {
@@ -78,7 +80,7 @@ extension ProviderContext {
         let signs = ["private_key_jwt", "client_secret_jwt"].contains(session.clientAuthentication)
         let metadata = signs ? try? metadata(environment, for: [.token]) : nil
         return try tokenEndpoint(
-            at: session.endpoints.token,
+            at: session.endpoints.refresh ?? session.endpoints.token,
             client: try client(metadata, method: session.clientAuthentication, environment),
             dpop: try session.dpopKey.map { pem throws(OIDCError) in try DPoPKey(pem: pem) })
     }

@@ -35,6 +35,7 @@ struct Settings: Sendable {
     func check() throws(OIDCError) {
         try provider.checkIssuer()
         _ = try provider.checkedEndpoints()
+        _ = try token.checkedAssumedType()
         _ = try SessionStoreChoice(setting: store)
         _ = try RedirectAddress(signIn.redirectURI, port: signIn.port)
         if let problem = BrowserCommand.problem(signIn.browser) { throw .usage("browser: \(problem)") }

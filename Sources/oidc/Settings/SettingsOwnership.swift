@@ -29,7 +29,8 @@ struct SettingsOwnership {
         }
 
         private static let authenticatedEndpoints: [Setting] = [
-            .tokenEndpoint, .deviceAuthorizationEndpoint, .pushedAuthorizationRequestEndpoint,
+            .tokenEndpoint, .refreshEndpoint, .deviceAuthorizationEndpoint,
+            .pushedAuthorizationRequestEndpoint,
             .revocationEndpoint, .introspectionEndpoint,
         ]
 

@@ -18,6 +18,8 @@ struct SignInSettings: Sendable {
     let redirectPorts: [UInt16]
     let responseMode: AuthorizationRequest.ResponseMode?
     let prompt: String?
+    /// Whether `prompt` is off, so none is sent for `offline_access` either.
+    let isPromptOff: Bool
     let maxAge: Int64?
     let loginHint: String?
     let acrValues: String?
@@ -35,7 +37,9 @@ struct SignInSettings: Sendable {
         port = layers.integer(.port).flatMap { UInt16(exactly: $0) }
         redirectPorts = layers.ports(.redirectPorts)
         responseMode = layers.choice(.responseMode)
-        prompt = layers.text(.prompt)
+        let prompt = layers.text(.prompt)
+        isPromptOff = prompt == "off"
+        self.prompt = isPromptOff ? nil : prompt
         maxAge = layers.integer(.maxAge)
         loginHint = layers.text(.loginHint)
         acrValues = layers.text(.acrValues)
@@ -65,6 +69,7 @@ extension Settings {
         request.resources = token.resources
         request.responseMode = signIn.responseMode
         request.prompt = signIn.prompt
+        request.promptsForOfflineAccess = !signIn.isPromptOff
         request.maxAge = signIn.maxAge
         request.loginHint = signIn.loginHint
         request.acrValues = signIn.acrValues

@@ -189,12 +189,18 @@ struct SignIn {
         }
     }
 
+    /// Whether the sign-in asked for consent, unless the metadata say that the provider does not know it.
+    private var sendsConsent: Bool {
+        guard let prompt = settings.prompt else { return !settings.isPromptOff }
+        return prompt.split(separator: " ").contains("consent")
+    }
+
     private func remarkOnTokenRefresh(_ session: Session, _ metadata: ProviderMetadata) {
         guard session.tokens.refreshToken == nil,
             session.requestedScope?.contains("offline_access") == true
         else { return }
         console.note(
-            "note: no refresh token was issued, although offline_access was requested; "
-                + "some providers issue one only with: oidc login --prompt consent")
+            "note: no refresh token was issued, although offline_access was requested"
+                + (sendsConsent ? "" : "; some providers issue one only with: oidc login --prompt consent"))
     }
 }

@@ -14,6 +14,12 @@ struct SessionReport {
     var isUsable: Bool { canRefresh || session.tokens.access.isFresh(at: now, minimum: 0) }
 
     var json: JSONValue {
+        var object = facts.object ?? JSONObject()
+        object["extra"] = session.tokens.extra.shown
+        return .object(object)
+    }
+
+    private var facts: JSONValue {
         [
             "profile": JSONValue(profile), "issuer": .string(session.key.provider),
             "client_id": .string(session.key.clientID), "subject": JSONValue(session.subject),
@@ -81,6 +87,11 @@ struct SessionReport {
         return session.tokens.refreshToken != nil
             ? "automatic, by refresh token" : "no refresh token: sign in again"
     }
+}
+
+extension JSONObject {
+    /// The other members of a token answer with `-o json`; nil if there are none.
+    var shown: JSONValue? { isEmpty ? nil : .object(self) }
 }
 
 extension AccessToken {

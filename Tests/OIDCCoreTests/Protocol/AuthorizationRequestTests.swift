@@ -125,6 +125,31 @@ struct AuthorizationRequestTests {
         #expect(error?.kind == .usage)
     }
 
+    @Test(
+        "offline_access without a prompt asks for consent (OpenID Connect Core §11), unless something else is said",
+        arguments: [
+            ("openid offline_access", nil, true, nil, "consent"), ("openid", nil, true, nil, nil),
+            ("offline_access", "login", true, nil, "login"), ("offline_access", nil, false, nil, nil),
+            ("offline_access", nil, true, #"["none","login"]"#, nil),
+            ("offline_access", nil, true, #"["none","consent"]"#, "consent"),
+        ] as [(String, String?, Bool, String?, String?)])
+    func offlineAccess(
+        _ scope: String, _ prompt: String?, _ isWanted: Bool, _ listed: String?, _ sent: String?
+    ) throws {
+        var request = Fixture.request()
+        request.scope = Scope(scope)
+        request.prompt = prompt
+        request.promptsForOfflineAccess = isWanted
+        let supported = try listed.map { try JSONValue(parsing: $0) }
+        let metadata = try Fixture.metadata(["prompt_values_supported": supported])
+        let pending = try request.begin(metadata, random: Fixture.random())
+        #expect(pending.url.value("prompt") == sent && pending.prompt == sent)
+        request.prompt = nil
+        request.extraParameters = [FormEncoding.Pair("prompt", "select_account")]
+        let other = try request.begin(metadata, random: Fixture.random())
+        #expect(other.url.value("prompt") == "select_account")
+    }
+
     @Test("a provider that supports only plain is refused, a silent one is sent S256")
     func pkceMethods() throws {
         #expect(
@@ -143,7 +168,7 @@ struct AuthorizationRequestTests {
         let metadata = ProviderMetadata(issuer: nil, endpoints: [.authorization: endpoint])
         let error = Fixture.error { try Fixture.request().begin(metadata, random: Fixture.random()) }
         #expect(error?.kind == .refused)
-        #expect(error?.message.contains("authorization_endpoint: expected an https address") == true)
+        #expect(error?.message.contains("authorization_endpoint: expected an https URL") == true)
     }
 
     @Test("a missing authorization endpoint is named")

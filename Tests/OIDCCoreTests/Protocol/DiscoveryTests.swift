@@ -77,7 +77,7 @@ struct DiscoveryTests {
     func document() throws {
         let metadata = try #require(try read(Fixture.json(JSONValue.object(Fixture.document()).compact)))
         #expect(metadata.tokenEndpoint?.text == "https://op.example/token")
-        #expect(ProviderEndpoint.allCases.allSatisfy { metadata[$0] != nil })
+        #expect(ProviderEndpoint.discovered.allSatisfy { metadata[$0] != nil })
         #expect(metadata.codeChallengeMethodsSupported == ["S256"])
         #expect(metadata.authorizationResponseIssParameterSupported)
         #expect(!metadata.requirePushedAuthorizationRequests)

@@ -9,11 +9,13 @@ struct PendingAuthorizationTests {
         var request = Fixture.request()
         request.maxAge = 60
         request.prompt = "login"
+        request.resources = ["https://api.example", "urn:x"]
         request.responseMode = .formPost
         let pending = try request.begin(Fixture.metadata(), random: Fixture.random())
         let read = try PendingAuthorization(json: JSONValue(parsing: pending.json.compact))
         #expect(read.json == pending.json)
         #expect(read.maxAge == 60)
+        #expect(read.resources == ["https://api.example", "urn:x"])
         #expect(read.isIssuerPromised)
         #expect(read.tokenEndpoint == nil)
         let code = try read.acceptPasted(
@@ -54,6 +56,7 @@ struct PendingAuthorizationTests {
             ("code_verifier", "short", "code_verifier: expected 43 to 128 characters, found 5"),
             ("client_id", 7, "pending: client_id: expected a string, found a number"),
             ("redirect_uri", .some(.null), "pending: redirect_uri is missing"),
+            ("resource", "x", "pending: resource: expected an array of strings, found a string"),
             ("max_age", "60", "pending: max_age: expected seconds, found a string"),
             ("token_endpoint", "x", "pending: token_endpoint: expected an http(s) address, found x"),
             (
