@@ -75,7 +75,7 @@ extension Preset {
             parameters: [
                 PresetParameter("url", "https://example.logto.app", .server, "the tenant's endpoint")
             ],
-            settings: [.issuer: "{url}/oidc", .prompt: "consent"],
+            settings: [.issuer: "{url}/oidc"],
             application: "a “Native” application",
             registrationPlace: "the Logto console > Applications",
             secret: .none,
