@@ -35,12 +35,67 @@ struct ConfigInitCommand: RunnableCommand {
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let path = try context.settingsLoader.requiredPath()
+        guard TerminalQuestion.isPossible, !context.console.isJSON, try isIncomplete else {
+            let profile = try made(context, path)
+            try profile.write(replacing: isForced)
+            try profile.report(withRegistration: true)
+            return 0
+        }
+        return try converse(context, path)
+    }
+
+    /// Whether anything is missing that could be asked for.
+    private var isIncomplete: Bool {
+        get throws(OIDCError) {
+            let given = try options.entries().map(\.setting)
+            guard given.contains(.clientID) else { return true }
+            if given.contains(.issuer) || given.contains(.tokenEndpoint) { return false }
+            guard let provider else { return true }
+            return Preset.named(provider)?.parameters.contains { parameter in
+                parameter.standard == nil && !words.contains { $0.hasPrefix("\(parameter.name)=") }
+            } ?? false
+        }
+    }
+
+    /// Asks for what is missing, writes the profile and offers to sign in.
+    private func converse(_ context: CommandContext, _ path: String) throws(OIDCError) -> Int32 {
+        let profiles = try ProfileWriter(path: path).existing().profiles.names
+        let dialog = InitDialog(
+            say: { StandardError.write(DisplayText.lines($0) + "\n") },
+            ask: { prompt, isHidden throws(OIDCError) in
+                try TerminalQuestion.ask(prompt, isHidden: isHidden)
+            },
+            registration: { command throws(OIDCError) in
+                guard command.provider != nil else { return [] }
+                return try command.made(context, path, isChecked: false).guide?.registration ?? []
+            })
+        var command = self
+        command.common.profile = common.profile ?? context.settingsLoader.profileName
+        let secret = try dialog.complete(&command, profiles: profiles) {
+            RegisterCommand.secretFile(of: $0, beside: path)
+        }
+        let profile = try command.made(context, path)
+        try secret?.keep(replacing: command.isForced)
+        try profile.write(replacing: command.isForced)
+        try profile.report(withRegistration: false)
+        guard profile.hasSecret, try dialog.confirms("Sign in now?") else { return 0 }
+        var login = LoginCommand()
+        login.common = command.common
+        return try login.run(
+            CommandContext(
+                console: context.console, environment: context.environment, common: command.common))
+    }
+
+    /// Makes the profile of the command line, and checks it at the provider.
+    private func made(
+        _ context: CommandContext, _ path: String, isChecked: Bool = true
+    ) throws(OIDCError) -> NewProfile {
         let preset = try provider.map { name throws(OIDCError) in
             guard let preset = Preset.named(name) else { throw Preset.unknown(name) }
             return preset
         }
-        let path = try context.settingsLoader.requiredPath()
-        let name = context.settingsLoader.profileName ?? "default"
+        let name = common.profile ?? context.settingsLoader.profileName ?? "default"
         let writer = ProfileWriter(path: path)
         try writer.checkName(name, replacing: isForced)
         let given = try options.entries()
@@ -52,19 +107,10 @@ struct ConfigInitCommand: RunnableCommand {
         let entries = made?.entries ?? given
         let settings = context.settings(
             SettingLayers(profile: nil, entries: entries + (try around(context, path))))
-        try check(settings, made, context)
-        try writer.write(as: name, replacing: isForced) { _ in entries }
-        let wrote = "Wrote profile \(DisplayText.clean(name)) to \(DisplayText.clean(path))."
-        let plain: JSONValue = ["path": .string(path), "profile": .string(name)]
-        guard let made else {
-            context.console.note("\(wrote) Now: \(settings.loginLine(profile: name))")
-            if context.console.isJSON { try context.console.output(plain) }
-            return 0
-        }
-        let guide = PresetGuide(made: made, settings: settings, profile: name)
-        context.console.note(([wrote] + guide.lines).joined(separator: "\n"))
-        if context.console.isJSON { try context.console.output(guide.json(path: path)) }
-        return 0
+        if isChecked { try check(settings, made, context) }
+        return NewProfile(
+            name: name, writer: writer, entries: entries, settings: settings, made: made,
+            console: context.console)
     }
 
     /// Checks that the profile is complete, and that the provider has metadata if they are needed.

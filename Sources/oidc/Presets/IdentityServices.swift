@@ -49,7 +49,7 @@ extension Preset {
             parameters: [
                 PresetParameter("domain", "dev-123456.okta.com", .host, "the organization's domain"),
                 PresetParameter(
-                    "server", "default", .label, "the authorization server's ID, or org", standard: "default",
+                    "server", "default", .label, "the authorization server's ID", standard: "default",
                     special: [
                         "org": [.issuer: "https://{domain}", .port: "8484"]
                     ]),

@@ -26,13 +26,13 @@ struct Preset: Sendable {
     var date = "2026-11"
 
     /// How the provider compares the redirect URL.
-    enum Redirect: Sendable {
+    enum Redirect: String, Sendable {
         /// Nothing is registered: every URL of this machine is allowed.
         case unregistered
         /// The URL is registered without a port.
-        case anyPort
+        case anyPort = "any_port"
         /// The URL is registered with its port.
-        case exactPort
+        case exactPort = "exact_port"
         /// No URL of this machine is allowed: the user pastes what the browser ends on.
         case pasted
     }

@@ -41,12 +41,18 @@ struct PresetGuide {
         }
     }
 
-    var lines: [String] {
-        ["Register:     \(preset.application)", "Where:        \(made.registrationPlace)"]
-            + ["Redirect URL: \(redirect)"] + secret
-            + (preset.note.map { ["Note:         \($0)"] } ?? []) + [
-                "Next:         \(settings.loginLine(profile: profile))"
-            ]
+    var registration: [String] {
+        [
+            "Register:     \(preset.application)", "Where:        \(made.registrationPlace)",
+            "Redirect URL: \(redirect)",
+        ]
+    }
+
+    /// What to do after the registration.
+    var next: [String] {
+        secret + (preset.note.map { ["Note:         \($0)"] } ?? []) + [
+            "Next:         \(settings.loginLine(profile: profile))"
+        ]
     }
 
     func json(path: String) -> JSONValue {

@@ -23,6 +23,13 @@ struct PresetParameter: Sendable {
         self.special = special
     }
 
+    /// The values that can be listed.
+    var knownValues: [String] {
+        var values = special.map(\.key)
+        if case .oneOf(let words) = check { values += words }
+        return values + (standard.map { values.contains($0) ? [] : [$0] } ?? [])
+    }
+
     /// Says what is wrong with a value.
     func problem(_ value: String) -> String? {
         if special.contains(where: { ExactText.isSame($0.key, value) }) || check.accepts(value) { return nil }

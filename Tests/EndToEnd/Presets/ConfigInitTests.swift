@@ -106,4 +106,19 @@ struct ConfigInitTests {
         #expect(outcome.errorOutput.contains(hint), "\(outcome.errorOutput)")
         #expect(program.files(in: ".config/oidc").isEmpty)
     }
+
+    @Test("help providers lists every provider with its parameters, flows and date, also as JSON")
+    func help() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let text = try program.run("help", "providers").output
+        #expect(text.contains("  okta domain= [server=]\n") || text.contains("  okta domain= [server=] "))
+        #expect(text.contains("Okta: browser, device, paste; secret: none (2026-11)"))
+        #expect(text.split(separator: "\n").allSatisfy { $0.count <= 80 })
+        let json = try JSONValue(parsing: try program.run("help", "providers", "-o", "json").output)
+        let entries = try #require(json["entries"]?.array)
+        let github = try #require(entries.first { $0["name"] == "github" })
+        #expect(github["flows"] == ["browser", "device", "paste"] && github["secret"] == "required")
+        #expect(entries.count >= 35 && entries.allSatisfy { $0["date"]?.string?.hasPrefix("20") == true })
+    }
 }
