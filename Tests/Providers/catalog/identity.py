@@ -114,8 +114,10 @@ IDENTITY = [
                  "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post"]},
         redirect_hosts=("localhost",), scopes=("openid", "email", "phone", "profile"), scope_style="absent",
         revokes_access=False, narrows=False, logout_needs=("client_id", "logout_uri"),
+        logout_setting=f"end_session_endpoint={COGNITO}/logout?logout_uri=http://localhost:8484/callback",
         user={"sub": "alice-1", "email": "alice@example.com", "username": "alice"},
-        note="its sign-out page wants parameters of its own"),
+        note="`logout --browser` needs `--set end_session_endpoint=https://DOMAIN/logout?logout_uri=URL`, with a URL of "
+             "the client's sign-out URLs"),
     StandIn(
         "ping", "PingOne", "PingOne Platform API: OpenID Connect and OAuth 2.0", "2026-11",
         parameters=("environment=f2aba07d-270c-42ba-8811-01af5f63d458", "region=eu"), issuer=PING,

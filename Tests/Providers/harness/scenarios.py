@@ -123,7 +123,7 @@ def sign_out(case):
         case.says(outcome, "offers no revocation")
         case.remark = "here only"
     if row.end_session:
-        case.login()
+        case.login(*(("--set", row.logout_setting) if row.logout_setting else ()))
         case.exits(0, "logout", "--browser", "--timeout", "20")
         case.signed_out()
         expect(ended(provider), f"the provider's session has not ended: {provider.last('end_session')}")

@@ -88,6 +88,7 @@ class StandIn:
     revokes_access: bool = True
     revocation_body: str = "form"
     logout_needs: tuple = ()        # parameters of the sign-out page
+    logout_setting: str = ""        # what the profile needs besides, to sign out there
 
     # A wrong secret, or a code that does not hold: status, and what is in the body.
     bad_client: tuple = (401, "invalid_client", "Client authentication failed.")
