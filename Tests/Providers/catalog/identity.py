@@ -39,7 +39,7 @@ def entra(tenant, **more):
 
 def templated(variant):
     """The issuer of the metadata is a template; the ID token's is of the tenant that the user belongs to."""
-    return entra(variant, variant=variant, has_metadata=True, metadata_url=f"{MICROSOFT}/{variant}/v2.0/.well-known"
+    return entra(variant, variant=variant, is_at_issuer=False, metadata_url=f"{MICROSOFT}/{variant}/v2.0/.well-known"
                  "/openid-configuration", issuer=f"{MICROSOFT}/{TENANT}/v2.0", advertised_issuer=TEMPLATE)
 
 

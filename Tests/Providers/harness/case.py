@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import threading
 import urllib.parse
+import urllib.request
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -122,6 +123,24 @@ class Case:
                f"{self.strays()}")
         warnings = [line for line in outcome.stderr.splitlines() if line.startswith("warning:")]
         expect(not quiet or not warnings, f"oidc login {shlex.join(words)}: {'; '.join(warnings)}")
+
+    def unattended(self):
+        """`oidc login` where there is no browser and no terminal: the URL is opened on this machine by other means,
+        and a device code, where one is offered, is entered by the user of the stand-in."""
+        environment = {name: value for name, value in self.environment.items() if name != "BROWSER"}
+        with self.turn:
+            child = subprocess.Popen([self.oidc, "login", "--timeout", "20"], env=environment, text=True, cwd=self.home,
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            said, url = "", None
+            while line := child.stderr.readline():
+                said += line
+                url = url or re.search(r"https://\S+response_type=\S+", line)
+                if url and self.row.device_refusal and self.row.device_refusal[2][:20] in said:
+                    ended = self.network.get(url.group(0), self.redirect.split(":")[0] + "://")
+                    urllib.request.urlopen(ended, timeout=20).close()
+                    break
+            output, rest = child.communicate()
+            return subprocess.CompletedProcess(child.args, child.returncode, output, said + rest)
 
     def paste(self, *words):
         """Opens the printed URL elsewhere and pastes where that browser ends."""

@@ -40,7 +40,7 @@ class Provider:
 
     def __call__(self, request):
         with self.lock:
-            if request.place == self.row.well_known:
+            if request.place in self.row.well_known:
                 self.seen.append(("metadata", {}))
                 return answer(self.metadata())
             name = self.places.get(request.place)

@@ -183,10 +183,14 @@ def elsewhere(case):
             case.check(outcome, 0, True, ("--flow", "device"))
             expect(provider.count("authorize") == 0, "a device sign-in opens no browser")
             case.accepted_token()
+        else:
+            case.check(outcome, 4, True, ("--flow", "device"))
+            case.says(outcome, row.device_refusal[2])
+        case.check(case.unattended(), 0, False, ())
+        case.accepted_token()
+        if not row.device_refusal:
             case.remark = "device"
             return
-        case.check(outcome, 4, True, ("--flow", "device"))
-        case.says(outcome, row.device_refusal[2])
     outcome = case.paste()
     case.check(outcome, 0, True, ("--flow", "paste"))
     case.accepted_token()

@@ -17,8 +17,8 @@ class StandIn:
 
     # Endpoints. One that the provider does not have is left out.
     issuer: str = ""
-    metadata_url: str = ""          # if not at the issuer's well-known place
-    has_metadata: bool = True
+    is_at_issuer: bool = True       # whether the metadata are at the issuer's well-known place
+    metadata_url: str = ""          # another place
     advertised_issuer: str = ""     # if the metadata name another one: a template
     authorize: str = ""
     token: str = ""
@@ -100,9 +100,9 @@ class StandIn:
 
     @property
     def well_known(self):
-        if not self.issuer or not self.has_metadata:
-            return ""
-        return self.metadata_url or self.issuer.rstrip("/") + "/.well-known/openid-configuration"
+        """Where the metadata are."""
+        at_issuer = self.issuer.rstrip("/") + "/.well-known/openid-configuration"
+        return [*([at_issuer] if self.issuer and self.is_at_issuer else []), *filter(None, [self.metadata_url])]
 
     @property
     def endpoints(self):
@@ -111,4 +111,4 @@ class StandIn:
 
     @property
     def hosts(self):
-        return {url.split("/")[2] for url in (*self.endpoints.values(), self.well_known, self.issuer) if url}
+        return {url.split("/")[2] for url in (*self.endpoints.values(), *self.well_known, self.issuer) if url}
