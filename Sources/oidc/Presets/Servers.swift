@@ -70,8 +70,8 @@ extension Preset {
             parameters: [
                 PresetParameter("url", "https://example.projects.oryapis.com", .issuer, "the issuer")
             ],
-            settings: [.issuer: "{url}"],
-            application: "a client with token_endpoint_auth_method none",
+            settings: [.issuer: "{url}", .scope: "openid offline_access"],
+            application: "a client with token_endpoint_auth_method none and the scope openid,offline_access",
             registrationPlace: "ory create oauth2-client, or hydra create oauth2-client",
             secret: .optional,
             refreshNeeds: [.scope: "offline_access"], refreshSwitch: "the grant type refresh_token",
@@ -81,11 +81,11 @@ extension Preset {
             parameters: [
                 PresetParameter("url", "https://example.logto.app", .server, "the tenant's endpoint")
             ],
-            settings: [.issuer: "{url}/oidc", .prompt: "consent"],
+            settings: [.issuer: "{url}/oidc"],
             application: "a “Native” application",
             registrationPlace: "the Logto console > Applications",
             secret: .none,
-            refreshNeeds: [.scope: "offline_access", .prompt: "consent"],
+            refreshNeeds: [.scope: "offline_access"],
             note: "for an API, add --resource URI, as registered at API resources",
             source: "Logto: OpenID configuration; Refresh token; next-auth, 2026-07"),
     ]

@@ -75,6 +75,8 @@ extension Preset {
             settings: [
                 .authorizationEndpoint: "https://slack.com/oauth/v2_user/authorize",
                 .tokenEndpoint: "https://slack.com/api/oauth.v2.user.access", .scope: "users:read",
+                // Slack's token type is the kind of token: user or bot.
+                .tokenType: "Bearer",
                 .redirectURI: "http://localhost/callback", .port: "8484",
             ],
             application: "an app with PKCE and token rotation enabled",
@@ -187,6 +189,7 @@ extension Preset {
             settings: [
                 .authorizationEndpoint: "https://www.figma.com/oauth",
                 .tokenEndpoint: "https://api.figma.com/v1/oauth/token",
+                .refreshEndpoint: "https://api.figma.com/v1/oauth/refresh",
                 .userinfoEndpoint: "https://api.figma.com/v1/me", .clientAuth: "client_secret_basic",
                 .scope: "current_user:read file_content:read", .redirectURI: "http://localhost/callback",
                 .port: "8484",
