@@ -59,7 +59,7 @@ struct StoreChecks {
         guard isThere(name) else {
             return Finding(
                 "keychain", .problem, "docker-credential-\(name) is not found on PATH",
-                hint: "install it, or set store to file")
+                hint: "install it, or: oidc config set store=file")
         }
         return Finding("keychain", .ok, "docker-credential-\(name)")
     }
