@@ -31,7 +31,7 @@ APIS = [
            rotation="reuse ends all", extra={"scope": "", "refresh_token_expires_in": 15897600},
            scope_style="absent", note="there are no scopes"),
     StandIn(
-        "gitlab", "GitLab", "GitLab: OAuth 2.0 identity provider API; OpenID Connect provider", "2026-11", issuer=GITLAB,
+        "gitlab", "GitLab", "GitLab: OAuth 2.0 identity provider API; OpenID Connect provider; Doorkeeper, URIChecker", "2026-11", issuer=GITLAB,
         authorize=f"{GITLAB}/oauth/authorize", token=f"{GITLAB}/oauth/token", device=f"{GITLAB}/oauth/authorize_device",
         userinfo=f"{GITLAB}/oauth/userinfo", jwks=f"{GITLAB}/oauth/discovery/keys", revocation=f"{GITLAB}/oauth/revoke",
         introspection=f"{GITLAB}/oauth/introspect", methods=("client_secret_basic", "client_secret_post"),
@@ -39,7 +39,7 @@ APIS = [
         rotation="reuse ends all", extra={"created_at": 1607635748},
         denial=("access_denied", "The resource owner or authorization server denied the request.")),
     StandIn(
-        "bitbucket", "Bitbucket Cloud", "Bitbucket Cloud: use OAuth on Bitbucket Cloud", "2026-11",
+        "bitbucket", "Bitbucket Cloud", "Bitbucket Cloud: use OAuth on Bitbucket Cloud; nango providers.yaml, 2026-08", "2026-11",
         authorize="https://bitbucket.org/site/oauth2/authorize", token="https://bitbucket.org/site/oauth2/access_token",
         userinfo="https://api.bitbucket.org/2.0/user", secret=True, methods=BASIC, pkce="ignored", lifetime=7200,
         scope_style="plural", extra={"scopes": "account repository", "state": "authorization_code"}, token_type="bearer",
@@ -67,12 +67,12 @@ APIS = [
         denial=("access_denied", ""), bad_client=(200, "invalid_client_id", ""),
         note="errors come with status 200 and ok: false; the token's type is user"),
     StandIn(
-        "linear", "Linear", "Linear: OAuth 2.0 authentication", "2026-11", authorize="https://linear.app/oauth/authorize",
+        "linear", "Linear", "Linear: OAuth 2.0 authentication; nango providers.yaml, 2026-08", "2026-11", authorize="https://linear.app/oauth/authorize",
         token="https://api.linear.app/oauth/token", revocation="https://api.linear.app/oauth/revoke",
         scopes=("read", "write", "issues:create", "comments:create"), scope_style="commas", lifetime=86399,
         rotation="window", narrows=False, subset=("read", "write")),
     StandIn(
-        "atlassian", "Atlassian Cloud", "Atlassian: OAuth 2.0 (3LO) apps", "2026-11",
+        "atlassian", "Atlassian Cloud", "Atlassian: OAuth 2.0 (3LO) apps; nango providers.yaml, 2026-08", "2026-11",
         authorize="https://auth.atlassian.com/authorize", token="https://auth.atlassian.com/oauth/token",
         userinfo="https://api.atlassian.com/me", secret=True, methods=POST, formats=("json", "form"), pkce="ignored",
         needs={"audience": "api.atlassian.com", "prompt": "consent"}, scope_required=True, offline="offline_access",
@@ -123,7 +123,7 @@ APIS = [
         returns_nonce=False, denial=("user_cancelled_authorize", "The user cancelled the authorization"),
         note="no nonce in ID tokens; native clients have a page of their own"),
     StandIn(
-        "notion", "Notion", "Notion: authorization; create a token", "2026-11",
+        "notion", "Notion", "Notion: authorization; nango providers.yaml, 2026-08", "2026-11",
         authorize="https://api.notion.com/v1/oauth/authorize", token="https://api.notion.com/v1/oauth/token", secret=True,
         methods=BASIC, formats=("json",), pkce="ignored", needs={"owner": "user"}, scope_style="absent", subset=(), lifetime=None,
         expires=False, offline=NEVER, token_type="bearer",
@@ -140,7 +140,8 @@ APIS = [
     StandIn(
         "huggingface", "Hugging Face", "Hugging Face: Sign in with Hugging Face (hub-docs, oauth.md)", "2026-11",
         issuer=HUGGINGFACE, authorize=f"{HUGGINGFACE}/oauth/authorize", token=f"{HUGGINGFACE}/oauth/token",
-        userinfo=f"{HUGGINGFACE}/oauth/userinfo", jwks=f"{HUGGINGFACE}/oauth/jwks", redirects="exact", pkce="required",
+        userinfo=f"{HUGGINGFACE}/oauth/userinfo", jwks=f"{HUGGINGFACE}/oauth/jwks", device=f"{HUGGINGFACE}/oauth/device",
+        members={"device_authorization_endpoint": None}, redirects="exact", pkce="required",
         methods=("client_secret_basic", "client_secret_post", "none"),
         scopes=(*PLAIN, "read-repos", "write-repos", "manage-repos", "inference-api", "write-discussions"),
         lifetime=28800, offline=NEVER, token_type="bearer"),

@@ -55,7 +55,7 @@ JUMPCLOUD = "https://oauth.id.jumpcloud.com"
 
 IDENTITY = [
     StandIn(
-        "google", "Google", "Google: OAuth 2.0 for iOS and desktop apps; OpenID Connect; limited-input devices", "2026-11",
+        "google", "Google", "Google: OAuth 2.0 for iOS and desktop apps; limited-input devices; google-api-python-client #1088", "2026-11",
         issuer="https://accounts.google.com", authorize="https://accounts.google.com/o/oauth2/v2/auth",
         token="https://oauth2.googleapis.com/token", device="https://oauth2.googleapis.com/device/code",
         userinfo="https://openidconnect.googleapis.com/v1/userinfo", revocation="https://oauth2.googleapis.com/revoke",
@@ -78,7 +78,7 @@ IDENTITY = [
         "entra-external", "Microsoft Entra External ID",
         "Microsoft Entra External ID: endpoints; openid-client issue 718", "2026-11", parameters=(f"tenant={TENANT}",),
         issuer=f"{CIAM}/v2.0", authorize=f"{CIAM}/oauth2/v2.0/authorize", token=f"{CIAM}/oauth2/v2.0/token",
-        device=f"{CIAM}/oauth2/v2.0/devicecode", end_session=f"{CIAM}/oauth2/v2.0/logout",
+        end_session=f"{CIAM}/oauth2/v2.0/logout",
         jwks=f"{CIAM}/discovery/v2.0/keys", userinfo="https://graph.microsoft.com/oidc/userinfo", redirects=LOOPBACK,
         redirect_hosts=("localhost",), foreign_keys=True, offline="offline_access", hidden_scopes=("offline_access",),
         members={"code_challenge_methods_supported": None, "scopes_supported": [*PLAIN, "offline_access"],
@@ -126,7 +126,7 @@ IDENTITY = [
         end_session=f"{PING}/signoff", methods=("none", "client_secret_basic", "client_secret_post", "private_key_jwt"),
         pkce="required", scopes=(*PLAIN, "address", "phone"), rotation="reuse ends all"),
     StandIn(
-        "onelogin", "OneLogin", "OneLogin: OpenID Connect API; authorization code flow with PKCE", "2026-11",
+        "onelogin", "OneLogin", "OneLogin: OpenID Connect API and metadata; authorization code flow with PKCE", "2026-11",
         parameters=("subdomain=example",), issuer=ONELOGIN, authorize=f"{ONELOGIN}/auth", token=f"{ONELOGIN}/token",
         userinfo=f"{ONELOGIN}/me", jwks=f"{ONELOGIN}/certs", revocation=f"{ONELOGIN}/token/revocation",
         introspection=f"{ONELOGIN}/token/introspection", end_session=f"{ONELOGIN}/logout",

@@ -16,7 +16,7 @@ LOGTO = "https://example.logto.app/oidc"
 
 SERVERS = [
     StandIn(
-        "keycloak", "Keycloak", "Keycloak: Server Administration Guide, OpenID Connect clients", "2026-11",
+        "keycloak", "Keycloak", "Keycloak: Server Administration Guide, basic settings of OpenID Connect clients; its own tests of the device grant", "2026-11",
         parameters=("url=https://sso.example.com", "realm=main"), issuer=KEYCLOAK, authorize=f"{CONNECT}/auth",
         token=f"{CONNECT}/token", device=f"{CONNECT}/auth/device", userinfo=f"{CONNECT}/userinfo", jwks=f"{CONNECT}/certs",
         revocation=f"{CONNECT}/revoke", introspection=f"{CONNECT}/token/introspect", end_session=f"{CONNECT}/logout",
@@ -25,7 +25,7 @@ SERVERS = [
         members={"id_token_signing_alg_values_supported": ["PS384", "RS256", "HS256", "HS512", "ES256"]},
         iss_in_answer=True, lifetime=300, rotation="reuse ends all",
         extra={"refresh_expires_in": 0, "not-before-policy": 0, "session_state": "c0ffee"},
-        device_refusal=(401, "unauthorized_client", "Client is not allowed to initiate OAuth 2.0 Device Authorization "
+        device_refusal=(400, "unauthorized_client", "Client is not allowed to initiate OAuth 2.0 Device Authorization "
                                                     "Grant. The flow is disabled for the client."),
         denial=("access_denied", ""), bad_client=(401, "unauthorized_client", "Invalid client or Invalid client "
                                                                               "credentials"),
@@ -49,7 +49,7 @@ SERVERS = [
         offline="offline_access", rotation="reuse ends all", lifetime=300,
         denial=("access_denied", "The resource owner or authorization server denied the request")),
     StandIn(
-        "authelia", "Authelia", "Authelia: OpenID Connect 1.0 provider and clients", "2026-11",
+        "authelia", "Authelia", "Authelia: OpenID Connect 1.0 integration, endpoints and clients", "2026-11",
         parameters=(f"url={AUTHELIA}",), issuer=AUTHELIA, authorize=f"{AUTHELIA}/api/oidc/authorization",
         token=f"{AUTHELIA}/api/oidc/token", device=f"{AUTHELIA}/api/oidc/device-authorization",
         userinfo=f"{AUTHELIA}/api/oidc/userinfo", jwks=f"{AUTHELIA}/jwks.json", methods=(*METHODS, "private_key_jwt"),
@@ -60,7 +60,7 @@ SERVERS = [
                                                             "request."),
         note="PKCE is enforced for public clients"),
     StandIn(
-        "kanidm", "Kanidm", "Kanidm: OAuth2", "2026-11", parameters=(f"url={KANIDM}",),
+        "kanidm", "Kanidm", "Kanidm: OAuth2, public clients and endpoints", "2026-11", parameters=(f"url={KANIDM}",),
         issuer=f"{KANIDM}/oauth2/openid/client-1", authorize=f"{KANIDM}/ui/oauth2", token=f"{KANIDM}/oauth2/token",
         userinfo=f"{KANIDM}/oauth2/openid/client-1/userinfo", jwks=f"{KANIDM}/oauth2/openid/client-1/public_key.jwk",
         revocation=f"{KANIDM}/oauth2/token/revoke", introspection=f"{KANIDM}/oauth2/token/introspect",
@@ -69,7 +69,7 @@ SERVERS = [
         scopes=("openid", "email", "profile", "groups"), rotation="reuse ends all",
         note="PKCE is enforced, ES256 is the default"),
     StandIn(
-        "dex", "Dex", "Dex: public clients; refresh tokens; configuring tokens", "2026-11", parameters=(f"url={DEX}",),
+        "dex", "Dex", "Dex: public clients (validateRedirectURI); refresh tokens; configuring tokens", "2026-11", parameters=(f"url={DEX}",),
         issuer=DEX, authorize=f"{DEX}/auth", token=f"{DEX}/token", device=f"{DEX}/device/code", userinfo=f"{DEX}/userinfo",
         jwks=f"{DEX}/keys", introspection=f"{DEX}/token/introspect", redirects=LOOPBACK,
         methods=("client_secret_basic", "client_secret_post"), scopes=("openid", "email", "groups", "profile",

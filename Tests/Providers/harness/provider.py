@@ -122,7 +122,7 @@ class Provider:
                 raise Refusal("invalid_request", f"{name} is missing or not {value}")
         for name, words in row.refuses.items():
             if name in query:
-                raise Refusal("invalid_request", words)
+                raise Refusal("invalid_target", words)
         if row.pkce == "required" and query.get("code_challenge_method") != "S256":
             raise Refusal("invalid_request", "PKCE with S256 is required for this client.")
         scope = query.get("scope", "").split()
@@ -157,7 +157,7 @@ class Provider:
         self.authenticate(request, form, is_device=form.get("grant_type") == DEVICE)
         for name, words in row.refuses.items():
             if name in form:
-                raise Refusal("invalid_request", words)
+                raise Refusal("invalid_target", words)
         grants = {"authorization_code": self.redeem, "refresh_token": self.renew, DEVICE: self.poll}
         grant = grants.get(form.get("grant_type"))
         if grant is None and row.refresh == request.place:
