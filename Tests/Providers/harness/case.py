@@ -113,7 +113,7 @@ class Case:
             outcome = self.paste(*words)
         else:
             with self.turn:
-                outcome = self.run(*shlex.split(self.setup.get("next", "oidc login"))[1:], "--timeout", str(self.timeout), *words)
+                outcome = self.run(*shlex.split(self.setup["next"])[1:], "--timeout", str(self.timeout), *words)
         self.check(outcome, code, quiet, words)
         return outcome
 
@@ -162,7 +162,7 @@ class Case:
 
     def accepted_token(self, *words):
         token = self.token(*words)
-        expect(self.provider.tokens.is_alive(token), f"oidc token {shlex.join(words)}: not a token of the provider: {token}")
+        expect(self.provider.tokens.is_alive(token), f"oidc token {shlex.join(words)}: not the provider's: {token}")
         return token
 
     def signed_out(self):

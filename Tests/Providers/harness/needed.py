@@ -26,4 +26,5 @@ class Needed:
 
 def needed(setups):
     """What is to be tried without, by the profiles that were made."""
-    return [(name, Needed(setting)) for name, setup in setups.items() for setting in setup["settings"] if setting in QUIRKS]
+    return [(name, Needed(setting)) for name, setup in setups.items() for setting in setup["settings"]
+            if setting in QUIRKS]
