@@ -33,7 +33,8 @@ APIS = [
            rotation="reuse ends all", extra={"scope": "", "refresh_token_expires_in": 15897600},
            scope_style="absent", note="there are no scopes"),
     StandIn(
-        "gitlab", "GitLab", "GitLab: OAuth 2.0 identity provider API; OpenID Connect provider; Doorkeeper, URIChecker", issuer=GITLAB,
+        "gitlab", "GitLab", "GitLab: OAuth 2.0 identity provider API; OpenID Connect provider; Doorkeeper, URIChecker",
+        issuer=GITLAB,
         authorize=f"{GITLAB}/oauth/authorize", token=f"{GITLAB}/oauth/token", device=f"{GITLAB}/oauth/authorize_device",
         userinfo=f"{GITLAB}/oauth/userinfo", jwks=f"{GITLAB}/oauth/discovery/keys", revocation=f"{GITLAB}/oauth/revoke",
         introspection=f"{GITLAB}/oauth/introspect", methods=("client_secret_basic", "client_secret_post"),

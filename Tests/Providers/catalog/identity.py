@@ -55,7 +55,8 @@ JUMPCLOUD = "https://oauth.id.jumpcloud.com"
 
 IDENTITY = [
     StandIn(
-        "google", "Google", "Google: OAuth 2.0 for iOS and desktop apps; limited-input devices; google-api-python-client #1088",
+        "google", "Google",
+        "Google: OAuth 2.0 for iOS and desktop apps; limited-input devices; google-api-python-client #1088",
         issuer="https://accounts.google.com", authorize="https://accounts.google.com/o/oauth2/v2/auth",
         token="https://oauth2.googleapis.com/token", device="https://oauth2.googleapis.com/device/code",
         userinfo="https://openidconnect.googleapis.com/v1/userinfo", revocation="https://oauth2.googleapis.com/revoke",

@@ -71,7 +71,8 @@ SERVERS = [
         scopes=("openid", "email", "profile", "groups"), rotation="reuse ends all",
         note="PKCE is enforced, ES256 is the default"),
     StandIn(
-        "dex", "Dex", "Dex: public clients (validateRedirectURI); refresh tokens; configuring tokens", parameters=(f"url={DEX}",),
+        "dex", "Dex", "Dex: public clients (validateRedirectURI); refresh tokens; configuring tokens",
+        parameters=(f"url={DEX}",),
         issuer=DEX, authorize=f"{DEX}/auth", token=f"{DEX}/token", device=f"{DEX}/device/code",
         userinfo=f"{DEX}/userinfo",
         jwks=f"{DEX}/keys", introspection=f"{DEX}/token/introspect", redirects=LOOPBACK,
