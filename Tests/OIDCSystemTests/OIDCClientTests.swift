@@ -132,6 +132,46 @@ struct OIDCClientTests {
         #expect(provider.with { $0.requestCount(grant: "refresh_token") } == 1)
     }
 
+    @Test(
+        "UserInfo that refuses the token is asked again with another one, once, whatever the status",
+        arguments: [(400, true), (401, true), (200, true), (400, false)])
+    func refusedByUserInfo(status: Int, isRefreshed: Bool) async throws {
+        let provider = try provider()
+        let client = client(provider)
+        let old = try await client.signIn(scope: Self.scope).tokens.access.token.revealed
+        provider.intercept { request in
+            guard request.url.path == "/userinfo", request.headers["Authorization"] == "Bearer \(old)" else {
+                return nil
+            }
+            let code = isRefreshed ? "invalid_token" : "invalid_request"
+            return HTTPResponse(status: status, body: Array(#"{"error":"\#(code)"}"#.utf8))
+        }
+        guard isRefreshed else {
+            await #expect(throws: OIDCError.self) { try await client.userInfo() }
+            #expect(provider.with { $0.requestCount(grant: "refresh_token") } == 0)
+            return
+        }
+        #expect(try await client.userInfo()["sub"] == "alice")
+        #expect(provider.with { $0.requestCount(grant: "refresh_token") } == 1)
+    }
+
+    @Test("a session keeps its tenant, and a sign-out lets another one in")
+    func tenants() async throws {
+        let provider = try provider()
+        let client = client(provider) { $0.issuer = Tenancy.common }
+        provider.faults = [.authorization(.issuerMissing)]
+        provider.play(Tenancy())
+        let first = try await client.signIn(scope: Self.scope)
+        #expect(try await client.userInfo()["sub"] == "alice")
+        provider.play(Tenancy(tenant: "another"))
+        let error = await #expect(throws: OIDCError.self) { try await client.signIn(scope: Self.scope) }
+        #expect(error?.kind == .untrusted && error?.hint == .advice(.keepTenantsApart))
+        #expect(try client.session() == first)
+        try await client.signOut()
+        let second = try await client.signIn(scope: Self.scope)
+        #expect(second.endpoints.issuer == Tenancy.issuer(of: "another"))
+    }
+
     @Test("a device code signs in where there is no browser (RFC 8628)")
     func device() async throws {
         let provider = try provider {

@@ -42,10 +42,10 @@ extension Login {
     private func identify(_ outcome: inout Outcome) {
         let reason: String
         do throws(OIDCError) {
-            let claims = try userInfo(outcome.session.tokens.access)
+            let claims = try userInfo(outcome.session)
             if let subject = claims["sub"]?.string, (1...255).contains(subject.utf8.count) {
                 outcome.session.subject = subject
-                outcome.session.displayName = IDToken.displayName(claims)
+                outcome.session.displayName = IDToken.displayName(in: claims)
                 outcome.warnings.append("the provider sent no ID token; UserInfo says who signed in")
                 return
             }
@@ -54,40 +54,5 @@ extension Login {
             reason = error.message
         }
         outcome.warnings.append("the provider sent no ID token, and who signed in is unknown: \(reason)")
-    }
-
-    /// Fetches the claims of the user, with another proof if the provider demands a nonce (RFC 9449 §9).
-    private func userInfo(_ access: AccessToken) throws(OIDCError) -> JSONObject {
-        guard let endpoint = metadata.userInfoEndpoint else {
-            throw OIDCError(.refused, "the provider names no userinfo_endpoint", stage: .userInfo)
-        }
-        let documents = ProviderDocuments(
-            environment: environment, allowsInsecureHTTP: metadata.allowsInsecureHTTP)
-        let rules = UserInfo.Rules(
-            subject: nil, issuer: metadata.issuer, clientID: tokenEndpoint.client.id,
-            allowedAlgorithms: metadata.userInfoSigningAlgValuesSupported,
-            clientSecret: metadata.sharedSecret(of: tokenEndpoint.client), leeway: leeway)
-        var nonce: String?
-        while true {
-            let proof = try tokenEndpoint.dpop.map { key throws(OIDCError) in
-                try key.proof(
-                    method: .get, url: endpoint, accessToken: access.token.revealed, nonce: nonce,
-                    now: environment.now(), random: environment.random)
-            }
-            let call = try UserInfo.call(
-                endpoint: endpoint, accessToken: access, proof: proof, rules: rules,
-                keys: metadata.jwksURI.map(documents.keys), now: environment.now())
-            switch try environment.transport.perform(call) {
-            case .claims(let claims): return claims
-            case .unauthorized(_, let error): throw error
-            case .nonceDemanded(let demanded):
-                guard nonce == nil, tokenEndpoint.dpop != nil else {
-                    throw OIDCError(
-                        .refused, "userinfo: the provider demands another DPoP nonce each time",
-                        stage: .userInfo)
-                }
-                nonce = demanded
-            }
-        }
     }
 }

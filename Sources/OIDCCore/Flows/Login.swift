@@ -12,6 +12,10 @@ package struct Login: Sendable {
     package var pushing: Pushing
     /// Seconds that clocks may differ by.
     package var leeway: Int64
+    /// The issuer of the tenant that the session belongs to; see `pin(to:)`.
+    package var pinnedIssuer: String?
+    /// The `iss` of the authorization response.
+    var answeringIssuer: String?
 
     /// Whether the request is pushed to the provider first (RFC 9126).
     package enum Pushing: String, Sendable {
@@ -73,10 +77,13 @@ package struct Login: Sendable {
         let issued = try tokenEndpoint.issue(
             .authorizationCode(code, resources: request.resources), over: environment.transport,
             now: environment.now(), random: environment.random)
+        var login = self
+        login.answeringIssuer = code.issuer
         return try accepted(issued) { (tokens) throws(OIDCError) in
             var tokens = tokens
             tokens.extra = ExtraMembers.merged(code.extra, tokens.extra)
-            return try outcome(tokens, nonce: code.pending.nonce.revealed, maxAge: code.pending.maxAge)
+            return try login.outcome(
+                tokens, nonce: code.pending.nonce?.revealed, maxAge: code.pending.maxAge)
         }
     }
 
@@ -102,7 +109,9 @@ package struct Login: Sendable {
             ? try checkedIDToken(tokens, nonce: nonce, maxAge: maxAge, warnings: &warnings) : nil
         if idToken == nil { tokens.idToken = nil }
         let now = environment.now()
-        let session = Session(
+        var endpoints = endpoints
+        endpoints.issuer = try issuer(of: idToken)
+        var session = Session(
             key: key, endpoints: endpoints, clientAuthentication: tokenEndpoint.client.authentication.method,
             createdAt: now, requestedScope: request.scope, requestedResources: request.resources,
             sendsResources: request.resources.isEmpty ? nil : tokenEndpoint.sendsResources, tokens: tokens,
@@ -114,6 +123,10 @@ package struct Login: Sendable {
                 warnings.append(
                     "the provider did not grant: \(DisplayText.clean(missing.joined(separator: " ")))")
             }
+        }
+        if idToken != nil, session.displayName == nil { session.displayName = nameFromUserInfo(session) }
+        if idToken != nil, !request.sendsNonce {
+            warnings.append("no nonce was sent: PKCE alone ties the ID token to this sign-in")
         }
         return Outcome(session: session, idToken: idToken, warnings: warnings)
     }

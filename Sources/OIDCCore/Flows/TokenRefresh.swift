@@ -132,6 +132,7 @@ package struct TokenRefresh: Sendable {
         do throws(OIDCError) {
             let idToken = try IDToken.validate(compact, rules, keys: published, now: environment.now())
             session.tokens.idToken = Redacted(compact)
+            session.endpoints.issuer = idToken.issuer
             session.subject = idToken.subject
             session.displayName = idToken.displayName ?? session.displayName
             return nil

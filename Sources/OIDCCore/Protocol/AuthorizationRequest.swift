@@ -30,6 +30,8 @@ public struct AuthorizationRequest: Sendable {
     public var authorizationDetails: JSONValue?
     /// RFC 9449 §10: the thumbprint of the key that the code shall be bound to.
     public var dpopThumbprint: String?
+    /// False for providers whose ID tokens never have a `nonce`; PKCE alone then ties the answer to the request.
+    public var sendsNonce = true
     /// Parameters of the provider's own; none can replace one of the protocol.
     public var extraParameters: [FormEncoding.Pair] = []
 
@@ -64,11 +66,11 @@ public struct AuthorizationRequest: Sendable {
                 found: methods.joined(separator: " "))
         }
         let state = Redacted(Base64URL.encode(random(16)))
-        let nonce = Redacted(Base64URL.encode(random(16)))
+        let nonce = sendsNonce ? Redacted(Base64URL.encode(random(16))) : nil
         let pkce = PKCE.generate(random: random)
         let prompt = effectivePrompt(metadata)
         let parameters = try parameters(
-            state: state.revealed, nonce: nonce.revealed, pkce: pkce, prompt: prompt)
+            state: state.revealed, nonce: nonce?.revealed, pkce: pkce, prompt: prompt)
         return PendingAuthorization(
             url: try AuthorizationRequest.url(endpoint, parameters, isPushed: isPushed), endpoint: endpoint,
             parameters: parameters, state: state, nonce: nonce, pkce: pkce, clientID: client.id,
@@ -110,7 +112,7 @@ public struct AuthorizationRequest: Sendable {
     }
 
     private func parameters(
-        state: String, nonce: String, pkce: PKCE, prompt: String?
+        state: String, nonce: String?, pkce: PKCE, prompt: String?
     ) throws(OIDCError) -> [FormEncoding.Pair] {
         var pairs: [FormEncoding.Pair] = []
         func add(_ name: String, _ value: String?) {

@@ -56,7 +56,9 @@ public struct DeviceAuthorization: Sendable {
             message, stage: .deviceAuthorization, withholding: { client.secrets(in: message) }
         ) { response throws(OIDCError) in
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
-                throw client.failure(response, to: message, stage: .deviceAuthorization)
+                throw client.failure(
+                    response, to: message, stage: .deviceAuthorization,
+                    hint: OAuthErrorResponse.deviceHint)
             }
             return try DeviceAuthorization(
                 JSONAnswer(formOrJSON: response, having: "device_code", stage: .deviceAuthorization),

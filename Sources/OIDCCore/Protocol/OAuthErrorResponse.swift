@@ -142,6 +142,16 @@ extension OAuthErrorResponse {
         default: nil
         }
     }
+
+    /// Returns the hint for an error code of the device grant. Many providers switch the grant on for each client;
+    /// Google answers `invalid_client` ("Invalid client type") to a desktop client.
+    static func deviceHint(_ code: String?) -> Hint? {
+        switch code {
+        case "invalid_client": .advice(.checkClientOrDeviceGrant)
+        case "unauthorized_client", "unsupported_grant_type": .advice(.allowDeviceGrant)
+        default: hint(code)
+        }
+    }
 }
 
 extension HTTPResponse {

@@ -8,8 +8,8 @@ public struct PendingAuthorization: Hashable, Sendable {
 
     /// `state`, which the answer must repeat.
     public let state: Redacted<String>
-    /// `nonce`, which the ID token must repeat.
-    public let nonce: Redacted<String>
+    /// `nonce`, which the ID token must repeat; nil if none was sent.
+    public let nonce: Redacted<String>?
     /// The verifier and challenge (RFC 7636).
     public let pkce: PKCE
     /// The client that asked.
@@ -26,7 +26,7 @@ public struct PendingAuthorization: Hashable, Sendable {
     public let prompt: String?
     /// How the answer is sent.
     public let responseMode: AuthorizationRequest.ResponseMode
-    /// The issuer that the answer and the ID token must name.
+    /// The issuer that the answer and the ID token must name, or its template.
     public let issuer: String?
     /// RFC 9207 §3: the metadata promises `iss` in every answer.
     public let isIssuerPromised: Bool
@@ -49,12 +49,17 @@ public struct AuthorizationCode: Hashable, Sendable {
     public let code: Redacted<String>
     /// The sign-in that it answers.
     public let pending: PendingAuthorization
+    /// The `iss` that came with the code (RFC 9207).
+    let issuer: String?
     /// The other parameters of the redirect, such as QuickBooks' `realmId`; none that could be a secret.
     public let extra: JSONObject
 
-    init(code: String, pending: PendingAuthorization, extra: JSONObject = JSONObject()) {
+    init(
+        code: String, pending: PendingAuthorization, issuer: String? = nil, extra: JSONObject = JSONObject()
+    ) {
         self.code = Redacted(code)
         self.pending = pending
+        self.issuer = issuer
         self.extra = extra
     }
 }

@@ -7,7 +7,7 @@ extension PendingAuthorization {
         var object = JSONObject()
         object["url"] = .string(url.text)
         object["state"] = .string(state.revealed)
-        object["nonce"] = .string(nonce.revealed)
+        object["nonce"] = nonce.map { .string($0.revealed) } ?? .null
         object["code_verifier"] = .string(pkce.verifier.revealed)
         object["redirect_uri"] = .string(redirectURI)
         object["issuer"] = issuer.map { .string($0) }
@@ -32,7 +32,7 @@ extension PendingAuthorization {
         guard let url = try file.url("url") else { throw file.missing("url") }
         self.init(
             url: url, endpoint: url, parameters: [],
-            state: Redacted(try file.secret("state")), nonce: Redacted(try file.secret("nonce")),
+            state: Redacted(try file.secret("state")), nonce: try file.nonce(),
             pkce: try PKCE(verifier: try file.required("code_verifier")),
             clientID: try file.required("client_id"), redirectURI: try file.required("redirect_uri"),
             scope: Scope(try file.string("scope") ?? ""), resources: try file.strings("resource"),
@@ -76,6 +76,11 @@ private struct PendingFile {
             throw .usage("pending: \(name): expected at least 22 characters, found \(text.utf8.count)")
         }
         return text
+    }
+
+    /// Null says that none was sent; a file that does not say so has lost it.
+    func nonce() throws(OIDCError) -> Redacted<String>? {
+        members["nonce"] == .null ? nil : Redacted(try secret("nonce"))
     }
 
     func url(_ name: String) throws(OIDCError) -> WebURL? {

@@ -140,7 +140,8 @@ extension TokenRequest {
     }
 
     private func hint(_ code: String?) -> Hint? {
-        let hint = OAuthErrorResponse.hint(code)
+        let hint =
+            grantType == .deviceCode ? OAuthErrorResponse.deviceHint(code) : OAuthErrorResponse.hint(code)
         if grantType == .refreshToken { return hint.map { .orSignIn($0) } ?? .signIn }
         // GitHub and Slack have names of their own for a code that is wrong or used (their documentation, 2026-11).
         let ofCodes = ["invalid_grant", "bad_verification_code", "invalid_code", "code_already_used"]

@@ -1,15 +1,15 @@
 extension Session {
-    /// The version of the stored form; a newer one is left alone.
+    /// The version of the stored form; sessions of a newer version are left alone.
     public static let formatVersion: Int64 = 1
 
-    /// Why a stored session cannot be used.
+    /// The reason why a stored session cannot be used.
     public enum Damage: Error, Hashable, Sendable {
         case notJSON(String)
         case newerVersion(Int64)
         case member(String)
     }
 
-    /// The stored form. The key comes first, and whole.
+    /// The stored form, which starts with the whole key.
     public var json: JSONValue {
         var object = JSONObject()
         object["version"] = JSONValue(Session.formatVersion)
@@ -46,14 +46,14 @@ extension Session {
         "issued_token_type", "extra", "subject", "display_name", "dpop_key", "derived",
     ]
 
-    /// Reads the stored form; `key` is what the session is asked for. Nil when the file is another key's.
+    /// Reads the stored form of the session with `key`; nil if it is a session of another key.
     public init?(stored bytes: [UInt8], for key: SessionKey) throws(Damage) {
         let json = try Session.parse(bytes)
         guard let text = json["key"]?.string, ExactText.isSame(text, key.text) else { return nil }
         try self.init(json, key: key)
     }
 
-    /// Reads the stored form, taking the key from it (`status --all`).
+    /// Reads the stored form, with the key that it contains.
     public init(stored bytes: [UInt8]) throws(Damage) {
         let json = try Session.parse(bytes)
         guard let text = json["key"]?.string, let key = SessionKey(text: text),
@@ -126,7 +126,7 @@ extension Session {
 }
 
 extension SessionKey {
-    /// Reads what `text` writes.
+    /// Reads the form that `text` writes.
     init?(text: String) {
         guard let json = try? JSONValue(parsing: text), let provider = json["provider"]?.string,
             let clientID = json["client_id"]?.string, let grant = json["grant"]?.string
@@ -165,8 +165,8 @@ extension AccessToken {
             let obtainedAt = json["obtained_at"]?.integer,
             json["expires_at"] == nil || json["expires_at"]?.integer != nil,
             json["scope"] == nil || json["scope"]?.string != nil,
-            // Both go into a header.
-            !token.isEmpty, (token + type).utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+            // Both are sent in a header.
+            !token.isEmpty, (token + type).utf8.allSatisfy({ ASCII.isPrintable($0) })
         else { return nil }
         self.init(
             token: Redacted(token), type: TokenType(type),

@@ -113,7 +113,8 @@ struct ConfigInitCommand: RunnableCommand {
             console: context.console)
     }
 
-    /// Checks that the profile is complete, and that the provider has metadata if they are needed.
+    /// Checks that the profile is complete, and that the provider has metadata if they are needed. The URLs of a
+    /// preset are known, so its profile is written even if the provider cannot be reached now.
     private func check(
         _ settings: Settings, _ made: PresetProfile?, _ context: CommandContext
     ) throws(OIDCError) {
@@ -128,7 +129,12 @@ struct ConfigInitCommand: RunnableCommand {
         }
         try settings.check()
         let provider = ProviderContext(settings, context)
-        _ = try provider.metadata(try provider.environment(), for: [.authorization, .token])
+        do throws(OIDCError) {
+            _ = try provider.metadata(try provider.environment(), for: [.authorization, .token])
+        } catch {
+            guard made != nil, error.kind == .unreachable else { throw error }
+            context.console.warn("the provider was not asked: \(error.commandLine)")
+        }
     }
 
     /// Returns the variables that are about the network, such as `ca_file`. The profile must work without others.

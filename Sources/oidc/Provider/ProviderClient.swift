@@ -11,9 +11,12 @@ extension ProviderContext {
         let credentials = try credentials(environment)
         let authentication = try ClientAuthentication.choose(
             method: settings.client.method ?? method, credentials, metadata)
+        let issuer = metadata?.issuer ?? settings.provider.issuer
+        // A template is nobody's issuer; the token endpoint is the audience that is left (RFC 7523 §3).
+        let isTemplate = issuer.map { IssuerTemplate($0) != nil } ?? false
         let audience: String? =
-            settings.client.assertionAudience == .tokenEndpoint
-            ? metadata?.tokenEndpoint?.text : metadata?.issuer ?? settings.provider.issuer
+            settings.client.assertionAudience == .tokenEndpoint || isTemplate
+            ? metadata?.tokenEndpoint?.text : issuer
         return Client(
             id: try settings.client.requiredID(), authentication: authentication, assertionAudience: audience,
             presentsCertificate: credentials.hasCertificate)

@@ -2,7 +2,12 @@ import OIDCCrypto
 
 /// Every setting there is, in the order of the documentation.
 extension Setting {
-    static let issuer = Setting("issuer", .text, "the provider's issuer URL")
+    static let issuer = Setting(
+        "issuer", .text,
+        "the provider's issuer URL; a path segment may be {tenantid}, for users of any tenant")
+    static let metadataURL = Setting(
+        "metadata_url", .url, "where the metadata is, if not at the issuer's well-known URL", owner: .provider
+    )
     static let authorizationEndpoint = Setting(
         "authorization_endpoint", .url, "where users sign in", owner: .provider)
     static let tokenEndpoint = Setting("token_endpoint", .url, "where tokens are issued", owner: .provider)
@@ -68,6 +73,9 @@ extension Setting {
     static let redirectPorts = Setting("redirect_ports", .ports, "ports for the redirect, tried in order")
     static let responseMode = Setting(
         "response_mode", .choice(["query", "form_post"]), "how the response is returned")
+    static let nonce = Setting(
+        "nonce", .choice(["on", "off"]), "off for providers whose ID tokens have none; warns; on",
+        owner: .provider)
     static let prompt = Setting(
         "prompt", .text,
         "none, login, consent, select_account, create, or off; consent if offline_access is requested")
@@ -140,7 +148,9 @@ extension Setting {
     static let gcpTokenType = Setting("gcp_token_type", .text, "the token type to declare to Google")
 
     static let all: [Setting] = [
-        issuer, authorizationEndpoint, tokenEndpoint,
+        issuer,
+        metadataURL,
+        authorizationEndpoint, tokenEndpoint,
         refreshEndpoint,
         userinfoEndpoint, jwksURI, deviceAuthorizationEndpoint,
         pushedAuthorizationRequestEndpoint, revocationEndpoint, introspectionEndpoint, endSessionEndpoint,
@@ -150,7 +160,9 @@ extension Setting {
         audience,
         resource,
         resourceParameter,
-        redirectURI, port, redirectPorts, responseMode, prompt, maxAge, loginHint, acrValues,
+        redirectURI, port, redirectPorts, responseMode,
+        nonce,
+        prompt, maxAge, loginHint, acrValues,
         uiLocales,
         authorizationDetails, extraAuthorizeParams, extraTokenParams,
         tokenType,

@@ -17,6 +17,8 @@ struct SignInSettings: Sendable {
     let port: UInt16?
     let redirectPorts: [UInt16]
     let responseMode: AuthorizationRequest.ResponseMode?
+    /// False for providers whose ID tokens have no `nonce`.
+    let sendsNonce: Bool
     let prompt: String?
     /// Whether `prompt` is off, so none is sent for `offline_access` either.
     let isPromptOff: Bool
@@ -37,6 +39,7 @@ struct SignInSettings: Sendable {
         port = layers.integer(.port).flatMap { UInt16(exactly: $0) }
         redirectPorts = layers.ports(.redirectPorts)
         responseMode = layers.choice(.responseMode)
+        sendsNonce = layers.text(.nonce) != "off"
         let prompt = layers.text(.prompt)
         isPromptOff = prompt == "off"
         self.prompt = isPromptOff ? nil : prompt
@@ -68,6 +71,7 @@ extension Settings {
         request.audience = token.audience
         request.resources = token.resources
         request.responseMode = signIn.responseMode
+        request.sendsNonce = signIn.sendsNonce
         request.prompt = signIn.prompt
         request.promptsForOfflineAccess = !signIn.isPromptOff
         request.maxAge = signIn.maxAge

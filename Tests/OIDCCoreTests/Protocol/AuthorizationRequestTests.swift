@@ -14,7 +14,7 @@ struct AuthorizationRequestTests {
         #expect(url.value("redirect_uri") == "http://127.0.0.1:8400/callback")
         #expect(url.value("scope") == "openid profile")
         #expect(url.value("state") == pending.state.revealed)
-        #expect(url.value("nonce") == pending.nonce.revealed)
+        #expect(url.value("nonce") == pending.nonce?.revealed && pending.nonce != nil)
         #expect(url.value("code_challenge") == (try pending.pkce.challenge))
         #expect(url.value("code_challenge_method") == "S256")
         #expect(url.value("response_mode") == nil)
@@ -35,10 +35,20 @@ struct AuthorizationRequestTests {
         let first = try Fixture.request().begin(metadata, random: random)
         let second = try Fixture.request().begin(metadata, random: random)
         #expect(asked.sorted() == [16, 16, 16, 16, 32, 32])
-        let secrets = [first, second].flatMap {
-            [$0.state.revealed, $0.nonce.revealed, $0.pkce.verifier.revealed]
+        let secrets = try [first, second].flatMap {
+            [$0.state.revealed, try #require($0.nonce).revealed, $0.pkce.verifier.revealed]
         }
         #expect(Set(secrets).count == 6)
+    }
+
+    @Test("without a nonce nothing is sent in its place, and state and verifier stay")
+    func withoutNonce() throws {
+        var request = Fixture.request()
+        request.sendsNonce = false
+        let pending = try request.begin(Fixture.metadata(), random: Fixture.random())
+        #expect(pending.nonce == nil && pending.url.value("nonce") == nil)
+        #expect(!pending.url.text.includes("nonce"))
+        #expect(pending.url.value("state")?.utf8.count == 22 && pending.url.value("code_challenge") != nil)
     }
 
     @Test("every setting becomes its parameter, encoded so that spaces, + and other scripts survive")
@@ -238,7 +248,7 @@ struct AuthorizationRequestTests {
         let pending = try Fixture.pending()
         var dumped = "\(pending)"
         dump(pending, to: &dumped)
-        for secret in [pending.state, pending.nonce, pending.pkce.verifier] {
+        for secret in [pending.state, try #require(pending.nonce), pending.pkce.verifier] {
             #expect(!dumped.contains(secret.revealed))
         }
     }

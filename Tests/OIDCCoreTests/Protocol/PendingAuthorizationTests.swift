@@ -23,6 +23,15 @@ struct PendingAuthorizationTests {
         #expect(code.pending.pkce == pending.pkce)
     }
 
+    @Test("null says that no nonce was sent; nothing else does")
+    func withoutNonce() throws {
+        var request = Fixture.request()
+        request.sendsNonce = false
+        let pending = try request.begin(Fixture.metadata(), random: Fixture.random())
+        #expect(pending.json["nonce"] == .null)
+        #expect(try PendingAuthorization(json: JSONValue(parsing: pending.json.compact)).nonce == nil)
+    }
+
     @Test("the members that scripts rely on")
     func members() throws {
         let pending = try Fixture.pending()
@@ -52,7 +61,7 @@ struct PendingAuthorizationTests {
         arguments: [
             ("url", nil, "pending: url is missing"), ("state", nil, "pending: state is missing"),
             ("state", "short", "pending: state: expected at least 22 characters, found 5"),
-            ("nonce", "", "pending: nonce is missing"),
+            ("nonce", "", "pending: nonce is missing"), ("nonce", nil, "pending: nonce is missing"),
             ("code_verifier", "short", "code_verifier: expected 43 to 128 characters, found 5"),
             ("client_id", 7, "pending: client_id: expected a string, found a number"),
             ("redirect_uri", .some(.null), "pending: redirect_uri is missing"),

@@ -279,7 +279,7 @@ struct TokenErrorTests {
         let answer = Fixture.json(parts.joined(separator: "a-long-refresh-token"))
         var failure: OIDCError?
         do { if case .faulty(let error, _, _) = try call.read(answer) { failure = error } } catch {
-            failure = error as? OIDCError
+            failure = error
         }
         let message = failure?.message ?? ""
         #expect(!message.contains("a-long-access-token"))
