@@ -202,11 +202,12 @@ extension Preset {
             name: "huggingface", title: "Hugging Face",
             settings: [
                 .issuer: "https://huggingface.co", .scope: "openid profile email",
+                .deviceAuthorizationEndpoint: "https://huggingface.co/oauth/device",
                 .redirectURI: "http://localhost/callback", .port: "8484",
             ],
             application: "a public OAuth app",
             registrationPlace: "https://huggingface.co/settings/connected-applications",
-            redirect: .exactPort, secret: .optional,
-            source: "Hugging Face: OAuth; next-auth, 2026-07"),
+            redirect: .exactPort, secret: .optional, flows: [.browser, .device, .paste],
+            source: "Hugging Face: OAuth (hub-docs, oauth.md); next-auth, 2026-07"),
     ]
 }

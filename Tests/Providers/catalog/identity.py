@@ -14,7 +14,7 @@ def entra(tenant, **more):
     """Microsoft's identity platform, v2.0. `openid` is granted and listed; `offline_access` is granted only."""
     base = f"{MICROSOFT}/{tenant}"
     row = {
-        "preset": "entra", "title": "Microsoft Entra ID", "read": "2026-11",
+        "preset": "entra", "title": "Microsoft Entra ID",
         "source": "Microsoft identity platform: OIDC, authorization code flow, redirect URI restrictions, errors",
         "parameters": (f"tenant={tenant}",), "issuer": f"{base}/v2.0", "authorize": f"{base}/oauth2/v2.0/authorize",
         "token": f"{base}/oauth2/v2.0/token", "device": f"{base}/oauth2/v2.0/devicecode",
@@ -55,7 +55,8 @@ JUMPCLOUD = "https://oauth.id.jumpcloud.com"
 
 IDENTITY = [
     StandIn(
-        "google", "Google", "Google: OAuth 2.0 for iOS and desktop apps; OpenID Connect; limited-input devices", "2026-11",
+        "google", "Google",
+        "Google: OAuth 2.0 for iOS and desktop apps; limited-input devices; google-api-python-client #1088",
         issuer="https://accounts.google.com", authorize="https://accounts.google.com/o/oauth2/v2/auth",
         token="https://oauth2.googleapis.com/token", device="https://oauth2.googleapis.com/device/code",
         userinfo="https://openidconnect.googleapis.com/v1/userinfo", revocation="https://oauth2.googleapis.com/revoke",
@@ -76,17 +77,18 @@ IDENTITY = [
           claims={"tid": CONSUMERS, "ver": "2.0", "email": "alice@example.com"}),
     StandIn(
         "entra-external", "Microsoft Entra External ID",
-        "Microsoft Entra External ID: endpoints; openid-client issue 718", "2026-11", parameters=(f"tenant={TENANT}",),
+        "Microsoft Entra External ID: endpoints; openid-client issue 718", parameters=(f"tenant={TENANT}",),
         issuer=f"{CIAM}/v2.0", authorize=f"{CIAM}/oauth2/v2.0/authorize", token=f"{CIAM}/oauth2/v2.0/token",
-        device=f"{CIAM}/oauth2/v2.0/devicecode", end_session=f"{CIAM}/oauth2/v2.0/logout",
+        end_session=f"{CIAM}/oauth2/v2.0/logout",
         jwks=f"{CIAM}/discovery/v2.0/keys", userinfo="https://graph.microsoft.com/oidc/userinfo", redirects=LOOPBACK,
         redirect_hosts=("localhost",), foreign_keys=True, offline="offline_access", hidden_scopes=("offline_access",),
         members={"code_challenge_methods_supported": None, "scopes_supported": [*PLAIN, "offline_access"],
                  "token_endpoint_auth_methods_supported": ["client_secret_post", "private_key_jwt"]},
         rotation="window", claims={"tid": TENANT, "ver": "2.0", "email": "alice@example.com"}),
     StandIn(
-        "okta", "Okta", "Okta: OpenID Connect and OAuth 2.0 API; refresh tokens; device authorization", "2026-11",
-        parameters=("domain=dev-123456.okta.com",), issuer=OKTA, authorize=f"{OKTA}/v1/authorize", token=f"{OKTA}/v1/token",
+        "okta", "Okta", "Okta: OpenID Connect and OAuth 2.0 API; refresh tokens; device authorization",
+        parameters=("domain=dev-123456.okta.com",), issuer=OKTA, authorize=f"{OKTA}/v1/authorize",
+        token=f"{OKTA}/v1/token",
         device=f"{OKTA}/v1/device/authorize", userinfo=f"{OKTA}/v1/userinfo", jwks=f"{OKTA}/v1/keys",
         revocation=f"{OKTA}/v1/revoke", introspection=f"{OKTA}/v1/introspect", end_session=f"{OKTA}/v1/logout",
         methods=("client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt", "none"),
@@ -96,7 +98,7 @@ IDENTITY = [
                                                                                   "application."),
         bad_client=(401, "invalid_client", "Client authentication failed.")),
     StandIn(
-        "auth0", "Auth0", "Auth0: native apps, authorization code flow with PKCE; device flow; revoke; logout", "2026-11",
+        "auth0", "Auth0", "Auth0: native apps, authorization code flow with PKCE; device flow; revoke; logout",
         parameters=("domain=example.eu.auth0.com",), issuer=f"{AUTH0}/", authorize=f"{AUTH0}/authorize",
         token=f"{AUTH0}/oauth/token", device=f"{AUTH0}/oauth/device/code", userinfo=f"{AUTH0}/userinfo",
         jwks=f"{AUTH0}/.well-known/jwks.json", revocation=f"{AUTH0}/oauth/revoke", end_session=f"{AUTH0}/oidc/logout",
@@ -105,8 +107,9 @@ IDENTITY = [
         offline="offline_access", rotation="reuse ends all", lifetime=86400, revokes_access=False, pending_status=403,
         error_status=403, denial=("access_denied", "User did not authorize the request")),
     StandIn(
-        "cognito", "Amazon Cognito", "Amazon Cognito: authorize, token, revoke and logout endpoints", "2026-11",
-        parameters=("region=eu-central-1", f"pool={POOL}"), issuer=f"https://cognito-idp.eu-central-1.amazonaws.com/{POOL}",
+        "cognito", "Amazon Cognito", "Amazon Cognito: authorize, token, revoke and logout endpoints",
+        parameters=("region=eu-central-1", f"pool={POOL}"),
+        issuer=f"https://cognito-idp.eu-central-1.amazonaws.com/{POOL}",
         authorize=f"{COGNITO}/oauth2/authorize", token=f"{COGNITO}/oauth2/token", userinfo=f"{COGNITO}/oauth2/userInfo",
         revocation=f"{COGNITO}/oauth2/revoke", end_session=f"{COGNITO}/logout",
         jwks=f"https://cognito-idp.eu-central-1.amazonaws.com/{POOL}/.well-known/jwks.json",
@@ -119,27 +122,28 @@ IDENTITY = [
         note="`logout --browser` needs `--set end_session_endpoint=https://DOMAIN/logout?logout_uri=URL`, with a URL of "
              "the client's sign-out URLs"),
     StandIn(
-        "ping", "PingOne", "PingOne Platform API: OpenID Connect and OAuth 2.0", "2026-11",
+        "ping", "PingOne", "PingOne Platform API: OpenID Connect and OAuth 2.0",
         parameters=("environment=f2aba07d-270c-42ba-8811-01af5f63d458", "region=eu"), issuer=PING,
         authorize=f"{PING}/authorize", token=f"{PING}/token", device=f"{PING}/device_authorization",
-        userinfo=f"{PING}/userinfo", jwks=f"{PING}/jwks", revocation=f"{PING}/revoke", introspection=f"{PING}/introspect",
+        userinfo=f"{PING}/userinfo", jwks=f"{PING}/jwks", revocation=f"{PING}/revoke",
+        introspection=f"{PING}/introspect",
         end_session=f"{PING}/signoff", methods=("none", "client_secret_basic", "client_secret_post", "private_key_jwt"),
         pkce="required", scopes=(*PLAIN, "address", "phone"), rotation="reuse ends all"),
     StandIn(
-        "onelogin", "OneLogin", "OneLogin: OpenID Connect API; authorization code flow with PKCE", "2026-11",
+        "onelogin", "OneLogin", "OneLogin: OpenID Connect API and metadata; authorization code flow with PKCE",
         parameters=("subdomain=example",), issuer=ONELOGIN, authorize=f"{ONELOGIN}/auth", token=f"{ONELOGIN}/token",
         userinfo=f"{ONELOGIN}/me", jwks=f"{ONELOGIN}/certs", revocation=f"{ONELOGIN}/token/revocation",
         introspection=f"{ONELOGIN}/token/introspection", end_session=f"{ONELOGIN}/logout",
         methods=("client_secret_basic", "client_secret_post", "none"), pkce="required",
         scopes=("openid", "name", "profile", "groups", "email", "params", "phone"), rotation="reuse ends all"),
     StandIn(
-        "duo", "Duo Single Sign-On", "Duo: Single Sign-On for generic OpenID Connect relying parties", "2026-11",
+        "duo", "Duo Single Sign-On", "Duo: Single Sign-On for generic OpenID Connect relying parties",
         parameters=("sso=sso-abc1def2",), issuer=DUO, authorize=f"{DUO}/authorize", token=f"{DUO}/token",
         userinfo=f"{DUO}/userinfo", jwks=f"{DUO}/jwks", introspection=f"{DUO}/token_introspection", secret=True,
         methods=("client_secret_basic", "client_secret_post"), scopes=(*PLAIN, "offline_access"),
         offline="offline_access", rotation="reuse ends all"),
     StandIn(
-        "jumpcloud", "JumpCloud", "JumpCloud: SSO with OIDC", "2026-11", issuer=f"{JUMPCLOUD}/",
+        "jumpcloud", "JumpCloud", "JumpCloud: SSO with OIDC", issuer=f"{JUMPCLOUD}/",
         authorize=f"{JUMPCLOUD}/oauth2/auth", token=f"{JUMPCLOUD}/oauth2/token", userinfo=f"{JUMPCLOUD}/userinfo",
         jwks=f"{JUMPCLOUD}/.well-known/jwks.json", revocation=f"{JUMPCLOUD}/oauth2/revoke",
         end_session=f"{JUMPCLOUD}/oauth2/sessions/logout",
@@ -147,7 +151,7 @@ IDENTITY = [
         scopes=("offline_access", "offline", *PLAIN), offline="offline_access|offline", rotation="reuse ends all",
         token_type="bearer"),
     StandIn(
-        "apple", "Sign in with Apple", "Apple: Sign in with Apple REST API; creating a client secret", "2026-11",
+        "apple", "Sign in with Apple", "Apple: Sign in with Apple REST API; creating a client secret",
         parameters=("redirect=https://example.com/callback",), issuer="https://appleid.apple.com",
         authorize="https://appleid.apple.com/auth/authorize", token="https://appleid.apple.com/auth/token",
         revocation="https://appleid.apple.com/auth/revoke", jwks="https://appleid.apple.com/auth/keys", secret=True,

@@ -33,7 +33,8 @@ class Authority:
         self.file = folder / "authority.pem"
         key, leaf_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "stand-ins")])
-        ca = self._builder(name, name, key).add_extension(x509.BasicConstraints(True, 0), True).sign(key, hashes.SHA256())
+        ca = self._builder(name, name, key).add_extension(x509.BasicConstraints(True, 0), True)
+        ca = ca.sign(key, hashes.SHA256())
         names = x509.SubjectAlternativeName([x509.DNSName(host) for host in sorted(hosts)])
         leaf = self._builder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "leaf")]), name, leaf_key)
         leaf = leaf.add_extension(names, False).sign(key, hashes.SHA256())

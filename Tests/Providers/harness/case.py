@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import tempfile
 import threading
+import time
 import urllib.parse
 import urllib.request
 from contextlib import nullcontext
@@ -15,6 +16,18 @@ from client import refused_at_registration
 from network import Network
 from provider import Provider
 from secret import write_secret
+
+
+def where_free(function):
+    """Repeats a sign-in whose port another program of the machine has at the moment."""
+    def repeated(*arguments):
+        for _ in range(100):
+            outcome = function(*arguments)
+            if outcome.returncode != 1 or "in use by another program" not in outcome.stderr:
+                break
+            time.sleep(0.1)
+        return outcome
+    return repeated
 
 
 class Failure(Exception):
@@ -57,6 +70,7 @@ class Case:
 
     # Running the program.
 
+    @where_free
     def run(self, *words):
         return subprocess.run([self.oidc, *words, *self.words], env=self.environment, text=True, timeout=60,
                               capture_output=True, cwd=self.home, stdin=subprocess.DEVNULL)
@@ -113,7 +127,7 @@ class Case:
             outcome = self.paste(*words)
         else:
             with self.turn:
-                outcome = self.run(*shlex.split(self.setup.get("next", "oidc login"))[1:], "--timeout", str(self.timeout), *words)
+                outcome = self.run(*shlex.split(self.setup["next"])[1:], "--timeout", str(self.timeout), *words)
         self.check(outcome, code, quiet, words)
         return outcome
 
@@ -124,6 +138,7 @@ class Case:
         warnings = [line for line in outcome.stderr.splitlines() if line.startswith("warning:")]
         expect(not quiet or not warnings, f"oidc login {shlex.join(words)}: {'; '.join(warnings)}")
 
+    @where_free
     def unattended(self):
         """`oidc login` where there is no browser and no terminal: the URL is opened on this machine by other means,
         and a device code, where one is offered, is entered by the user of the stand-in."""
@@ -142,6 +157,7 @@ class Case:
             output, rest = child.communicate()
             return subprocess.CompletedProcess(child.args, child.returncode, output, said + rest)
 
+    @where_free
     def paste(self, *words):
         """Opens the printed URL elsewhere and pastes where that browser ends."""
         with self.turn:
@@ -162,7 +178,7 @@ class Case:
 
     def accepted_token(self, *words):
         token = self.token(*words)
-        expect(self.provider.tokens.is_alive(token), f"oidc token {shlex.join(words)}: not a token of the provider: {token}")
+        expect(self.provider.tokens.is_alive(token), f"oidc token {shlex.join(words)}: not the provider's: {token}")
         return token
 
     def signed_out(self):

@@ -6,7 +6,7 @@ import time
 import urllib.parse
 
 from authority import es256_claims
-from standin import ANY_LOOPBACK, EXACT, LOOPBACK, PATH
+from standin import ANY_LOOPBACK, LOOPBACK, PATH
 
 LOOPBACKS = ("127.0.0.1", "localhost", "[::1]")
 

@@ -3,7 +3,6 @@
 import http.client
 import http.server
 import json
-import socket
 import threading
 import urllib.parse
 from dataclasses import dataclass, field
@@ -123,8 +122,3 @@ class Network(http.server.ThreadingHTTPServer):
                 return url
         raise RuntimeError(f"too many redirects: {url}")
 
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

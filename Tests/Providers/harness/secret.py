@@ -23,7 +23,8 @@ def jwt(provider):
     """A secret that the developer signs (Apple: creating a client secret)."""
     key, now = ec.generate_private_key(ec.SECP256R1()), int(time.time())
     provider.secret_key_file.write_bytes(pem(key))
-    claims = {"iss": "TEAM123456", "sub": provider.client_id, "aud": provider.row.issuer, "iat": now, "exp": now + 86400}
+    claims = {"iss": "TEAM123456", "sub": provider.client_id, "aud": provider.row.issuer, "iat": now,
+              "exp": now + 86400}
     text = ".".join(encoded(json.dumps(part).encode()) for part in ({"alg": "ES256", "kid": "ABC123DEFG"}, claims))
     r, s = utils.decode_dss_signature(key.sign(text.encode(), ec.ECDSA(hashes.SHA256())))
     return f"{text}.{encoded(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"

@@ -11,7 +11,7 @@ class StandIn:
     preset: str
     title: str
     source: str                     # where the behavior is documented
-    read: str                       # when that was read
+    read: str = "2026-11"           # when that was looked up
     parameters: tuple = ()          # what `config init` is given
     variant: str = ""               # another row of the same preset
 
@@ -106,7 +106,8 @@ class StandIn:
 
     @property
     def endpoints(self):
-        named = ("authorize", "token", "refresh", "userinfo", "jwks", "revocation", "introspection", "device", "end_session")
+        named = ("authorize", "token", "refresh", "userinfo", "jwks", "revocation", "introspection", "device",
+                 "end_session")
         return {name: getattr(self, name) for name in named if getattr(self, name)}
 
     @property

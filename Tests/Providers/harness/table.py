@@ -20,8 +20,8 @@ def lines(rows, scenarios, cells):
 
 
 def page(rows, scenarios, cells, setups):
-    text = ["# Providers by name", "", "What `oidc config init NAME` knows of each provider.", "", "## Overview", "", TRIED,
-            "", *lines(rows, scenarios, cells), "",
+    text = ["# Providers by name", "", "What `oidc config init NAME` knows of each provider.", "", "## Overview", "",
+            TRIED, "", *lines(rows, scenarios, cells), "",
             "A device code is used where the provider documents one for the client that is registered; elsewhere the URL "
             "is pasted. *Here only*: the provider documents no revocation, so `oidc logout` forgets the session and the "
             "tokens expire by themselves.", "", "## What to register, and what differs", ""]
@@ -30,8 +30,9 @@ def page(rows, scenarios, cells, setups):
             continue
         setup = setups[row.name]
         parameters = "".join(f" {word}" for word in row.parameters)
+        place, redirect = setup["register_at"], setup["redirect_uri"]
         text += [f"### {row.title}", "", f"`oidc config init {row.preset}{parameters} --client-id ID`", "",
-                 f"- Register {setup['register']} ({setup['register_at']}), with the redirect URL `{setup['redirect_uri']}`."]
+                 f"- Register {setup['register']} ({place}), with the redirect URL `{redirect}`."]
         if row.note:
             text += [f"- {row.note[0].upper()}{row.note[1:]}."]
         text += [f"- Source: {row.source}; read {row.read}.", ""]
@@ -43,8 +44,8 @@ def excerpt(rows, scenarios, cells):
     groups = {"is refreshed": [], "gets no refresh token, or needs none": []}
     for row in rows:
         if not row.variant:
-            remark = cells[row.name, "refresh"]
-            groups["is refreshed" if remark in ("", "on demand") else "gets no refresh token, or needs none"].append(row)
+            is_refreshed = cells[row.name, "refresh"] in ("", "on demand")
+            groups["is refreshed" if is_refreshed else "gets no refresh token, or needs none"].append(row)
     table = ["| the session … | presets |", "| --- | --- |"]
     for title, members in groups.items():
         table.append(f"| {title} | {', '.join(f'`{row.preset}`' for row in members)} |")
@@ -67,5 +68,5 @@ def publish(top, rows, scenarios, run, write):
             path.write_text(text)
             print(f"written: {path.relative_to(top)}")
         elif not path.exists() or path.read_text() != text:
-            complaints.append(f"{path.relative_to(top)} says otherwise; Tests/Providers/run --write brings it up to date")
+            complaints.append(f"{path.relative_to(top)} says otherwise; Tests/Providers/run --write updates it")
     return complaints
