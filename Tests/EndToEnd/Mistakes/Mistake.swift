@@ -102,9 +102,6 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake(
             "request http://a.example", "http://a.example is plain http, which is for this machine only",
             "use https"),
-        Mistake(
-            "request -i -o json https://a.example", "--include and -o json exclude each other",
-            "oidc help request"),
         Mistake("exec", "oidc exec needs CMD", "oidc help exec"),
         Mistake(
             "exec -- nosuch", "“nosuch” can't be run: No such file or directory", "check its name and PATH",
