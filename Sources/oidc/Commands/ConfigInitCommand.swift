@@ -47,6 +47,7 @@ struct ConfigInitCommand: RunnableCommand {
         context.console.note(
             "Wrote profile \(DisplayText.clean(name)) to \(DisplayText.clean(path)). Now: oidc login"
                 + (name == "default" ? "" : " -p \(ShellWord.quoted(name))"))
+        ProfileSessions.noteSharing(of: name, context)
         if context.console.isJSON {
             try context.console.output(["path": .string(path), "profile": .string(name)])
         }
