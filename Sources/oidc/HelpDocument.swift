@@ -41,10 +41,12 @@ enum HelpDocument {
     }
 
     private static func document(_ topic: ManSection) -> JSONValue {
-        [
+        let entries = topic.entries.map { entry -> JSONValue in
+            ["term": .string(entry.term), "meaning": .string(entry.meaning)]
+        }
+        return [
             "name": JSONValue(topic.topic), "description": .string(topic.text),
-            "entries": .array(
-                topic.entries.map { ["term": .string($0.term), "meaning": .string($0.meaning)] }),
+            "entries": topic.topic == PresetReference.topic ? PresetReference.json : .array(entries),
         ]
     }
 

@@ -28,9 +28,9 @@ public protocol SessionStoring: Sendable {
     /// Forgets what `all` listed.
     func remove(_ stored: StoredSession) throws(OIDCError)
 
-    /// Runs `body` while no other process does so for that key.
+    /// Runs `body` while no other process does so for that key and purpose.
     func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+        _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value
 
     /// The failure that was last left for that key; nil if there is none.
@@ -49,6 +49,13 @@ public protocol SessionStoring: Sendable {
 }
 
 extension SessionStoring {
+    /// Runs `body` while no other process reads and replaces the tokens of that key.
+    public func withLock<Value>(
+        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        try withLock(key, for: .tokens, wait, body)
+    }
+
     /// A session in memory can always be replaced.
     public func checkReplaceable(_ key: SessionKey) throws(OIDCError) {}
 
@@ -56,6 +63,15 @@ extension SessionStoring {
     public func failure(of key: SessionKey) -> SharedFailure? { nil }
     /// Shares nothing.
     public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {}
+}
+
+/// What a lock of a session is held for. The two do not exclude each other: tokens can be refreshed and read
+/// while a user is asked to sign in again.
+public enum LockPurpose: Hashable, Sendable {
+    /// Replacing the session's tokens; held for the length of one request.
+    case tokens
+    /// Asking a user to sign in; held for as long as that takes.
+    case signIn
 }
 
 /// One entry of a store.

@@ -21,6 +21,12 @@ extension Settings {
         return words.joined(separator: " ")
     }
 
+    /// The command line that signs in with a profile.
+    func loginLine(profile: String?) -> String {
+        guard let profile, profile != "default" else { return "oidc login" }
+        return "oidc login -p \(ShellWord.quoted(profile))"
+    }
+
     /// The sign-in that a resource asks for, being stronger or more recent (RFC 9470 §3).
     func loginLine(for stepUp: StepUp) -> String {
         var line = loginLine
