@@ -5,7 +5,7 @@ import OIDCSystem
 struct IntrospectCommand: TokenOperandCommand {
     static let name = "introspect"
     static let summary = "Ask the provider about a token"
-    static let declaration = declaration(
+    static let declaration: Declaration<IntrospectCommand> = tokenDeclaration(
         "Asks the provider (RFC 7662) and prints its answer as JSON.",
         examples: [
             Example("oidc introspect", "the session's access token"),

@@ -47,7 +47,7 @@ protocol TokenOperandCommand: RunnableCommand {
 }
 
 extension TokenOperandCommand {
-    static func declaration(
+    static func tokenDeclaration(
         _ discussion: String, examples: [Example], refreshToken help: String
     ) -> Declaration<Self> {
         Declaration(
