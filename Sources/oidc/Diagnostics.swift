@@ -1,7 +1,7 @@
 import CommandLineKit
 import OIDCCore
 
-/// Errors as people and scripts meet them: a line, a hint, an exit code.
+/// Errors for people and scripts: a line, a hint, an exit code.
 enum Diagnostics {
     static func exitCode(_ error: OIDCError) -> Int32 {
         switch error.kind {
@@ -16,12 +16,14 @@ enum Diagnostics {
         }
     }
 
-    /// What stands on stderr last: two lines for people, one JSON line for `-o json`.
-    static func report(_ error: OIDCError, asJSON: Bool, exitCode: Int32) -> String {
+    /// Returns the last lines of stderr: two for people, one of JSON for `-o json`.
+    static func report(
+        _ error: OIDCError, asJSON: Bool, exitCode: Int32, style: TextStyle = TextStyle(isOn: false)
+    ) -> String {
         let message = DisplayText.clean(error.message, limit: 900)
         let hint = error.hint.map { DisplayText.clean(withoutLongWords($0.commandLine), limit: 600) }
         guard asJSON else {
-            return "error: \(message)\n" + (hint.map { "  try: \($0)\n" } ?? "")
+            return "\(style.bad("error:")) \(message)\n" + (hint.map { "  try: \($0)\n" } ?? "")
         }
         var object = JSONObject()
         object["kind"] = .string(error.kind.rawValue)

@@ -20,7 +20,9 @@ struct Main {
         } catch {
             let code = exitCode(error)
             let isJSON = CommonOptions.lenient(words).output == .json
-            StandardError.write(Diagnostics.report(error, asJSON: isJSON, exitCode: code))
+            let report = Diagnostics.report(error, asJSON: isJSON, exitCode: code, style: Console.style)
+            StandardError.write(
+                isJSON ? report : Terminal.text(report, environment: ProcessEnvironment.current))
             return code
         }
     }

@@ -1,29 +1,30 @@
 package import OIDCCore
 import OIDCCrypto
 
-/// The page that a browser shows at the end of a sign-in: fixed text around what is escaped, whole in itself.
+/// The page that a browser shows at the end of a sign-in: fixed text around escaped values, in one document.
 package enum ResultPage {
-    /// To be shown once the tokens were validated, and not before. Without an ID token nobody is named.
-    package static func success(who: String?, provider: String) -> HTTPResponse {
+    /// The page for a finished sign-in: only once the tokens were validated. Without an ID token it names no account.
+    package static func success(who: String?, provider: String, program: String? = nil) -> HTTPResponse {
         var facts: [Fact] = []
         if let who { facts.append(Fact(name: "Account", value: who)) }
         facts.append(Fact(name: "Provider", value: provider))
+        let lead = program.map { "\(outside($0)) is signed in. You can return to your terminal." }
         return document(
             status: 200, tone: .good, title: "Signed in",
             content: """
-                <p class="lead">Go back to the terminal: it has everything it needs.</p>
+                <p class="lead">\(lead ?? "You can return to the program that opened this page.")</p>
                 \(list(facts))
                 """)
     }
 
-    /// Where the provider sends the browser after it has ended its own session.
+    /// The page for a browser that returns from the provider's sign-out.
     package static func signedOut() -> HTTPResponse {
         document(
             status: 200, tone: .good, title: "Signed out",
-            content: "<p class=\"lead\">The session at the provider has ended.</p>")
+            content: "<p class=\"lead\">Your session at the provider has ended.</p>")
     }
 
-    /// What happened, and what to do about it.
+    /// The page for a failure: what happened, and what to do about it.
     package static func failure(title: String, message: String, advice: String? = nil) -> HTTPResponse {
         failure(title: title, message: message, advice: advice, status: 400)
     }
@@ -44,25 +45,32 @@ package enum ResultPage {
         failure(title: title(error.kind), message: error.message, advice: error.hint.map(words))
     }
 
-    /// The answer to a callback that is not the one of this sign-in, which goes on.
-    static func turnedAway(status: Int, message: String, advice: String) -> HTTPResponse {
+    /// The page for a callback that does not belong to this sign-in, which continues.
+    static func stray(status: Int, message: String, advice: String) -> HTTPResponse {
         failure(title: "Not the answer to this sign-in", message: message, advice: advice, status: status)
     }
 
-    /// The answer to what is not ours: short, and without a word from outside.
+    /// The page for a browser that opened another URL of the listener.
+    static func otherURL(status: Int) -> HTTPResponse {
+        failure(
+            title: "Nothing to see here", message: "This URL does not finish the sign-in.",
+            advice: "Close this tab, and open the URL that your terminal shows.", status: status)
+    }
+
+    /// The answer to anything else: short, and without a word from outside.
     package static func stranger(status: Int = 404) -> HTTPResponse {
         var headers = securityHeaders(styleNonce: nil)
         headers["Content-Type"] = "text/plain; charset=utf-8"
         return HTTPResponse(
-            status: status, headers: headers, body: Array("This is not an address of this program.\n".utf8))
+            status: status, headers: headers, body: Array("This URL does not exist.\n".utf8))
     }
 
     private static func title(_ kind: OIDCError.Kind) -> String {
         switch kind {
         case .refused, .loginRequired: "Sign-in refused"
         case .untrusted: "Not trusted"
-        case .unreachable: "Provider out of reach"
-        case .timedOut: "Too late"
+        case .unreachable: "Provider unreachable"
+        case .timedOut: "Timed out"
         case .interrupted: "Sign-in stopped"
         case .failed, .usage: "Sign-in failed"
         }
@@ -85,7 +93,7 @@ extension ResultPage {
         var iconColour: String { self == .good ? "%231d7f5a" : "%23b5472f" }
     }
 
-    /// Nothing may be loaded, framed, kept, guessed or told on.
+    /// Headers under which nothing is loaded, framed, cached, sniffed or passed on as a referrer.
     static func securityHeaders(styleNonce: String?) -> HTTPHeaders {
         let style = styleNonce.map { "style-src 'nonce-\($0)'; img-src data:; " } ?? ""
         return HTTPHeaders([
@@ -98,7 +106,7 @@ extension ResultPage {
         ])
     }
 
-    /// The icon is part of the page: a browser would ask for one otherwise, and tell the address of this page.
+    /// The icon is part of the page: otherwise a browser would request one, with the URL of this page as referrer.
     private static func document(
         status: Int, tone: Tone, title: String, content: String
     ) -> HTTPResponse {
@@ -129,7 +137,7 @@ extension ResultPage {
             <rect x="1" y="1" width="46" height="46" rx="14"/><path d="\(tone.path)"/></svg>
             <h1>\(outside(title))</h1>
             \(content)
-            <p class="closing"><span aria-hidden="true">$</span>You can close this tab.<i aria-hidden="true"></i></p>
+            <p class="closing">You can close this tab.<i aria-hidden="true"></i></p>
             </main>
             </body>
             </html>
@@ -143,8 +151,7 @@ extension ResultPage {
         return "<dl>\n\(rows.joined(separator: "\n"))\n</dl>"
     }
 
-    /// Text from outside: without what could turn or hide other text, escaped, and apart from its surroundings'
-    /// direction.
+    /// Returns text from outside, escaped and without characters that could turn or hide other text.
     private static func outside(_ text: String) -> String {
         var escaped = ""
         for scalar in DisplayText.clean(text).unicodeScalars {

@@ -1,7 +1,7 @@
 import OIDCCore
 
-/// A request to the listener that was not the answer to the sign-in; the wait went on.
-public struct TurnedAwayRequest: Hashable, Sendable {
+/// A request to the listener that was not the answer to the sign-in. It was turned away, and the wait continued.
+public struct StrayRequest: Hashable, Sendable {
     enum Reason: Hashable, Sendable {
         case otherPath
         case anotherUser
@@ -19,8 +19,10 @@ public struct TurnedAwayRequest: Hashable, Sendable {
     let status: Int
     let method: String
     let path: String?
-    /// The path is the redirect URL's: somebody may have meant to finish the sign-in.
+    /// Whether the path is the redirect URL's: the user may have meant to finish the sign-in.
     public let isCallback: Bool
+    /// Whether a browser asked for a page.
+    var wantsPage = false
 
     /// One line for the log. It shows neither the query nor the body, which may hold a code.
     public var logLine: String {
@@ -81,11 +83,14 @@ public struct TurnedAwayRequest: Hashable, Sendable {
         return shown.isEmpty ? "none" : shown
     }
 
-    /// The page for it: in plain words, with nothing that the request brought. Only the callback gets one.
+    /// Returns the page for it, which holds nothing from the request. Only callbacks, and browsers that ask for a page,
+    /// get one.
     func page(_ words: (Hint) -> String) -> HTTPResponse {
-        guard isCallback else { return ResultPage.stranger(status: status) }
+        guard isCallback else {
+            return wantsPage ? ResultPage.otherURL(status: status) : ResultPage.stranger(status: status)
+        }
         let (message, advice) = explanation
-        return ResultPage.turnedAway(status: status, message: message, advice: words(advice))
+        return ResultPage.stray(status: status, message: message, advice: words(advice))
     }
 
     private var explanation: (message: String, advice: Hint) {
@@ -132,24 +137,24 @@ public struct TurnedAwayRequest: Hashable, Sendable {
 }
 
 /// The requests that were turned away during one sign-in: each is reported, and the callbacks are counted.
-final class TurnedAwayLog {
-    private let report: (TurnedAwayRequest) -> Void
+final class StrayRequestLog {
+    private let report: (StrayRequest) -> Void
     private var callbacks = 0
     private var kinds: [(summary: String, count: Int)] = []
 
     /// How many kinds are named; further ones are counted only.
     private static let kindLimit = 8
 
-    init(report: @escaping (TurnedAwayRequest) -> Void) {
+    init(report: @escaping (StrayRequest) -> Void) {
         self.report = report
     }
 
-    func note(_ request: TurnedAwayRequest) {
+    func note(_ request: StrayRequest) {
         if request.isCallback {
             callbacks = min(callbacks + 1, Int(Int32.max))
             if let index = kinds.firstIndex(where: { $0.summary == request.summary }) {
                 kinds[index].count += 1
-            } else if kinds.count < TurnedAwayLog.kindLimit {
+            } else if kinds.count < StrayRequestLog.kindLimit {
                 kinds.append((request.summary, 1))
             }
         }
