@@ -81,7 +81,7 @@ public struct OIDCClient: Sendable {
 
     private static func write(_ notice: SignInNotice) {
         switch notice {
-        case .address(let url): StandardError.write("Sign in at:\n\n  \(url.text)\n\n")
+        case .url(let url): StandardError.write("Sign in at:\n\n  \(url.text)\n\n")
         case .device(let device):
             let code = DisplayText.clean(device.userCode)
             StandardError.write("Open \(device.verificationURI.text) and enter \(code)\n")

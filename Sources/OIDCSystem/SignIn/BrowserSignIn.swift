@@ -21,6 +21,8 @@ package struct BrowserSignIn {
     package var silence: Int64 = 20_000
     /// Asked every second; true ends the wait with an error of kind `interrupted`.
     package var isCancelled: () -> Bool = { false }
+    /// The program that is signed in, as the browser's page names it.
+    package var program: String?
     /// Renders a hint for the browser's page.
     package var words: (Hint) -> String = { $0.description }
 
@@ -71,7 +73,7 @@ package struct BrowserSignIn {
     }
 
     private func announce(_ url: WebURL, _ server: LoopbackServer?) -> Browser? {
-        notice(.address(url))
+        notice(.url(url))
         var opened: Browser?
         if let browser {
             do throws(OIDCError) {
@@ -99,7 +101,7 @@ package struct BrowserSignIn {
         var receiver = RedirectReceiver(
             pending: pending, path: redirect.path, server: server, words: words,
             warn: { notice(.warning($0)) },
-            turnedAway: { notice(.turnedAway($0)) })
+            turnedAway: { notice(.strayRequest($0)) })
         var input = readsInput ? TerminalInput() : nil
         defer {
             input?.release()
@@ -174,7 +176,8 @@ package struct BrowserSignIn {
         case .success(let outcome):
             ResultPage.success(
                 who: outcome.session.displayName ?? outcome.session.subject,
-                provider: WebURL.ofIssuer(outcome.session.key.provider)?.host ?? outcome.session.key.provider)
+                provider: WebURL.ofIssuer(outcome.session.key.provider)?.host ?? outcome.session.key.provider,
+                program: program)
         case .failure(let error): ResultPage.failure(error, words)
         }
     }

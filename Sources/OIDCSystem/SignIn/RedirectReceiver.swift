@@ -10,23 +10,23 @@ struct RedirectReceiver {
     let warn: (Warning) -> Void
     /// Renders a hint for the browser's page.
     let words: (Hint) -> String
-    private let turnedAway: TurnedAwayLog
+    private let turnedAway: StrayRequestLog
     private var unusable: OIDCError?
 
     init(
         pending: PendingAuthorization, path: String, server: LoopbackServer?,
         words: @escaping (Hint) -> String, warn: @escaping (Warning) -> Void,
-        turnedAway: @escaping (TurnedAwayRequest) -> Void
+        turnedAway: @escaping (StrayRequest) -> Void
     ) {
         self.pending = pending
         self.path = path
         self.server = server
         self.warn = warn
         self.words = words
-        let log = TurnedAwayLog(report: turnedAway)
+        let log = StrayRequestLog(report: turnedAway)
         self.turnedAway = log
         server?.answerRejection = { rejection, found in
-            let request = TurnedAwayRequest(
+            let request = StrayRequest(
                 reason: .notServed(reason: rejection.reason), status: rejection.status, method: "",
                 path: found, isCallback: found == path)
             log.note(request)
@@ -109,11 +109,12 @@ struct RedirectReceiver {
         let event = server.run(until: deadline, also: others) { request in
             switch judge(request, at: server) {
             case .turnedAway(let reason, let status):
-                let turned = TurnedAwayRequest(
+                let stray = StrayRequest(
                     reason: reason, status: status, method: request.method.name, path: request.path,
-                    isCallback: reason != .otherPath)
-                turnedAway.note(turned)
-                return .respond(turned.page(words))
+                    isCallback: reason != .otherPath,
+                    wantsPage: request.headers["Accept"]?.contains("text/html") == true)
+                turnedAway.note(stray)
+                return .respond(stray.page(words))
             case .answer(let answer):
                 accepted = answer
                 return .hold
@@ -129,7 +130,7 @@ struct RedirectReceiver {
     }
 
     private enum Judgement {
-        case turnedAway(TurnedAwayRequest.Reason, status: Int)
+        case turnedAway(StrayRequest.Reason, status: Int)
         case answer(Result<AuthorizationCode, OIDCError>)
     }
 

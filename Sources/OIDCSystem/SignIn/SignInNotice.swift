@@ -3,7 +3,7 @@ public import OIDCCore
 /// A step of a sign-in, to report to the user.
 public enum SignInNotice: Sendable {
     /// The URL to sign in at.
-    case address(WebURL)
+    case url(WebURL)
     /// The browser was started.
     case opened
     /// The browser was not started, or it ended at once.
@@ -22,7 +22,7 @@ public enum SignInNotice: Sendable {
     /// A pasted URL that cannot be used, or a token request that failed for now; the sign-in continues.
     case warning(Warning)
     /// A request to the listener that was not the answer. Report the first callback among them; log the others.
-    case turnedAway(TurnedAwayRequest)
+    case strayRequest(StrayRequest)
     /// Once a second: the seconds that are left, and the length of an unfinished line that was typed or pasted. A
     /// terminal does not echo it, as it holds a code.
     case waiting(secondsLeft: Int64, pastedCount: Int = 0)

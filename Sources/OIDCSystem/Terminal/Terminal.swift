@@ -26,6 +26,22 @@ package enum Terminal {
             || encoding.contains("utf8@")
     }
 
+    /// Returns the text as it is, or in ASCII if the locale's encoding is not UTF-8.
+    package static func text(_ text: String, environment: [String: String]) -> String {
+        guard !text.utf8.allSatisfy({ $0 < 0x80 }), !usesUnicode(environment: environment) else {
+            return text
+        }
+        return text.unicodeScalars.reduce(into: "") { ascii, scalar in
+            ascii += scalar.isASCII ? String(scalar) : replacements[scalar] ?? "?"
+        }
+    }
+
+    private static let replacements: [Unicode.Scalar: String] = [
+        "…": "...", "“": "\"", "”": "\"", "‘": "'", "’": "'", "→": "->", "←": "<-", "—": "-", "–": "-",
+        "·": "-",
+        "●": "*", "✓": "*",
+    ]
+
     /// Whether to use colors and other escape sequences: on a terminal that is not `dumb`, unless `NO_COLOR` is set
     /// and not empty.
     package static func usesColor(
