@@ -6,10 +6,12 @@ enum HelpDocument {
     /// Describes the command or topic at a path, or the program if the path is empty.
     static func json(_ program: Program, _ path: [String]) -> JSONValue {
         if path.count == 1, let topic = program.topic(path[0]) {
+            let entries = topic.entries.map { entry -> JSONValue in
+                ["term": .string(entry.term), "meaning": .string(entry.meaning)]
+            }
             return [
                 "name": .string(path[0]), "description": .string(topic.text),
-                "entries": .array(
-                    topic.entries.map { ["term": .string($0.term), "meaning": .string($0.meaning)] }),
+                "entries": topic.topic == PresetReference.topic ? PresetReference.json : .array(entries),
             ]
         }
         guard let command = program.command(path) else {

@@ -29,7 +29,7 @@ extension Program {
         ],
         footnote: """
             Without an account: oidc demo. More on a command: oidc help COMMAND, or on a \
-            topic (settings, environment, exit-codes): oidc help TOPIC
+            topic (providers, settings, environment, exit-codes): oidc help TOPIC
             """,
         otherNames: [
             "auth": "oidc login", "auth login": "oidc login", "auth logout": "oidc logout",
@@ -99,6 +99,7 @@ enum Manual {
 
     static var sections: [ManSection] {
         [
+            PresetReference.section,
             ManSection(
                 "SETTINGS", topic: "settings",
                 "Members of a profile in the configuration file, OIDC_<NAME> variables, or --set name=value.",

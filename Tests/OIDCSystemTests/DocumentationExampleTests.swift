@@ -96,9 +96,10 @@ final class RowStore: SessionStoring {
     }
 
     func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+        _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait,
+        _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
-        try turns.withLock(key, wait, body)
+        try turns.withLock(key, for: purpose, wait, body)
     }
 
     func probe(_ key: SessionKey) throws(OIDCError) {}

@@ -236,6 +236,22 @@ struct StoreFileTests {
     }
 }
 
+@Suite("locks of a session's file")
+struct StoreLockPurposeTests {
+    @Test("a sign-in that waits for its user does not keep the session's tokens locked")
+    func purposes() throws {
+        let scratch = ScratchDirectory()
+        let store = FileSessionStore(directory: scratch["oidc"])
+        try store.withLock(.example, for: .signIn, LockWait(limit: .zero)) { () throws(OIDCError) in
+            try store.withLock(.example, LockWait(limit: .zero)) {}
+            let second = failure { () throws(OIDCError) in
+                try store.withLock(.example, for: .signIn, LockWait(limit: .zero)) {}
+            }
+            #expect(second?.kind == .failed)
+        }
+    }
+}
+
 @Suite("sessions in memory")
 struct StoreMemoryTests {
     @Test("they are there until removed, and their lock keeps other threads out")
@@ -251,6 +267,7 @@ struct StoreMemoryTests {
             }
             #expect(second?.kind == .failed)
             try store.withLock(.other, LockWait(limit: .zero)) {}
+            try store.withLock(.example, for: .signIn, LockWait(limit: .zero)) {}
         }
         try store.withLock(.example, LockWait(limit: .zero)) {}
         try store.remove(try store.all()[0])

@@ -114,9 +114,9 @@ package final class CredentialHelperStore: SessionStoring {
     }
 
     package func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+        _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
-        try directory.withLock(key.fileStem, wait, body)
+        try directory.withLock(key.fileStem, for: purpose, wait, body)
     }
 
     package func failure(of key: SessionKey) -> SharedFailure? { directory.failure(key.fileStem) }

@@ -28,9 +28,9 @@ public protocol SessionStoring: Sendable {
     /// Removes an entry that `all` listed.
     func remove(_ stored: StoredSession) throws(OIDCError)
 
-    /// Runs `body` while no other process does so for this key.
+    /// Runs `body` while no other process does so for this key and purpose.
     func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+        _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value
 
     /// Returns the last failure that was stored for the key; nil if there is none.
@@ -49,6 +49,13 @@ public protocol SessionStoring: Sendable {
 }
 
 extension SessionStoring {
+    /// Runs `body` while no other process replaces the tokens of this key.
+    public func withLock<Value>(
+        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        try withLock(key, for: .tokens, wait, body)
+    }
+
     /// Does nothing, as a session in memory can always be replaced.
     public func checkReplaceable(_ key: SessionKey) throws(OIDCError) {}
 
@@ -56,6 +63,15 @@ extension SessionStoring {
     public func failure(of key: SessionKey) -> SharedFailure? { nil }
     /// Does nothing, as no other process uses the store.
     public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {}
+}
+
+/// The purpose of a session's lock. Locks for different purposes do not exclude each other: tokens can be refreshed
+/// and read while the user is signing in again.
+public enum LockPurpose: Hashable, Sendable {
+    /// Replacing the session's tokens; held during one request.
+    case tokens
+    /// Signing in; held for as long as the user takes.
+    case signIn
 }
 
 /// One entry of a store.

@@ -98,12 +98,17 @@ struct SessionDirectory: Sendable {
         StoredSession(name: name, location: location(name), content: content)
     }
 
-    /// Waits for `<name>.lock`.
+    /// Runs `body` while holding `<name>.lock`, or `<name>.sign-in.lock`.
     func withLock<Value>(
-        _ name: String, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+        _ name: String, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
         let directory = try PrivateDirectory.create(path)
-        let lock = try FileLock.acquire(name + ".lock", in: directory, wait)
+        let file =
+            switch purpose {
+            case .tokens: name + ".lock"
+            case .signIn: name + ".sign-in.lock"
+            }
+        let lock = try FileLock.acquire(file, in: directory, wait)
         defer { withExtendedLifetime(lock) {} }
         return try body()
     }

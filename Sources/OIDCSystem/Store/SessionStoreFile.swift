@@ -60,11 +60,11 @@ public struct FileSessionStore: SessionStoring {
         try directory.remove(stored.name) { _ in }
     }
 
-    /// Runs `body` while no other process does so for this key.
+    /// Runs `body` while no other process does so for this key and purpose.
     public func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+        _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
-        try directory.withLock(key.fileStem, wait, body)
+        try directory.withLock(key.fileStem, for: purpose, wait, body)
     }
 
     /// Returns the last failure that was stored for the key.

@@ -6,7 +6,12 @@ public final class MemorySessionStore: SessionStoring {
     private struct Content {
         var sessions: [SessionKey: Session] = [:]
         var failures: [SessionKey: SharedFailure] = [:]
-        var locked: Set<SessionKey> = []
+        var locked: Set<Lock> = []
+    }
+
+    private struct Lock: Hashable {
+        let key: SessionKey
+        let purpose: LockPurpose
     }
 
     private let content = Mutex(Content())
@@ -61,17 +66,18 @@ public final class MemorySessionStore: SessionStoring {
 
     /// Runs `body` while no other thread does so for this key; other processes do not see these sessions.
     public func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+        _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
+        let lock = Lock(key: key, purpose: purpose)
         var clock = WaitClock(wait, start: .now())
-        while !content.withLock({ $0.locked.insert(key).inserted }) {
+        while !content.withLock({ $0.locked.insert(lock).inserted }) {
             try clock.check(wait) {
                 .store("the session's lock was not free within \(wait.limit.components.seconds) seconds")
             }
             var nothing: [Poll.Interest] = []
             Poll.wait(&nothing, until: min(clock.limit, .now().adding(milliseconds: 5)))
         }
-        defer { content.withLock { _ = $0.locked.remove(key) } }
+        defer { content.withLock { _ = $0.locked.remove(lock) } }
         return try body()
     }
 

@@ -66,8 +66,24 @@ struct CompletionValues {
         case "settings": settings
         case "resources":
             (try? loader.load())?.tools.resources.map { Candidate($0.title, $0.url.text) } ?? []
+        case "providers": Preset.all.map { Candidate($0.name, $0.title) }
+        case "parameters": parameters
         default: []
         }
+    }
+
+    /// Completes `NAME=` of the provider on the line, and `NAME=VALUE` if the values can be listed.
+    private var parameters: [Candidate] {
+        let given = query.words.dropLast()
+        guard let preset = given.lazy.compactMap({ Preset.named($0) }).first else { return [] }
+        guard let equals = query.typed.firstIndex(of: "=") else {
+            return preset.parameters.filter { parameter in
+                !given.contains { $0.hasPrefix("\(parameter.name)=") }
+            }.map { Candidate("\($0.name)=", $0.meaning) }
+        }
+        let name = String(query.typed[..<equals])
+        let values = preset.parameters.first { $0.name == name }?.knownValues ?? []
+        return values.map { Candidate("\(name)=\($0)") }
     }
 
     /// Completes `KEY=`, and `KEY=VALUE` once the key is typed and its values can be listed.

@@ -3,8 +3,7 @@ import OIDCCore
 extension Settings {
     /// The command line that signs in with these settings.
     var loginLine: String {
-        var words = ["oidc login"]
-        if let profile, profile != "default" { words += ["-p", ShellWord.quoted(profile)] }
+        var words = [loginLine(profile: profile)]
         func given(_ setting: Setting) -> String? {
             let entry = layers.entries.first { $0.setting == setting }
             return entry?.origin.layer == .options ? entry?.value.string : nil
@@ -16,6 +15,12 @@ extension Settings {
         }
         if let account = given(.account) { words += ["--set", ShellWord.quoted("account=\(account)")] }
         return words.joined(separator: " ")
+    }
+
+    /// The command line that signs in with a profile.
+    func loginLine(profile: String?) -> String {
+        guard let profile, profile != "default" else { return "oidc login" }
+        return "oidc login -p \(ShellWord.quoted(profile))"
     }
 
     /// The sign-in that a resource asks for, being stronger or more recent (RFC 9470 §3).
