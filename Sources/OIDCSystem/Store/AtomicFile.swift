@@ -50,7 +50,7 @@ enum AtomicFile {
                 try directory.file.rename(temporary, to: name)
                 isWritten = true
             } catch {
-                throw FileFault.system(error).complaint(directory.path(of: temporary), noun: "file")
+                throw FileFault.system(error).storeError(directory.path(of: temporary), noun: "file")
             }
         }
         guard survivesPowerFailure, isWritten else { return isWritten }
@@ -73,7 +73,7 @@ enum AtomicFile {
                 if survivesPowerFailure { try file.synchronize() }
                 try directory.file.remove(temporary)
             } catch {
-                throw FileFault.system(error).complaint(directory.path(of: temporary), noun: "file")
+                throw FileFault.system(error).storeError(directory.path(of: temporary), noun: "file")
             }
         }
     }
@@ -93,7 +93,7 @@ enum AtomicFile {
             return true
         } catch {
             if error.isAbsent { return false }
-            throw FileFault(opening: name, in: directory, error).complaint(
+            throw FileFault(opening: name, in: directory, error).storeError(
                 directory.path(of: name), noun: "file")
         }
     }
@@ -136,7 +136,7 @@ enum FileFault: Error, Hashable, Sendable {
     }
 
     /// Returns the fault as an error with a hint.
-    func complaint(_ path: String, noun: String) -> OIDCError {
+    func storeError(_ path: String, noun: String) -> OIDCError {
         let subject = "the \(noun) \(DisplayText.clean(path))"
         let word = ShellWord.quoted(path)
         switch self {

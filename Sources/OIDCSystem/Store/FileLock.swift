@@ -114,7 +114,7 @@ final class FileLock: Sendable {
                     "\(DisplayText.clean(directory.path)): this file system has no locks: \(error)",
                     hint: .advice(.useOtherDisk))
             }
-            throw error.complaint(directory.path(of: name), noun: noun)
+            throw error.storeError(directory.path(of: name), noun: noun)
         }
     }
 
