@@ -1,4 +1,5 @@
-/// A command: a struct whose properties hold its defaults, and a table of the options and operands that set them.
+/// A command: a struct whose properties have its defaults, and a table of the options and operands that set
+/// them.
 package protocol Command: Sendable {
     /// The word that runs it, as in `oidc token`.
     static var name: String { get }
@@ -34,7 +35,8 @@ package protocol OptionGroup: Sendable {
 /// The property that an option or operand sets, written as `\.port`.
 package typealias Property<Root, Value> = any WritableKeyPath<Root, Value> & Sendable
 
-/// What a command accepts and how it is documented; the table behind parsing, help, completion and the manual page.
+/// A command's options and operands with their documentation: the table behind parsing, help, completion and
+/// the manual page.
 package struct Declaration<Root>: Sendable {
     /// The longer description. Blank lines separate paragraphs; indented lines are kept as they are.
     package let discussion: String

@@ -6,7 +6,7 @@ package struct Option<Root>: Sendable {
     struct Entry: Sendable {
         var text: OptionDescription
         let store: @Sendable (inout Root, String) throws(UsageError) -> Void
-        /// Returns the default for the help, read from a command with its initial values.
+        /// The default for the help, read from a command with its initial values.
         let fallback: @Sendable (Root) -> String
 
         func described(by defaults: Root) -> OptionDescription {

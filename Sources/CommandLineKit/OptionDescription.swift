@@ -18,7 +18,7 @@ package struct OptionDescription: Sendable, Equatable {
     package var group: String?
     let role: Role
 
-    /// How the parser treats the option: it handles `--help` and `--version` itself.
+    /// The role of the option; the parser itself handles `--help` and `--version`.
     enum Role: Sendable { case ordinary, help, version }
 
     init(

@@ -4,10 +4,10 @@ package import OIDCCrypto
 public struct JWKSet: Hashable, Sendable {
     /// The reason why a string is not a key set.
     public struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
-        /// What is wrong with the document.
+        /// The error in the document.
         public let reason: String
 
-        /// What is wrong with the document.
+        /// The error in the document.
         public var description: String { reason }
     }
 

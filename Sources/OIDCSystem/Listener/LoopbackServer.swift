@@ -25,10 +25,10 @@ package final class LoopbackServer {
     var heldRequests: [HeldRequest] = []
     var admissionPause: AdmissionPause?
     private(set) var isFinishing = false
-    /// Returns the answer to invalid HTTP; the path is nil if none was read.
+    /// A function that returns the answer to invalid HTTP; the path is nil if none was read.
     var answerRejection: ((HTTP1.Rejection, _ path: String?) -> HTTPResponse)?
-    /// Returns the owner of a connection's peer. It is called for each complete request, so idle connections
-    /// do not cause a search of the system's tables.
+    /// A function that returns the owner of a connection's peer. It is called for each complete request, so
+    /// idle connections do not cause a search of the system's tables.
     let identify: (FileDescriptor) -> PeerOwner
 
     /// The awaited request; its answer also goes to all that repeat it.
