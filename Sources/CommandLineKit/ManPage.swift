@@ -23,12 +23,12 @@ package struct ManSection: Sendable {
 /// The program's manual page (section 1), written with man(7) macros.
 package enum ManPage {
     /// Returns the page: name, synopsis, description, commands, shared options, then the program's own sections.
+    /// `date` is the day of the version, as in `2026-11-22`.
     package static func text(
-        _ program: Program, version: String, description: String, sections: [ManSection] = []
+        _ program: Program, version: String, date: String, description: String, sections: [ManSection] = []
     ) -> String {
         var page = Roff()
-        page.request(
-            "TH", [program.name.uppercased(), "1", "", "\(program.name) \(version)", "User Commands"])
+        page.title(program.name.uppercased(), date: date, source: "\(program.name) \(version)")
         page.request("SH", ["NAME"])
         page.line("\(program.name) - \(program.summary)")
         page.request("SH", ["SYNOPSIS"])
@@ -94,6 +94,10 @@ extension Roff {
             entry(bold: "", plain: operand.name, note)
         }
         for option in command.own { self.option(option) }
+        if !command.examples.isEmpty {
+            request("PP")
+            line("Examples:")
+        }
         for example in command.examples {
             request("PP")
             line(example.explanation)

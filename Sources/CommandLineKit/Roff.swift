@@ -2,16 +2,22 @@
 struct Roff {
     private(set) var text = ""
 
+    /// Starts the page. `date` is written as it is: `2026-11-22`.
+    mutating func title(_ name: String, date: String, source: String) {
+        text +=
+            ".TH \"\(Self.escaped(name))\" \"1\" \"\(date)\" \"\(Self.escaped(source))\" \"User Commands\"\n"
+    }
+
     mutating func request(_ name: String, _ arguments: [String] = []) {
         let words = arguments.map { " \"\(Self.escaped($0))\"" }.joined()
         text += ".\(name)\(words)\n"
     }
 
-    /// Adds a line of text.
+    /// Adds text, in lines of at most 80 bytes.
     mutating func line(_ content: String) {
-        guard !content.isEmpty else { return }
-        let escaped = Self.escaped(content)
-        text += (escaped.first == "." ? "\\&" : "") + escaped + "\n"
+        for part in TextLayout.wrap(Self.escaped(content), width: TextLayout.width - 2) {
+            text += (part.first == "." ? "\\&" : "") + part + "\n"
+        }
     }
 
     /// Adds a line that starts with a bold word.

@@ -82,7 +82,10 @@ int oidc_descriptor_limit(void);
 /// Returns the columns of a terminal, or 0.
 int oidc_terminal_width(int descriptor);
 
-/// Returns whether this process may read the terminal without being stopped by job control.
+/// Rows of a terminal, or 0.
+int oidc_terminal_height(int descriptor);
+
+/// Whether this process may read the terminal without being stopped by job control.
 int oidc_is_foreground(int descriptor);
 
 /// Takes line editing over from the terminal driver, which would cut lines at 4,095 bytes. It is undone by

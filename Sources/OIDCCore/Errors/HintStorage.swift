@@ -15,6 +15,8 @@ extension Hint {
         case .allowAlgorithm(let name): Hint.coded("allow_algorithm", name)
         case .checkPath(let name): Hint.coded("check_path", name)
         case .trustAuthority(let setting): Hint.coded("trust_authority", setting)
+        case .checkRegistration(let url, let clientID):
+            Hint.coded("check_registration", url, detail: clientID)
         }
     }
 
@@ -54,6 +56,8 @@ extension Hint {
             switch code {
             case "advice": Advice(rawValue: value).map { .advice($0) }
             case "set": Setting(rawValue: value).flatMap { setting in detail.map { .set(setting, to: $0) } }
+            case "check_registration":
+                detail.map { .checkRegistration(redirectURL: value, clientID: $0) }
             case "set_endpoint": ProviderEndpoint(rawValue: value).map { .setEndpoint($0) }
             case "use_issuer": .useIssuer(value)
             case "allow_algorithm": .allowAlgorithm(value)

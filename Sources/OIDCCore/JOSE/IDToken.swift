@@ -17,8 +17,11 @@ public struct IDToken: Hashable, Sendable {
     /// `auth_time`.
     public let authenticatedAt: Instant?
 
-    /// The user's name or email, fit for a terminal.
-    public var displayName: String? {
+    /// A name for people, fit for a terminal.
+    public var displayName: String? { IDToken.displayName(in: claims) }
+
+    /// Returns a name for people of an ID token's or UserInfo's claims.
+    package static func displayName(in claims: JSONObject) -> String? {
         ["email", "preferred_username", "name"].lazy
             .compactMap { claims[$0]?.string }
             .map { DisplayText.clean($0, limit: 120) }

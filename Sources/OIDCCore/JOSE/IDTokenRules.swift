@@ -2,7 +2,7 @@
 public struct IDTokenRules: Sendable {
     /// The values of the sign-in's ID token that a refreshed one must agree with (OIDC Core §12.2).
     public struct Previous: Hashable, Sendable {
-        /// The issuer that `iss` must equal.
+        /// The issuer that `iss` must equal; a template if the tenant is not known yet.
         public var issuer: String
         /// `sub` of the sign-in.
         public var subject: String
@@ -27,7 +27,7 @@ public struct IDTokenRules: Sendable {
         }
     }
 
-    /// The issuer that `iss` must equal.
+    /// The issuer that `iss` must equal; a template is filled with the token's own `tid`.
     public var issuer: String
     /// The client that `aud` must name.
     public var clientID: String

@@ -18,6 +18,8 @@ package struct JSONWebKey: Hashable, Sendable {
     package let algorithm: String?
     package let use: String?
     package let operations: [String]?
+    /// Whom the key signs for, at providers that publish keys of several issuers in one set (Entra ID).
+    package let issuer: String?
 
     package init(publicKey: PublicKey, keyID: String? = nil, algorithm: SignatureAlgorithm? = nil) {
         material = .asymmetric(publicKey.parameters)
@@ -25,6 +27,7 @@ package struct JSONWebKey: Hashable, Sendable {
         self.algorithm = algorithm?.rawValue
         use = "sig"
         operations = nil
+        issuer = nil
     }
 
     package init(secret: Redacted<[UInt8]>, keyID: String? = nil) {
@@ -33,6 +36,7 @@ package struct JSONWebKey: Hashable, Sendable {
         algorithm = nil
         use = nil
         operations = nil
+        issuer = nil
     }
 
     /// Reads one key of a set; private and unknown members and certificates are ignored.
@@ -43,6 +47,7 @@ package struct JSONWebKey: Hashable, Sendable {
         algorithm = try reader.text("alg")
         use = try reader.text("use")
         operations = try reader.texts("key_ops")
+        issuer = members["issuer"]?.string
         switch try reader.text("kty") {
         case "RSA":
             material = .asymmetric(.rsa(modulus: try reader.bytes("n"), exponent: try reader.bytes("e")))

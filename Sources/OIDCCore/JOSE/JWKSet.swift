@@ -26,8 +26,12 @@ public struct JWKSet: Hashable, Sendable {
     }
 
     package init(keys: [JSONWebKey]) {
+        self.init(keys, skipped: [])
+    }
+
+    private init(_ keys: [JSONWebKey], skipped: [Skipped]) {
         self.keys = keys
-        skipped = []
+        self.skipped = skipped
     }
 
     /// Reads a key set, or a single key.
@@ -66,8 +70,23 @@ public struct JWKSet: Hashable, Sendable {
         self.skipped = skipped
     }
 
-    /// Returns the keys to try: those with the token's `kid`, or those without a `kid` if no key has it. For
-    /// a token without `kid`, returns all keys that fit.
+    /// Returns the set without the keys of other issuers. Entra ID publishes one set for all its tenants, in which
+    /// a key may name the issuer that it signs for, or a template (`IssuerTemplate`).
+    package func of(_ issuer: String?) -> JWKSet {
+        let others = keys.filter { !$0.mayBe(of: issuer) }
+        guard !others.isEmpty else { return self }
+        return JWKSet(
+            keys.filter { $0.mayBe(of: issuer) },
+            skipped: skipped
+                + others.map {
+                    Skipped(
+                        keyID: $0.keyID,
+                        reason: "issuer is \(DisplayText.quoted($0.issuer ?? "", limit: 120))")
+                })
+    }
+
+    /// The keys to try. Those with the token's `kid`; where no key has it, those without any. Without a
+    /// `kid`, every key that fits.
     package func candidates(
         algorithm: SignatureAlgorithm, keyID: String?, allowsSymmetric: Bool
     ) -> [JSONWebKey] {
@@ -99,7 +118,16 @@ public struct JWKSet: Hashable, Sendable {
 }
 
 extension JSONWebKey {
-    /// Returns why this key must not verify a signature of `algorithm`; nil if it may.
+    /// Whether the key's own `issuer`, if it has one, is this issuer. What is not a URL is another kind of name.
+    fileprivate func mayBe(of issuer: String?) -> Bool {
+        guard let own = self.issuer, own.hasPrefix("https://") || own.hasPrefix("http://") else {
+            return true
+        }
+        guard let issuer else { return false }
+        return ExactText.isSame(own, issuer) || IssuerTemplate(own)?.tenant(of: issuer) != nil
+    }
+
+    /// Why this key may not verify a signature of `algorithm`; nil when it may.
     func misfit(_ algorithm: SignatureAlgorithm, allowsSymmetric: Bool) -> String? {
         if let use, use != "sig" { return "use is \(DisplayText.quoted(use, limit: 60))" }
         if let operations, !operations.contains("verify") { return "key_ops has no “verify”" }

@@ -27,6 +27,8 @@ public struct FixedKeys: KeySource, Sendable {
 
 /// The rules for a token's signature.
 struct SignatureRules {
+    /// The issuer that signs, if the token does not name it.
+    var issuer: String?
     var allowedAlgorithms: [String]?
     /// The secret for HMAC; nil unless the client is registered for it (OIDC Core §10.1).
     var clientSecret: Redacted<String>?
@@ -61,11 +63,12 @@ struct SignatureRules {
             let keys = JWKSet(keys: [JSONWebKey(secret: Redacted(secret))])
             check = try token.verify(algorithm, keys: keys, allowsSymmetric: true)
         } else {
+            let issuer = token.claims?["iss"]?.string ?? self.issuer
             check = try token.verify(
-                algorithm, keys: try source.keys(refetching: false), allowsSymmetric: false)
+                algorithm, keys: try source.keys(refetching: false).of(issuer), allowsSymmetric: false)
             if check != .valid, source.mayBeStale {
                 check = try token.verify(
-                    algorithm, keys: try source.keys(refetching: true), allowsSymmetric: false)
+                    algorithm, keys: try source.keys(refetching: true).of(issuer), allowsSymmetric: false)
             }
         }
         if case .invalid(let reason) = check {

@@ -3,8 +3,8 @@ struct TokenClaims {
     let members: JSONObject
     let stage: Stage
 
-    func refusal(_ name: String, expected: String, found: String) -> OIDCError {
-        .untrusted(stage, name, expected: expected, found: found)
+    func refusal(_ name: String, expected: String, found: String, hint: Hint? = nil) -> OIDCError {
+        .untrusted(stage, name, expected: expected, found: found, hint: hint)
     }
 
     /// Makes an error about a claim with an unexpected value; `note` follows the expected value.
@@ -60,10 +60,20 @@ struct TokenClaims {
         return texts
     }
 
+    /// Checks `iss`; if the issuer is a template, it is filled with the token's own `tid`.
     func checkIssuer(_ issuer: String) throws(OIDCError) {
+        let issuer = try IssuerTemplate(issuer).map(filled) ?? issuer
         guard let found = try string("iss"), ExactText.isSame(found, issuer) else {
             throw mismatch("iss", expected: issuer)
         }
+    }
+
+    private func filled(_ template: IssuerTemplate) throws(OIDCError) -> String {
+        guard let tenant = try string("tid"), let issuer = template.issuer(of: tenant) else {
+            throw refusal(
+                "tid", expected: "the tenant of \(DisplayText.clean(template.text))", found: found("tid"))
+        }
+        return issuer
     }
 
     func checkAudience(_ clientID: String) throws(OIDCError) -> [String] {

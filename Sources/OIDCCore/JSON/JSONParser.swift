@@ -4,6 +4,8 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
     public let reason: String
     /// The byte offset of the error.
     public let offset: Int
+    /// What is wrong in a file that a user wrote, by line and column: `line 3, column 5: trailing comma`.
+    package let inFile: String
 
     /// The reason and the position.
     public var description: String { "\(reason) at byte \(offset)" }
@@ -42,12 +44,21 @@ private struct JSONParser {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
         let value = try value(depth: 0)
         skipBlanks()
-        guard index == bytes.count else { throw error("unexpected text after the value") }
+        guard index == bytes.count else { throw error("unexpected text after the value", expecting: .end) }
         return value
     }
 
-    private func error(_ reason: String) -> JSONError {
-        JSONError(reason: index >= bytes.count ? "the text is incomplete" : reason, offset: index)
+    private func error(_ reason: String, expecting expected: JSONMistake.Expected? = nil) -> JSONError {
+        index >= bytes.count
+            ? error("the text is incomplete", at: index, expecting: .more)
+            : error(reason, at: index, expecting: expected)
+    }
+
+    private func error(
+        _ reason: String, at offset: Int, expecting expected: JSONMistake.Expected? = nil
+    ) -> JSONError {
+        let mistake = JSONMistake(bytes: bytes, offset: offset, expected: expected)
+        return JSONError(reason: reason, offset: offset, inFile: mistake.description(or: reason))
     }
 
     private var current: UInt8? { index < bytes.count ? bytes[index] : nil }
@@ -73,7 +84,7 @@ private struct JSONParser {
         case UInt8(ascii: "n"): return try literal("null", .null)
         case let byte? where byte == .hyphen || ASCII.isDigit(byte):
             return .number(try number())
-        default: throw error("expected a value")
+        default: throw error("expected a value", expecting: .value)
         }
     }
 
@@ -81,7 +92,7 @@ private struct JSONParser {
         let length = word.utf8CodeUnitCount
         guard index + length <= bytes.count,
             (0..<length).allSatisfy({ bytes[index + $0] == word.utf8Start[$0] })
-        else { throw error("expected a value") }
+        else { throw error("expected a value", expecting: .value) }
         index += length
         return value
     }
@@ -97,18 +108,21 @@ private struct JSONParser {
         }
         while true {
             skipBlanks()
-            guard current == .quote else { throw error("a member's name must be a string") }
+            guard current == .quote else {
+                throw error("a member's name must be a string", expecting: .name)
+            }
             let start = index
             let name = try string()
             let isNew =
                 members.count < 8
                 ? !members.contains { $0.name == name } : isUnseen(name, among: members, &seen)
             guard isNew else {
-                throw JSONError(
-                    reason: "duplicate member \(DisplayText.quoted(name, limit: 60))", offset: start)
+                throw error("duplicate member \(DisplayText.quoted(name, limit: 60))", at: start)
             }
             skipBlanks()
-            guard current == .colon else { throw error("missing “:” after a member's name") }
+            guard current == .colon else {
+                throw error("missing “:” after a member's name", expecting: .colon)
+            }
             index += 1
             members.append(JSONObject.Member(name: name, value: try value(depth: depth + 1)))
             guard try continues(until: .rightBrace) else { return JSONObject(unique: members) }
@@ -141,7 +155,9 @@ private struct JSONParser {
     private mutating func continues(until end: UInt8) throws(JSONError) -> Bool {
         skipBlanks()
         let character = current
-        guard character == .comma || character == end else { throw error("missing “,” or a closing bracket") }
+        guard character == .comma || character == end else {
+            throw error("missing “,” or a closing bracket", expecting: .comma)
+        }
         index += 1
         return character == .comma
     }
@@ -207,7 +223,7 @@ private struct JSONParser {
             case .backslash: decoded += try escape()
             case 0..<UInt8.space:
                 index -= 1
-                throw error("a control character in a string")
+                throw error("a control character in a string", expecting: .quote)
             default: decoded.append(character)
             }
         }
@@ -227,7 +243,7 @@ private struct JSONParser {
         case UInt8(ascii: "u"): return Array(String(try escapedScalar()).utf8)
         default:
             index -= 1
-            throw error("an unknown escape")
+            throw error("an unknown escape", expecting: .escape)
         }
     }
 

@@ -5,7 +5,7 @@ public struct Scope: Sendable {
 
     /// Splits a string at spaces; a repeated token counts once.
     public init(_ text: String) {
-        self.init(tokens: text.utf8.split(separator: .space).map { String(Substring($0)) })
+        self.init(tokens: text.utf8.split(separator: .space).map(Scope.word))
     }
 
     /// Makes a scope from its tokens.
@@ -55,6 +55,31 @@ public struct Scope: Sendable {
             token.utf8.allSatisfy { ASCII.isVisible($0) && $0 != .quote && $0 != .backslash }
         }
     }
+}
+
+extension Scope {
+    /// Returns the scope with its words split at commas, or at plus signs, if more words of `wanted` are in it then.
+    /// GitHub, Slack, Linear and Strava separate scopes by commas, two others of Nango's catalogue by plus signs
+    /// (2026-08). Both characters may be part of a word (RFC 6749 §3.3), so nothing is split otherwise.
+    package func separated(as wanted: Scope) -> Scope {
+        func matches(_ scope: Scope) -> Int {
+            wanted.tokens.reduce(0) { $0 + (scope.contains($1) ? 1 : 0) }
+        }
+        var best = self
+        for separator: UInt8 in [0x2C, 0x2B] where tokens.contains(where: { $0.utf8.contains(separator) }) {
+            let split = Scope(tokens: tokens.flatMap { $0.utf8.split(separator: separator) }.map(Scope.word))
+            if matches(split) > matches(best) { best = split }
+        }
+        return best
+    }
+
+    /// Returns the words of `wanted` that are not in the scope, however the two are separated.
+    package func missing(from wanted: Scope) -> [String] {
+        let granted = separated(as: wanted)
+        return wanted.separated(as: granted).tokens.filter { !granted.contains($0) }
+    }
+
+    private static func word(_ bytes: Substring.UTF8View) -> String { String(Substring(bytes)) }
 }
 
 extension Scope: Hashable {

@@ -1,4 +1,4 @@
-/// The result of a sign-in: tokens, their origin, and the endpoints that may receive them.
+/// The result of a sign-in: tokens, where they came from and where they may go.
 public struct Session: Hashable, Sendable {
     /// The key that distinguishes the session from others.
     public var key: SessionKey
@@ -12,7 +12,10 @@ public struct Session: Hashable, Sendable {
     public var requestedScope: Scope?
     /// The resource indicators of the sign-in (RFC 8707).
     public var requestedResources: [String]
-    /// The tokens of the latest answer.
+    /// Whether `resource` is sent with refreshes too (RFC 8707 §2.2); nil for sessions of version 0.1.0, which sent it
+    /// with the authorization request alone.
+    public var sendsResources: Bool?
+    /// The tokens of the last answer.
     public var tokens: TokenSet
     /// The `sub` of the validated ID token.
     public var subject: String?
@@ -28,8 +31,8 @@ public struct Session: Hashable, Sendable {
     /// Makes a value from its parts.
     public init(
         key: SessionKey, endpoints: Endpoints, clientAuthentication: String? = nil, createdAt: Instant,
-        requestedScope: Scope?, requestedResources: [String] = [], tokens: TokenSet, subject: String? = nil,
-        displayName: String? = nil,
+        requestedScope: Scope?, requestedResources: [String] = [], sendsResources: Bool? = nil,
+        tokens: TokenSet, subject: String? = nil, displayName: String? = nil,
         dpopKey: Redacted<String>? = nil, derived: [DerivedToken] = []
     ) {
         self.key = key
@@ -38,6 +41,7 @@ public struct Session: Hashable, Sendable {
         self.createdAt = createdAt
         self.requestedScope = requestedScope
         self.requestedResources = requestedResources
+        self.sendsResources = sendsResources
         self.tokens = tokens
         self.subject = subject
         self.displayName = displayName
@@ -45,13 +49,16 @@ public struct Session: Hashable, Sendable {
         self.derived = derived
     }
 
-    /// The endpoints that may receive the session's tokens. They are stored, so later configuration or
-    /// metadata cannot redirect the tokens.
+    /// The URLs that a session's tokens may be sent to. They are stored, so no later configuration or metadata sends
+    /// the tokens elsewhere.
     public struct Endpoints: Hashable, Sendable {
         /// The issuer; nil for plain OAuth 2.0.
         public var issuer: String?
         /// `token_endpoint`.
         public var token: WebURL
+        /// Where refresh tokens are redeemed, if not at the token endpoint: TikTok, Notion and Figma have another URL
+        /// for them (Nango's catalogue, 2026-08).
+        public var refresh: WebURL?
         /// `userinfo_endpoint`.
         public var userInfo: WebURL?
         /// `jwks_uri`.
@@ -65,11 +72,13 @@ public struct Session: Hashable, Sendable {
 
         /// Makes a value from its parts.
         public init(
-            issuer: String?, token: WebURL, userInfo: WebURL? = nil, keys: WebURL? = nil,
-            revocation: WebURL? = nil, introspection: WebURL? = nil, endSession: WebURL? = nil
+            issuer: String?, token: WebURL, refresh: WebURL? = nil, userInfo: WebURL? = nil,
+            keys: WebURL? = nil, revocation: WebURL? = nil, introspection: WebURL? = nil,
+            endSession: WebURL? = nil
         ) {
             self.issuer = issuer
             self.token = token
+            self.refresh = refresh
             self.userInfo = userInfo
             self.keys = keys
             self.revocation = revocation

@@ -23,10 +23,12 @@ extension Session {
         if !requestedResources.isEmpty {
             object["requested_resource"] = .array(requestedResources.map { .string($0) })
         }
+        object["sends_resource"] = sendsResources.map { .bool($0) }
         object["access"] = tokens.access.json
         object["refresh_token"] = tokens.refreshToken.map { .string($0.revealed) }
         object["id_token"] = tokens.idToken.map { .string($0.revealed) }
         object["issued_token_type"] = tokens.issuedTokenType.map { .string($0) }
+        if !tokens.extra.isEmpty { object["extra"] = .object(tokens.extra) }
         object["subject"] = subject.map { .string($0) }
         object["display_name"] = displayName.map { .string($0) }
         object["dpop_key"] = dpopKey.map { .string($0.revealed) }
@@ -38,10 +40,10 @@ extension Session {
     }
 
     private static let knownMembers = [
-        "version", "key", "created_at", "issuer", "token_endpoint", "userinfo_endpoint", "jwks_uri",
-        "revocation_endpoint", "introspection_endpoint", "end_session_endpoint", "client_auth",
-        "requested_scope", "requested_resource", "access", "refresh_token", "id_token", "issued_token_type",
-        "subject", "display_name", "dpop_key", "derived",
+        "version", "key", "created_at", "issuer", "token_endpoint", "refresh_endpoint", "userinfo_endpoint",
+        "jwks_uri", "revocation_endpoint", "introspection_endpoint", "end_session_endpoint", "client_auth",
+        "requested_scope", "requested_resource", "sends_resource", "access", "refresh_token", "id_token",
+        "issued_token_type", "extra", "subject", "display_name", "dpop_key", "derived",
     ]
 
     /// Reads the stored form of the session with `key`; nil if it is a session of another key.
@@ -74,6 +76,11 @@ extension Session {
             guard let text = value.string else { throw Damage.member(name) }
             return text
         }
+        func flag(_ name: String) throws(Damage) -> Bool? {
+            guard let value = json[name] else { return nil }
+            guard let flag = value.bool else { throw Damage.member(name) }
+            return flag
+        }
         func url(_ name: String) throws(Damage) -> WebURL? {
             guard let text = try text(name) else { return nil }
             guard let url = WebURL(text) else { throw Damage.member(name) }
@@ -81,28 +88,35 @@ extension Session {
         }
         guard let createdAt = json["created_at"]?.integer else { throw Damage.member("created_at") }
         guard let token = try url("token_endpoint") else { throw Damage.member("token_endpoint") }
-        guard let access = json["access"].flatMap(AccessToken.init(json:)) else {
+        guard var access = json["access"].flatMap(AccessToken.init(json:)) else {
             throw Damage.member("access")
         }
+        let requestedScope = try text("requested_scope").map { Scope($0) }
+        // Version 0.1.0 stored scopes as they came, also if they were separated by commas.
+        if let requestedScope { access.scope = access.scope?.separated(as: requestedScope) }
         guard let requestedResources = (json["requested_resource"] ?? []).strings else {
             throw Damage.member("requested_resource")
+        }
+        guard let extra = (json["extra"] ?? .object(JSONObject())).object else {
+            throw Damage.member("extra")
         }
         let derived = (json["derived"] ?? []).array?.map(DerivedToken.init(json:))
         guard let derived, !derived.contains(nil) else { throw Damage.member("derived") }
         self.init(
             key: key,
             endpoints: Endpoints(
-                issuer: try text("issuer"), token: token, userInfo: try url("userinfo_endpoint"),
-                keys: try url("jwks_uri"), revocation: try url("revocation_endpoint"),
+                issuer: try text("issuer"), token: token, refresh: try url("refresh_endpoint"),
+                userInfo: try url("userinfo_endpoint"), keys: try url("jwks_uri"),
+                revocation: try url("revocation_endpoint"),
                 introspection: try url("introspection_endpoint"), endSession: try url("end_session_endpoint")),
             clientAuthentication: try text("client_auth"),
             createdAt: Instant(secondsSinceEpoch: createdAt),
-            requestedScope: try text("requested_scope").map { Scope($0) },
-            requestedResources: requestedResources,
+            requestedScope: requestedScope,
+            requestedResources: requestedResources, sendsResources: try flag("sends_resource"),
             tokens: TokenSet(
                 access: access, refreshToken: try text("refresh_token").map { Redacted($0) },
                 idToken: try text("id_token").map { Redacted($0) },
-                issuedTokenType: try text("issued_token_type")),
+                issuedTokenType: try text("issued_token_type"), extra: extra),
             subject: try text("subject"), displayName: try text("display_name"),
             dpopKey: try text("dpop_key").map { Redacted($0) }, derived: derived.compactMap { $0 })
         for member in json.object?.members ?? [] where !Session.knownMembers.contains(member.name) {
@@ -128,7 +142,8 @@ extension SessionKey {
 extension Session.Endpoints {
     fileprivate var optional: [(String, WebURL?)] {
         [
-            ("userinfo_endpoint", userInfo), ("jwks_uri", keys), ("revocation_endpoint", revocation),
+            ("refresh_endpoint", refresh), ("userinfo_endpoint", userInfo), ("jwks_uri", keys),
+            ("revocation_endpoint", revocation),
             ("introspection_endpoint", introspection), ("end_session_endpoint", endSession),
         ]
     }

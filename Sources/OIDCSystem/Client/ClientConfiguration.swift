@@ -5,6 +5,8 @@ import OIDCCrypto
 public struct ClientConfiguration: Sendable {
     /// The provider's issuer, spelled as in its metadata.
     public var issuer: String
+    /// Where the metadata is, if not at the issuer's well-known URL.
+    public var metadataURL: WebURL?
     /// `client_id`.
     public var clientID: String
     /// The client authentication; `none` for a public client.
@@ -15,7 +17,13 @@ public struct ClientConfiguration: Sendable {
     public var account: String?
     /// The resources that tokens are for (RFC 8707).
     public var resources: [String] = []
-    /// The redirect URI; nil means a free port on 127.0.0.1.
+    /// Whether `resource` is sent; some providers refuse it.
+    public var sendsResources = true
+    /// The type of tokens whose `token_type` is missing or unknown; nil refuses them.
+    public var assumedTokenType: TokenType?
+    /// Whether `prompt=consent` is sent if `offline_access` is requested (OpenID Connect Core §11).
+    public var promptsForOfflineAccess = true
+    /// Nil means a free port on 127.0.0.1.
     public var redirectURI: String?
     /// Whether a sign-in opens the browser; `notice` gets its URL in any case.
     public var opensBrowser = true

@@ -135,7 +135,8 @@ extension OIDCClient {
     private func login(
         _ scope: Scope, onDevice: Bool, _ environment: LoginEnvironment
     ) throws(OIDCError) -> Login {
-        let metadata = try ProviderDocuments(environment: environment).metadata(issuer: configuration.issuer)
+        let metadata = try ProviderDocuments(environment: environment).metadata(
+            issuer: configuration.issuer, at: configuration.metadataURL)
         try metadata.validate(for: [onDevice ? .deviceAuthorization : .authorization, .token], scope: scope)
         let client = configuration.client
         let dpop = configuration.bindsTokens ? try DPoPKey.generate() : nil
@@ -143,21 +144,30 @@ extension OIDCClient {
             client: client, redirectURI: configuration.redirectURI ?? RedirectAddress.standard, scope: scope)
         request.audience = configuration.audience
         request.resources = configuration.resources
+        request.promptsForOfflineAccess = configuration.promptsForOfflineAccess
         request.dpopThumbprint = dpop?.thumbprint
-        return Login(
+        var login = Login(
             environment: environment, metadata: metadata,
-            tokenEndpoint: TokenEndpoint(
-                url: try metadata.require(.token, presentingCertificate: client.presentsCertificate),
-                client: client, dpop: dpop),
+            tokenEndpoint: endpoint(
+                try metadata.require(.token, presentingCertificate: client.presentsCertificate), dpop),
             request: request, key: configuration.key, leeway: configuration.leeway)
+        login.pin(to: try? store.load(configuration.key))
+        return login
     }
 
-    /// Returns the session's tokens, which are refreshed at its endpoint, with its client authentication and
-    /// the key that they are bound to.
+    private func endpoint(_ url: WebURL, _ dpop: DPoPKey?) -> TokenEndpoint {
+        var endpoint = TokenEndpoint(url: url, client: configuration.client, dpop: dpop)
+        endpoint.sendsResources = configuration.sendsResources
+        endpoint.assumedTokenType = configuration.assumedTokenType
+        return endpoint
+    }
+
+    /// Returns the session's tokens, refreshed the way the session was made: at its endpoint, with the client's
+    /// authentication and the key that they are bound to.
     private func tokens(
         _ environment: LoginEnvironment, _ isCancelled: @escaping @Sendable () -> Bool
     ) -> SessionTokens {
-        let (client, leeway) = (configuration.client, configuration.leeway)
+        let leeway = configuration.leeway
         return SessionTokens(
             store: store, key: configuration.key, now: environment.now,
             wait: LockWait(limit: .seconds(90), isCancelled: isCancelled)
@@ -166,7 +176,7 @@ extension OIDCClient {
             let dpop = try current.dpopKey.map { pem throws(OIDCError) in try DPoPKey(pem: pem) }
             let refresh = TokenRefresh(
                 environment: environment,
-                tokenEndpoint: TokenEndpoint(url: current.endpoints.token, client: client, dpop: dpop),
+                tokenEndpoint: endpoint(current.endpoints.refresh ?? current.endpoints.token, dpop),
                 leeway: leeway)
             let answer = try refresh.request(current, for: source)
             return SessionTokens.Answer(successor: answer.successor) { () throws(OIDCError) in

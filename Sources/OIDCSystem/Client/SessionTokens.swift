@@ -69,7 +69,8 @@ package struct SessionTokens {
     package func token(_ demand: TokenDemand) throws(OIDCError) -> Delivery {
         let session = try store.load(key)
         if let session, let access = try SessionTokens.fresh(in: session, for: demand, at: now()) {
-            return Delivery(session: session, access: access)
+            let warning = session.warning(for: demand)
+            return Delivery(session: session, access: access, warnings: warning.map { [$0] } ?? [])
         }
         return try refreshed(demand, seen: session, refusing: .none)
     }

@@ -152,13 +152,16 @@ extension OpenFile {
         var room = min(max(expected, 0), limit) + 1
         while true {
             let start = bytes.count
-            bytes.append(contentsOf: repeatElement(0, count: room))
+            var piece: [UInt8] = []
             let count = try Errno.check {
-                bytes.withUnsafeMutableBytes { buffer in
-                    read(descriptor, buffer.baseAddress?.advanced(by: start), room)
+                var count = 0
+                piece = [UInt8](unsafeUninitializedCapacity: room) { buffer, initialized in
+                    count = read(descriptor, buffer.baseAddress, room)
+                    initialized = max(count, 0)
                 }
+                return count
             }
-            bytes.removeLast(room - count)
+            if start == 0 { bytes = piece } else { bytes += piece }
             guard bytes.count <= limit else { return nil }
             if count == 0 { return bytes }
             if count < room, start == 0, count == expected { return bytes }

@@ -156,6 +156,8 @@ package struct UserFile: Sendable {
         (owner != geteuid() && owner != 0) || permissions & 0o022 != 0
     }
 
-    /// Whether this user owns the file and others may read it.
+    package var isOwn: Bool { owner == geteuid() }
+
+    /// Whether it is this user's, and others may read it.
     package var isOwnAndOpen: Bool { owner == geteuid() && permissions & 0o077 != 0 }
 }

@@ -20,15 +20,21 @@ package struct QRCode: Hashable, Sendable {
         return dark[row * size + column]
     }
 
-    /// The code in half blocks, black on white whatever the terminal's colors are.
-    package var terminalText: String { text(usesColor: true) }
+    /// The light border that ISO/IEC 18004 §6.3.8 asks for.
+    private static let quietZone = 4
 
-    /// Returns the code in half blocks. Without color it is drawn for a dark terminal; most readers also
-    /// accept it inverted.
+    /// The columns of the code in a terminal, with its border.
+    package var columns: Int { size + 2 * QRCode.quietZone }
+
+    /// The rows of the code in a terminal, with its border.
+    package var rows: Int { (columns + 1) / 2 }
+
+    /// Draws the code with half blocks. With color it is black on white; without, it is drawn for a dark terminal, and
+    /// most readers also accept it inverted.
     package func text(usesColor: Bool) -> String {
-        let quietZone = 4
-        let columns = -quietZone..<(size + quietZone)
-        let rows = stride(from: -quietZone, to: size + quietZone, by: 2)
+        let (start, end) = (-QRCode.quietZone, size + QRCode.quietZone)
+        let columns = start..<end
+        let rows = stride(from: start, to: end, by: 2)
         return rows.map { row in
             let line = columns.map { column in
                 QRCode.halfBlocks(

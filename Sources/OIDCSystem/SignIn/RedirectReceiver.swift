@@ -1,7 +1,7 @@
 import OIDCCore
 
-/// A receiver of the redirect, from the browser at the listener or as a URL that the user pastes. The first
-/// good answer is used; both are checked in the same way.
+/// Waits for the browser to come back to the listener, and for the URL that the user pastes. The first good answer
+/// wins; both are checked the same way.
 struct RedirectReceiver {
     let pending: PendingAuthorization
     let path: String
@@ -41,22 +41,24 @@ struct RedirectReceiver {
         let connection: Int?
     }
 
-    /// Returns the first good answer; throws after the time limit or a signal. `tick` is called every second
-    /// and after input, to update the status line.
+    /// Returns the first good answer, or nil if `tick` stopped the wait. Throws when the time is over or a signal
+    /// came.
+    ///
+    /// `tick` is called at least every second, and after input. It is given the length of the unfinished line, nil
+    /// if nothing can be pasted, and returns when to call it again, nil to stop.
     mutating func wait(
         until deadline: MonotonicTime, reading input: inout TerminalInput?, isTerminal: Bool,
-        tick: (_ pastedCount: Int) throws(OIDCError) -> Void
-    ) throws(OIDCError) -> Arrival {
+        tick: (_ pastedCount: Int?) throws(OIDCError) -> MonotonicTime?
+    ) throws(OIDCError) -> Arrival? {
         while true {
-            try tick(input?.pendingCount ?? 0)
+            guard let pause = try tick(input?.pendingCount) else { return nil }
             let now = MonotonicTime.now()
             guard now < deadline else {
                 throw unfinished(
                     OIDCError(.timedOut, "timed out waiting for the sign-in", stage: .authorization))
             }
-            let pause = min(deadline, now.adding(milliseconds: 1_000))
-            let event = next(until: pause, also: input?.descriptor.map { [$0] } ?? [])
-            switch event {
+            let next = min(deadline, pause, now.adding(milliseconds: 1_000))
+            switch event(until: next, also: input?.descriptor.map { [$0] } ?? []) {
             case .arrival(let arrival): return arrival
             case .interrupted(let signal): throw unfinished(Interruption.error(signal: signal))
             case .quiet: continue
@@ -66,25 +68,34 @@ struct RedirectReceiver {
         }
     }
 
-    /// Adds to an error which callbacks came, and what to compare with the client's registration: if no
-    /// browser comes back, the provider often refused the redirect URI.
+    /// Answers the callbacks that arrived while the sign-in was finished in another way, and closes the listener.
+    /// Their codes are not redeemed.
+    func finish(with page: HTTPResponse) {
+        guard let server else { return }
+        _ = server.run(until: .now()) { request in
+            if case .answer = judge(request, at: server) { return .respond(page) }
+            return .respond(ResultPage.stranger(status: 404))
+        }
+        server.finish()
+    }
+
+    /// Adds what was seen, and what to compare with the client's registration at the provider: a browser that never
+    /// comes back was often refused there.
     private func unfinished(_ error: OIDCError) -> OIDCError {
         var error = error
         if let summary = turnedAway.summary { error.message += "; \(summary)" }
-        error.hint = .text(
-            "check that the redirect URL \(DisplayText.clean(pending.redirectURI)) is registered for the "
-                + "client \(DisplayText.clean(pending.clientID)) at the provider")
+        error.hint = .checkRegistration(redirectURL: pending.redirectURI, clientID: pending.clientID)
         return error
     }
 
-    private enum Happening {
+    private enum Event {
         case arrival(Arrival)
         case input
         case interrupted(Int32)
         case quiet
     }
 
-    private func next(until deadline: MonotonicTime, also others: [Int32]) -> Happening {
+    private func event(until deadline: MonotonicTime, also others: [Int32]) -> Event {
         guard let server else {
             var interests = others.map { Poll.Interest($0, .reading) }
             if let wakeUp = Interruption.wakeUpDescriptor {
@@ -156,8 +167,8 @@ struct RedirectReceiver {
         }
     }
 
-    /// Checks pasted input. On a terminal, a mistake is only reported; from a file or a pipe, it ends the
-    /// sign-in.
+    /// Reads pasted lines. On a terminal, a line that cannot be used is reported and the wait continues; from a file or
+    /// a pipe, it is the answer.
     private mutating func pasted(
         _ input: inout TerminalInput?, isTerminal: Bool
     ) throws(OIDCError) -> Arrival? {
@@ -166,8 +177,7 @@ struct RedirectReceiver {
             case .endOfInput:
                 input = nil
                 if let unusable { throw unusable }
-                guard server != nil else { throw RedirectReceiver.nothingPasted }
-            case .tooLong: warn("that line is too long for a redirected address")
+            case .tooLong: warn("that line is too long for a redirected URL")
             case .line(let line):
                 guard !ASCII.trimmed(line).isEmpty else { continue }
                 do throws(OIDCError) {
@@ -186,7 +196,7 @@ struct RedirectReceiver {
     }
 
     static let nothingPasted = OIDCError(
-        .usage, "stdin ended before an address was pasted, and no listener can receive the redirect",
+        .usage, "stdin ended before a URL was pasted, and no listener can receive the redirect",
         hint: .advice(.pasteAddress),
         stage: .authorization)
 }

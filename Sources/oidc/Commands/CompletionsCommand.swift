@@ -25,6 +25,7 @@ struct CompletionsCommand: RunnableCommand {
     var words: [String] = []
     var isAsked = false
     var common = CommonOptions()
+    var hasJSONForm: Bool { false }
 
     func validate() throws(UsageError) {
         if !isAsked, let word = words.first {
@@ -64,6 +65,9 @@ struct CompletionValues {
             (try? loader.file())??.profiles.map { Candidate($0.name, $0.values["issuer"]?.string ?? "") }
                 ?? []
         case "settings": settings
+        case "set-settings":
+            (try? (try? loader.file())??.profile(named: loader.profileName))??.values.names
+                .map { Candidate($0, Setting.named($0)?.summary ?? "") } ?? []
         case "resources":
             (try? loader.load())?.tools.resources.map { Candidate($0.title, $0.url.text) } ?? []
         case "providers": Preset.all.map { Candidate($0.name, $0.title) }

@@ -12,6 +12,12 @@ struct IDTokenClaimTests {
         var change: @Sendable (inout IDTokenRules) -> Void = { _ in }
         /// Nil where the token is accepted.
         var message: String?
+        /// What to do if the provider never sends the claim.
+        var hint: Hint? {
+            guard message?.hasSuffix("found none") == true else { return nil }
+            if claims["nonce"] == .some(nil) { return .advice(.turnNonceOff) }
+            return message?.hasPrefix("auth_time") == true ? .advice(.leaveOutMaxAge) : nil
+        }
 
         init(
             _ name: String, _ claims: [String: JSONValue?] = [:], _ message: String? = nil,
@@ -154,7 +160,9 @@ struct IDTokenClaimTests {
         let token = try Sample.token(claims: sample.claims)
         let keys = RotatingKeys(try Sample.publicKeys(.p256))
         if let message = sample.message {
-            #expect(throws: Sample.untrusted(message)) { try Sample.validate(token, rules, keys: keys) }
+            #expect(throws: Sample.untrusted(message, hint: sample.hint)) {
+                try Sample.validate(token, rules, keys: keys)
+            }
             #expect(keys.requests.isEmpty)
         } else {
             let idToken = try Sample.validate(token, rules, keys: keys)

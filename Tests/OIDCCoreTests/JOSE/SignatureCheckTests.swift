@@ -1,5 +1,6 @@
 import OIDCCore
 import OIDCCrypto
+import TestSupport
 import Testing
 
 @Suite("Signatures")
@@ -128,7 +129,7 @@ struct SignatureCheckTests {
         let otherPayload = "\(parts[0]).\(Base64URL.encode(Array("{}".utf8))).\(parts[2])"
         let header = Base64URL.encode(Array("{\"typ\":\"JWT\",\"alg\":\"\(algorithm.rawValue)\"}".utf8))
         let otherHeader = "\(header).\(parts[1]).\(parts[2])"
-        let otherKey = JWKSet(keys: [JSONWebKey(publicKey: try PrivateKey.generate(kind).publicKey)])
+        let otherKey = JWKSet(keys: [JSONWebKey(publicKey: try SampleKeys.otherKey(kind).publicKey)])
         let reason = "signature: no key verifies it with \(algorithm.rawValue)"
         #expect(try JWS(compact: otherPayload).verify(keys: keys) == Self.invalid(reason))
         #expect(try JWS(compact: otherHeader).verify(keys: keys) == Self.invalid(reason))

@@ -49,6 +49,48 @@ struct JSONParserTests {
         #expect(error?.offset == offset)
     }
 
+    static let mistakes: [(String, String)] = [
+        ("", "it is empty"), (" \n", "it is empty"),
+        ("\u{FEFF}", "line 1, column 1: the file ends here, but a quote or bracket is still open"),
+        ("{\n  \"a\": 1,\n}", "line 2, column 9: trailing comma"),
+        ("[1, ]", "line 1, column 3: trailing comma"),
+        ("{\n  // note\n}", "line 2, column 3: a comment; JSON has none"),
+        ("{\"a\": 1 # note\n}", "line 1, column 9: a comment; JSON has none"),
+        ("/* */ {}", "line 1, column 1: a comment; JSON has none"),
+        ("{'a': 1}", "line 1, column 2: single quotes; JSON has double quotes"),
+        ("{\"a\": 'b'}", "line 1, column 7: single quotes; JSON has double quotes"),
+        ("{“a”: 1}", "line 1, column 2: curly quotes; use straight ones"),
+        ("{a: 1}", "line 1, column 2: a name without double quotes"),
+        ("{\"a\": device}", "line 1, column 7: a value without double quotes"),
+        ("{\"é\": True}", "line 1, column 7: a value without double quotes"),
+        ("\u{FEFF}{\"a\":}", "line 1, column 6: a value is missing"),
+        ("{\"a\": 1\n \"b\": 2}", "line 1, column 8: missing comma"),
+        ("{\"a\": 1,, \"b\": 2}", "line 1, column 9: two commas"),
+        ("{\"a\" = 1}", "line 1, column 6: “=” instead of “:”"),
+        ("{\"a\" 1}", "line 1, column 6: missing “:” after a member's name"),
+        ("{\"a\": [1}", "line 1, column 9: the wrong closing bracket"),
+        ("{}}", "line 1, column 3: one closing bracket too many"),
+        ("{} {}", "line 1, column 4: unexpected text after the value"),
+        ("{\"a\": \"b", "line 1, column 9: the file ends here, but a quote or bracket is still open"),
+        ("{\"a\": \"b\n}", "line 1, column 9: a string without its closing quote"),
+        (#"{"a": "C:\dir"}"#, #"line 1, column 11: a single backslash; in a string it is written \\"#),
+        ("{\"a\": 1,\n\"a\": 2}", "line 2, column 1: duplicate member “a”"),
+    ]
+
+    @Test("a common mistake is named with its line and column", arguments: mistakes)
+    func mistake(_ text: String, _ message: String) {
+        let error = #expect(throws: JSONError.self) { try JSONValue(parsing: text) }
+        #expect(error?.inFile == message)
+    }
+
+    @Test(
+        "a file in another encoding is named as such",
+        arguments: [[0xFF, 0xFE, 0x7B, 0], [0, 0x7B], [0x7B, 0]] as [[UInt8]])
+    func otherEncoding(_ bytes: [UInt8]) {
+        let error = #expect(throws: JSONError.self) { try JSONValue(parsing: bytes) }
+        #expect(error?.inFile == "it is UTF-16 or UTF-32; save it as UTF-8")
+    }
+
     @Test(
         "strings that are no UTF-8 are refused, with and without escapes",
         arguments: [[0xFF], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80]] as [[UInt8]])
