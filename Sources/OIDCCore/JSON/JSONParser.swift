@@ -4,7 +4,7 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
     public let reason: String
     /// The byte offset of the error.
     public let offset: Int
-    /// What is wrong in a file that a user wrote, by line and column: `line 3, column 5: trailing comma`.
+    /// The error in a file that a user wrote, by line and column: `line 3, column 5: trailing comma`.
     package let inFile: String
 
     /// The reason and the position.

@@ -158,6 +158,6 @@ package struct UserFile: Sendable {
 
     package var isOwn: Bool { owner == geteuid() }
 
-    /// Whether it is this user's, and others may read it.
+    /// Whether this user owns the file and others may read it.
     package var isOwnAndOpen: Bool { owner == geteuid() && permissions & 0o077 != 0 }
 }
