@@ -162,8 +162,8 @@ extension OIDCClient {
         return endpoint
     }
 
-    /// Returns the session's tokens, refreshed the way the session was made: at its endpoint, with the client's
-    /// authentication and the key that they are bound to.
+    /// Returns the session's tokens, which are refreshed at its endpoint, with its client authentication and
+    /// the key that they are bound to.
     private func tokens(
         _ environment: LoginEnvironment, _ isCancelled: @escaping @Sendable () -> Bool
     ) -> SessionTokens {
