@@ -124,6 +124,7 @@ extension Preset {
             application: "a “Generic OIDC Relying Party”",
             registrationPlace: "https://admin.duosecurity.com > Applications",
             redirect: .exactPort, secret: .required,
+            refreshNeeds: [.scope: "offline_access"],
             source: "Duo: Single Sign-On for Generic OpenID Connect Relying Parties"),
         Preset(
             name: "jumpcloud", title: "JumpCloud",
