@@ -11,7 +11,7 @@ extension Preset {
                 .scope: "read:user user:email",
             ],
             application: "an OAuth app",
-            registrationPlace: "https://github.com/settings/developers",
+            registrationPlace: "https://github.com/settings/applications/new",
             secret: .required, flows: [.browser, .device, .paste],
             note: "the device flow needs “Enable Device Flow” and no secret; tokens do not expire",
             source: "GitHub: Authorizing OAuth apps"),
@@ -24,7 +24,7 @@ extension Preset {
                 .userinfoEndpoint: "https://api.github.com/user", .clientAuth: "client_secret_post",
             ],
             application: "a GitHub App",
-            registrationPlace: "https://github.com/settings/apps",
+            registrationPlace: "https://github.com/settings/apps/new",
             secret: .required, flows: [.browser, .device, .paste],
             note: "the app's permissions stand in for scopes; user tokens last 8 hours and are refreshed",
             source: "GitHub: Generating a user access token for a GitHub App"),
@@ -96,6 +96,7 @@ extension Preset {
             application: "an OAuth application",
             registrationPlace: "https://linear.app/settings/api/applications/new",
             redirect: .exactPort, secret: .optional,
+            note: "several scopes are separated by commas: --scope read,write",
             source: "Linear: OAuth 2.0 authentication; nango providers.yaml, 2026-08"),
         Preset(
             name: "atlassian", title: "Atlassian Cloud",
@@ -165,7 +166,7 @@ extension Preset {
             settings: [
                 .issuer: "https://www.linkedin.com/oauth",
                 .authorizationEndpoint: "https://www.linkedin.com/oauth/native-pkce/authorization",
-                .scope: "openid profile email",
+                .scope: "openid profile email", .nonce: "off",
             ],
             application: "an app that LinkedIn has enabled PKCE for (native clients)",
             registrationPlace: "https://www.linkedin.com/developers/apps",
@@ -203,11 +204,10 @@ extension Preset {
             settings: [
                 .issuer: "https://huggingface.co", .scope: "openid profile email",
                 .deviceAuthorizationEndpoint: "https://huggingface.co/oauth/device",
-                .redirectURI: "http://localhost/callback", .port: "8484",
             ],
-            application: "a public OAuth app",
-            registrationPlace: "https://huggingface.co/settings/connected-applications",
-            redirect: .exactPort, secret: .optional, flows: [.browser, .device, .paste],
-            source: "Hugging Face: OAuth (hub-docs, oauth.md); next-auth, 2026-07"),
+            application: "an OAuth app; without its secret, it is a public one",
+            registrationPlace: "https://huggingface.co/settings/applications/new",
+            secret: .optional, flows: [.browser, .device, .paste],
+            source: "Hugging Face: Sign in with Hugging Face (hub-docs, 2026-08)"),
     ]
 }

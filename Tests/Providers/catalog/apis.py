@@ -151,7 +151,7 @@ APIS = [
         issuer=HUGGINGFACE, authorize=f"{HUGGINGFACE}/oauth/authorize", token=f"{HUGGINGFACE}/oauth/token",
         userinfo=f"{HUGGINGFACE}/oauth/userinfo", jwks=f"{HUGGINGFACE}/oauth/jwks",
         device=f"{HUGGINGFACE}/oauth/device",
-        members={"device_authorization_endpoint": None}, redirects="exact", pkce="required",
+        members={"device_authorization_endpoint": None}, redirects=LOOPBACK, pkce="required",
         methods=("client_secret_basic", "client_secret_post", "none"),
         scopes=(*PLAIN, "read-repos", "write-repos", "manage-repos", "inference-api", "write-discussions"),
         lifetime=28800, offline=NEVER, token_type="bearer"),

@@ -77,7 +77,8 @@ IDENTITY = [
           claims={"tid": CONSUMERS, "ver": "2.0", "email": "alice@example.com"}),
     StandIn(
         "entra-external", "Microsoft Entra External ID",
-        "Microsoft Entra External ID: endpoints; openid-client issue 718", parameters=(f"tenant={TENANT}",),
+        "Microsoft Entra External ID: endpoints; openid-client issue 718", parameters=(f"tenant={TENANT}", "name=example"),
+        is_at_issuer=False, metadata_url=f"https://example.ciamlogin.com/{TENANT}/v2.0/.well-known/openid-configuration",
         issuer=f"{CIAM}/v2.0", authorize=f"{CIAM}/oauth2/v2.0/authorize", token=f"{CIAM}/oauth2/v2.0/token",
         end_session=f"{CIAM}/oauth2/v2.0/logout",
         jwks=f"{CIAM}/discovery/v2.0/keys", userinfo="https://graph.microsoft.com/oidc/userinfo", redirects=LOOPBACK,

@@ -26,5 +26,6 @@ class Needed:
 
 def needed(setups):
     """What is to be tried without, by the profiles that were made."""
-    return [(name, Needed(setting)) for name, setup in setups.items() for setting in setup["settings"]
-            if setting in QUIRKS]
+    # `prompt: off` spares users a consent page; no sign-in fails without it.
+    return [(name, Needed(setting)) for name, setup in setups.items() for setting, value in setup["settings"].items()
+            if setting in QUIRKS and (setting, value) != ("prompt", "off")]
