@@ -99,6 +99,12 @@ class StandIn:
         return f"{self.preset} {self.variant}".strip()
 
     @property
+    def offline_scope(self):
+        """The scope that gives a refresh token, if that is the rule."""
+        is_scope = isinstance(self.offline, str) and self.offline not in (NEVER, ALWAYS)
+        return self.offline.split("|")[0] if is_scope else ""
+
+    @property
     def well_known(self):
         """Where the metadata are."""
         at_issuer = self.issuer.rstrip("/") + "/.well-known/openid-configuration"
