@@ -49,7 +49,7 @@ struct SignInTerminalTests {
         run.type("\r")
         let (status, text) = run.finish()
         #expect(status == 0, "\(text)")
-        #expect(!text.contains("code=") && !text.contains(callback))
+        #expect(!text.contains("&code=") && !text.contains("?code=") && !text.contains(callback))
         let lines = text.split(separator: "\n").suffix(3)
         #expect(
             lines.first?.hasSuffix("\u{1B}[32m✓\u{1B}[0m Signed in as alice@example.com") == true, "\(text)")
@@ -62,7 +62,9 @@ struct SignInTerminalTests {
 
     @Test("a device code that is approved elsewhere wins against the URL")
     func device() throws {
-        let program = try Program(try provider(.approves("alice")))
+        let provider = try provider(.approves("alice"))
+        defer { withExtendedLifetime(provider) {} }
+        let program = try Program(provider)
         defer { program.remove() }
         let run = try TerminalRun(program, ["login"], ["DISPLAY": ""])
         let (status, text) = run.finish()
@@ -94,7 +96,9 @@ struct SignInTerminalTests {
             (20, 10, false),
         ] as [(UInt16, UInt16, Bool)])
     func sizes(columns: UInt16, rows: UInt16, isDrawn: Bool) throws {
-        let program = try Program(try provider())
+        let provider = try provider()
+        defer { withExtendedLifetime(provider) {} }
+        let program = try Program(provider)
         defer { program.remove() }
         let run = try TerminalRun(program, ["login", "--flow", "device"], columns: columns, rows: rows)
         _ = try #require(run.wait { $0.contains(" left") ? true : nil })
@@ -130,7 +134,9 @@ struct SignInTerminalTests {
 
     @Test("errors are red and warnings yellow, on a terminal only")
     func colors() throws {
-        let program = try Program(try provider())
+        let provider = try provider()
+        defer { withExtendedLifetime(provider) {} }
+        let program = try Program(provider)
         defer { program.remove() }
         let options = ["login", "--prompt", "odd", "--timeout", "1", "--flow", "paste"]
         let (status, text) = try TerminalRun(program, options).finish()

@@ -188,7 +188,8 @@ struct RedirectReceiverTests {
             ])
         #expect(pages.prefix(2).allSatisfy { $0.hasSuffix("This URL does not exist.\n") })
         let navigation = "GET / HTTP/1.1\r\nHost: x\r\nAccept: text/html,*/*\r\n\r\n"
-        let page = try world.receive([navigation, world.answer]).pages[0]
+        let other = try World()
+        let page = try other.receive([navigation, other.answer]).pages[0]
         #expect(page.hasPrefix("HTTP/1.1 404 ") && page.contains("open the URL that your terminal shows"))
     }
 

@@ -199,8 +199,10 @@ struct SignInRaceTests {
     func browserFirst() throws {
         let race = try Race()
         race.onWaiting = { try? $0.answerInBrowser() }
-        race.provider.intercept { [provider = race.provider] request in
-            if request.url.path == "/token" { provider.with { $0.configuration.person = .approves("alice") } }
+        race.provider.intercept { [weak provider = race.provider] request in
+            if request.url.path == "/token" {
+                provider?.with { $0.configuration.person = .approves("alice") }
+            }
             return nil
         }
         let session = try race.run().get()

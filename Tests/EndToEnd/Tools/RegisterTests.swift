@@ -109,33 +109,31 @@ struct RegisterTests {
         #expect(try signIn(world).hasPrefix(text(redirect)))
     }
 
-    @Test("client_auth follows the metadata, and a refusal of public clients")
-    func method() throws {
+    @Test(
+        "client_auth follows the metadata, and a refusal of public clients",
+        arguments: [
+            (#"["private_key_jwt","client_secret_post"]"#, "client_secret_post"),
+            ("null", "client_secret_basic"),
+        ])
+    func method(supported: String, method: String) throws {
         let world = try ToolWorld()
         world.provider.with { $0.faults = [.registration(.publicClientsRefused)] }
-        let methods = Mutex<String?>(#"["client_secret_post"]"#)
-        world.provider.intercept { [provider = world.provider] request in
-            guard request.url.path == "/.well-known/openid-configuration" else { return nil }
+        let methods = try JSONValue(parsing: supported)
+        world.provider.intercept { [weak provider = world.provider] request in
+            guard request.url.path == "/.well-known/openid-configuration", let provider else { return nil }
             let answer = provider.with { $0.handle(request, at: Clock.now()) }
             guard var document = (try? JSONValue(parsing: answer.body))?.object else { return nil }
-            document["token_endpoint_auth_methods_supported"] = methods.withLock { text in
-                text.flatMap { try? JSONValue(parsing: $0) }
-            }
+            document["token_endpoint_auth_methods_supported"] = methods == .null ? nil : methods
             return HTTPResponse(
                 status: 200, headers: HTTPHeaders([("Content-Type", "application/json")]),
                 body: JSONValue.object(document).bytes)
         }
-        for (supported, method) in [
-            (#"["private_key_jwt","client_secret_post"]"#, "client_secret_post"),
-            (nil, "client_secret_basic"),
-        ] as [(String?, String)] {
-            methods.withLock { $0 = supported }
-            let result = try world.run(["register", "--issuer", world.issuer, "--force"])
-            #expect(result.code == 0, "\(result)")
-            let profile = try profile(world)
-            #expect(profile["client_auth"]?.string == method && profile["client_secret_file"] != nil)
-            _ = try signIn(world)
-        }
+        let result = try world.run(["register", "--issuer", world.issuer])
+        #expect(result.code == 0, "\(result)")
+        let profile = try profile(world)
+        #expect(
+            profile["client_auth"]?.string == method && profile["client_secret_file"] != nil, "\(profile)")
+        _ = try signIn(world)
     }
 
     @Test("a secret that comes with it goes into a file of its own")
