@@ -1,11 +1,12 @@
-/// A section of the manual page with the program's own text, and perhaps a topic of the help.
+/// A section of the manual page with the program's own text; it can also be a help topic.
 public struct ManSection: Sendable {
     public let title: String
-    /// The word that prints the section, as in `oidc help settings`; nil if it is only in the manual page.
+    /// The help topic that prints the section, as in `oidc help settings`; nil if only the manual page has
+    /// it.
     public let topic: String?
-    /// Blank lines separate paragraphs, indented lines are kept as they are.
+    /// The section's text. Blank lines separate paragraphs; indented lines are kept as they are.
     public let text: String
-    /// Terms and their meanings, below the text.
+    /// Terms and their meanings, listed below the text.
     public let entries: [(term: String, meaning: String)]
 
     public init(
@@ -19,7 +20,7 @@ public struct ManSection: Sendable {
     }
 }
 
-/// The program's page in section 1 of the manual, written with man(7) macros.
+/// The program's manual page (section 1), written with man(7) macros.
 public enum ManPage {
     /// Returns the page: name, synopsis, description, commands, shared options, then the program's own sections.
     /// `date` is the day of the version, as in `2026-11-22`.
@@ -52,7 +53,7 @@ public enum ManPage {
 struct SharedOptions {
     let title: String
     let options: [OptionDescription]
-    /// The commands that have them; nil if all do.
+    /// The commands that have these options; nil if all do.
     let commands: [String]?
 }
 

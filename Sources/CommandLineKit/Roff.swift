@@ -1,4 +1,4 @@
-/// A manual page in man(7), built line by line; text is escaped, so none of it is read as a request.
+/// A manual page in man(7), built line by line. Text is escaped, so roff does not interpret it.
 struct Roff {
     private(set) var text = ""
 
@@ -25,7 +25,7 @@ struct Roff {
         text += "\\fB\(Self.escaped(word))\\fR" + (plain.isEmpty ? "" : " \(Self.escaped(plain))") + "\n"
     }
 
-    /// Adds a term and, indented, its meaning.
+    /// Adds a term and its meaning, which is indented.
     mutating func entry(bold: String, plain: String, _ meaning: String) {
         request("TP")
         let parts = [
@@ -47,7 +47,7 @@ struct Roff {
         }
     }
 
-    /// Adds lines that are not filled.
+    /// Adds lines that roff does not fill.
     mutating func verbatim(_ lines: [String]) {
         request("PP")
         request("nf")
@@ -55,7 +55,7 @@ struct Roff {
         request("fi")
     }
 
-    /// Escapes characters that roff would interpret or replace, and writes others than ASCII by their number.
+    /// Escapes characters that roff would interpret or replace, and writes non-ASCII characters as numbers.
     static func escaped(_ content: String) -> String {
         var result = ""
         for scalar in content.unicodeScalars {

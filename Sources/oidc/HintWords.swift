@@ -18,7 +18,7 @@ extension Hint {
             "check the path in \(name == "configuration" ? "--config or OIDC_CONFIG" : name)"
         case .trustAuthority(let setting):
             "name the file of the authority that signed it in \(setting ?? "ca_file")"
-        case .tryAgain, .text: description
+        case .tryAgain, .checkRegistration, .text: description
         }
     }
 }
@@ -32,6 +32,9 @@ extension Hint.Setting {
         case .dpop: "dpop"
         case .clientAuthentication: "client_auth"
         case .store: "store"
+        case .tokenType: "token_type"
+        case .prompt: "prompt"
+        case .resourceParameter: "resource_parameter"
         }
     }
 }
@@ -55,6 +58,12 @@ extension Hint.Advice {
         case .giveKeyPassphrase: "set private_key_passphrase_file"
         case .useRegisteredAuthentication: "set client_auth to the method that the client is registered for"
         case .checkClient: "check client_id, client_secret and client_auth"
+        case .allowDeviceGrant:
+            "oidc login --flow browser, or allow the device grant for this client at the provider "
+                + "(Google: a client of the type TVs and Limited Input devices)"
+        case .checkClientOrDeviceGrant:
+            "check client_id and client_secret; if they are right, the provider does not allow this client to use "
+                + "device codes: oidc login --flow browser"
         case .checkRedirectURI: "check redirect_uri"
         case .checkACRValues: "check acr_values"
         case .chooseGrant: "the provider does not offer this grant: choose another with --grant"
@@ -66,7 +75,17 @@ extension Hint.Advice {
         case .checkIssuerAddress: "--issuer takes a URL, as in https://login.example.com"
         case .checkIssuerMetadata:
             "check --issuer: the provider's metadata is JSON at ISSUER/.well-known/openid-configuration"
-        case .checkIssuerOrSetEndpoints: "check --issuer, or name authorization_endpoint and token_endpoint"
+        case .checkIssuerOrSetEndpoints:
+            "check --issuer, or set metadata_url, or authorization_endpoint and token_endpoint"
+        case .checkMetadataURL: "check metadata_url"
+        case .setMetadataURL: "set metadata_url, or give --issuer without {tenantid}"
+        case .keepTenantsApart:
+            "oidc logout --local, and sign in again; or keep both sessions, one of them with --set account=NAME"
+        case .turnNonceOff: "if the provider's ID tokens never have a nonce, set nonce to off"
+        case .leaveOutMaxAge: "if the provider's ID tokens never have an auth_time, leave max_age out"
+        case .introspectAsOtherClient:
+            "introspection is for confidential clients: give the client_id and secret of one that the provider "
+                + "lets introspect tokens"
         case .setIssuerOrKeys: "set issuer, or jwks_uri beside it"
         case .setUserInfoEndpoint: "set userinfo_endpoint and sign in again"
         case .useHTTPS: "use https, or set allow_insecure_http"

@@ -1,7 +1,6 @@
 import DemoProvider
 import Foundation
 import OIDCCore
-import OIDCCrypto
 import TestSupport
 import Testing
 
@@ -34,14 +33,10 @@ struct Module: CustomTestStringConvertible, Sendable {
         self.change = change
     }
 
-    /// One RSA key for all tests: making one takes long.
-    static let rsaKey = Result { try PrivateKey.generate(.rsa2048) }
-
     static func server(
         _ faults: Set<Fault> = [], _ change: (inout DemoConfiguration) -> Void = { _ in }
     ) throws -> ProviderServer {
         var configuration = DemoConfiguration()
-        configuration.signingKeys = [try rsaKey.get()]
         change(&configuration)
         return try ProviderServer(configuration, faults: faults)
     }

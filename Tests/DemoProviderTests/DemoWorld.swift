@@ -1,6 +1,5 @@
 import DemoProvider
 import OIDCCore
-import OIDCCrypto
 import TestSupport
 import Testing
 
@@ -10,9 +9,6 @@ struct DemoWorld {
     static let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
     static let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
     static let redirect = "http://127.0.0.1:8765/callback"
-    /// One RSA key for all tests: making one takes long.
-    static let rsaKey = Result { try PrivateKey.generate(.rsa2048) }
-    static let ellipticKey = Result { try PrivateKey.generate(.p256) }
 
     var provider: FaultyProvider
     var now = Instant(secondsSinceEpoch: 1_800_000_000)
@@ -23,7 +19,7 @@ struct DemoWorld {
         _ change: (inout DemoConfiguration) -> Void = { _ in }
     ) throws {
         var configuration = DemoConfiguration()
-        configuration.signingKeys = [try DemoWorld.rsaKey.get(), try DemoWorld.ellipticKey.get()]
+        configuration.signingKeys = try SampleKeys.signing
         change(&configuration)
         provider = try FaultyProvider(
             issuer: try #require(WebURL(issuer)), configuration: configuration, faults: faults)

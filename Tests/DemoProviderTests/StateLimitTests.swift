@@ -33,7 +33,10 @@ struct StateLimitTests {
 
     @Test("clients that register are forgotten in their order, never those that were configured")
     func registrations() throws {
-        var provider = try DemoProvider(issuer: try #require(WebURL("http://127.0.0.1:1")))
+        var configuration = DemoConfiguration()
+        configuration.signingAlgorithms = [.es256]
+        var provider = try DemoProvider(
+            issuer: try #require(WebURL("http://127.0.0.1:1")), configuration: configuration)
         for index in 0..<(State.limits.others + 5) { provider.state.register(DemoClient(id: "r\(index)")) }
         #expect(provider.state.clients.count == State.limits.others + 2)
         #expect(provider.state.clients["r4"] == nil && provider.state.clients["r5"] != nil)

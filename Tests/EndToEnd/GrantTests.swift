@@ -85,7 +85,7 @@ struct GrantTests {
     private func keyed(
         _ kind: PrivateKey.Kind = .p256, _ configure: (inout DemoConfiguration) -> Void = { _ in }
     ) throws -> (ProviderServer, Program) {
-        let key = try PrivateKey.generate(kind)
+        let key = try SampleKeys.key(kind)
         var configuration = DemoConfiguration()
         let keys = JWKSet(keys: [JSONWebKey(publicKey: key.publicKey, keyID: "k1")])
         configuration.clients.append(DemoClient(id: "keyed", keys: keys))
@@ -107,7 +107,7 @@ struct GrantTests {
         defer { withExtendedLifetime(provider) { program.remove() } }
         let outcome = try program.run("token", "--grant", "client_credentials")
         #expect(outcome.status == 0, "\(outcome.errorOutput)")
-        let other = try PrivateKey.generate(kind)
+        let other = try SampleKeys.otherKey(kind)
         try Data(other.pem).write(to: program.home.appendingPathComponent("key.pem"))
         let wrong = try program.run("token", "--grant", "client_credentials", "--refresh")
         #expect(wrong.status == 4)

@@ -29,6 +29,13 @@ struct HintWordsTests {
                 "if the client is registered for it and has a secret: "
                     + "oidc config set id_token_signed_response_alg=HS256"
             ),
+            (
+                .advice(.turnNonceOff), "if the provider's ID tokens never have a nonce, set nonce to off"
+            ),
+            (
+                .advice(.keepTenantsApart),
+                "oidc logout --local, and sign in again; or keep both sessions, one of them with --set account=NAME"
+            ),
             (.advice(.checkClock), "check this machine's clock"), (.text("chmod 600 x"), "chmod 600 x"),
         ] as [(Hint, String)])
     func words(_ hint: Hint, _ words: String) {

@@ -62,10 +62,10 @@ struct StoreFileTests {
     }
 
     static let damages = [
-        Damage(name: "empty", text: "", reason: "it is no JSON: the text ends too early at byte 0"),
+        Damage(name: "empty", text: "", reason: "it is not valid JSON: the text is incomplete at byte 0"),
         Damage(
             name: "truncated", text: #"{"version":1,"key"#,
-            reason: "it is no JSON: the text ends too early at byte 17"),
+            reason: "it is not valid JSON: the text is incomplete at byte 17"),
         Damage(name: "foreign JSON", text: #"{"a":1}"#, reason: "its member version is missing or wrong"),
         Damage(name: "no key", text: #"{"version":1}"#, reason: "its member key is missing or wrong"),
     ]
@@ -121,7 +121,7 @@ struct StoreFileTests {
         scratch.put(text, "oidc/\(fileName)")
         let expected = OIDCError(
             .failed,
-            "the session file \(file) holds another session's key; it is neither used nor overwritten",
+            "the session file \(file) contains another session's key; it is neither used nor overwritten",
             hint: "move it away: mv \(file) \(file).old", stage: .store)
         #expect(failure { () throws(OIDCError) in try store.load(.example) } == expected)
         #expect(failure { () throws(OIDCError) in try store.probe(.example) } == expected)
@@ -179,7 +179,7 @@ struct StoreFileTests {
             found = "a directory"
         case .pipe:
             mkfifo(file, 0o600)
-            found = "no regular file"
+            found = "a special file"
         }
         let expected = OIDCError(
             .failed, "the session file \(file) is \(found), expected a regular file",

@@ -42,6 +42,8 @@ package final class ProviderServer: Sendable {
         }
         origin = issuer ?? server.origin
         backend = server.origin
+        var configuration = configuration
+        if configuration.signingKeys.isEmpty { configuration.signingKeys = try SampleKeys.signing }
         guard let issuer = WebURL(origin) else { throw OIDCError(.failed, "no origin") }
         let provider = try FaultyProvider(issuer: issuer, configuration: configuration, faults: faults)
         box.provider.withLock { $0 = provider }

@@ -1,7 +1,7 @@
 public import OIDCCore
 import Synchronization
 
-/// Sessions that end with the process (`store=none`, `demo`, or a program that keeps none).
+/// A store in memory, for sessions that end with the process (`store=none`).
 public final class MemorySessionStore: SessionStoring {
     private struct Content {
         var sessions: [SessionKey: Session] = [:]
@@ -19,10 +19,10 @@ public final class MemorySessionStore: SessionStoring {
     /// Makes an empty store.
     public init() {}
 
-    /// What messages call the store.
+    /// The store's name in messages.
     public var description: String { "memory only" }
 
-    /// Returns where the session is, or would be.
+    /// Returns the store's name, as sessions have no path.
     public func location(of key: SessionKey) -> String { description }
 
     /// Loads the session; nil if there is none.
@@ -44,7 +44,7 @@ public final class MemorySessionStore: SessionStoring {
         }
     }
 
-    /// Removes the session, a damaged one too.
+    /// Removes the session.
     public func remove(_ key: SessionKey) throws(OIDCError) {
         content.withLock { content in
             content.sessions[key] = nil
@@ -52,7 +52,7 @@ public final class MemorySessionStore: SessionStoring {
         }
     }
 
-    /// Lists every entry in the order of their names.
+    /// Lists all entries, sorted by name.
     public func all() throws(OIDCError) -> [StoredSession] {
         content.withLock { Array($0.sessions.values) }
             .map { StoredSession(name: $0.key.fileStem, location: description, content: .success($0)) }
@@ -64,7 +64,7 @@ public final class MemorySessionStore: SessionStoring {
         if let key = stored.session?.key { try remove(key) }
     }
 
-    /// Keeps the other threads of this process out; no other process sees these sessions.
+    /// Runs `body` while no other thread does so for this key; other processes do not see these sessions.
     public func withLock<Value>(
         _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
@@ -81,10 +81,10 @@ public final class MemorySessionStore: SessionStoring {
         return try body()
     }
 
-    /// Returns the failure that was last left for that key.
+    /// Returns the last failure that was stored for the key.
     public func failure(of key: SessionKey) -> SharedFailure? { content.withLock { $0.failures[key] } }
 
-    /// Leaves a failure for other threads, or removes the one that is there.
+    /// Stores a failure for other threads, or removes the stored one.
     public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {
         content.withLock { content in
             guard id == nil || content.failures[key]?.id == id else { return }

@@ -78,6 +78,10 @@ struct StoreChecks {
                     "session", .problem, "the token is from the future: this machine's clock was set back",
                     hint: "set the clock, then: oidc token --refresh")
             }
+            let settings = provider.settings
+            if let warning = Preset.matching(settings)?.refreshWarning(for: session, settings) {
+                return Finding("session", .warning, warning.message, hint: warning.hint?.commandLine)
+            }
             return report.isUsable
                 ? Finding("session", .ok, "the token is valid \(report.validity)")
                 : Finding(

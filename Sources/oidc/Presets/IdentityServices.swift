@@ -5,11 +5,12 @@ extension Preset {
             name: "google", title: "Google",
             settings: [
                 .issuer: "https://accounts.google.com", .scope: "openid profile email",
-                .extraAuthorizeParams: #"{"access_type":"offline","prompt":"consent"}"#,
+                .extraAuthorizeParams: #"{"access_type":"offline"}"#, .prompt: "consent",
             ],
             application: "an OAuth client of type “Desktop app”",
             registrationPlace: "https://console.cloud.google.com/auth/clients",
             redirect: .unregistered, secret: .required,
+            refreshNeeds: [.extraAuthorizeParams: #"{"access_type":"offline"}"#, .prompt: "consent"],
             note: "the device flow is for clients of type “TVs and Limited Input devices” only",
             source: "Google: OAuth 2.0 for iOS & Desktop Apps; OAuth 2.0 for TV and Limited-Input Device"),
         Preset(
@@ -25,6 +26,7 @@ extension Preset {
             application: "an app with the platform “Mobile and desktop applications”",
             registrationPlace: "https://entra.microsoft.com > App registrations > Authentication",
             secret: .none, flows: [.browser, .device, .paste],
+            refreshNeeds: [.scope: "offline_access"],
             note: "the device flow needs “Allow public client flows”, and conditional access may block it",
             source: "Microsoft identity platform: redirect URI restrictions; OAuth 2.0 device code"),
         Preset(
@@ -40,6 +42,7 @@ extension Preset {
             application: "an app with the platform “Mobile and desktop applications” and a user flow",
             registrationPlace: "https://entra.microsoft.com > App registrations > Authentication",
             secret: .none,
+            refreshNeeds: [.scope: "offline_access"],
             source: "Microsoft Entra External ID: OIDC protocol and endpoints"),
         Preset(
             name: "okta", title: "Okta",
@@ -55,6 +58,7 @@ extension Preset {
             application: "a “Native Application” with Refresh Token",
             registrationPlace: "Admin Console > Applications > Create App Integration",
             redirect: .exactPort, secret: .none, flows: [.browser, .device, .paste],
+            refreshNeeds: [.scope: "offline_access"], refreshSwitch: "the grant type Refresh Token",
             note: "the device flow needs the grant type Device Authorization",
             source: "Okta: OpenID Connect & OAuth 2.0 API; Configure device authorization"),
         Preset(
@@ -66,6 +70,7 @@ extension Preset {
             application: "a “Native” application with Allow Offline Access on the API",
             registrationPlace: "https://manage.auth0.com > Applications > Allowed Callback URLs",
             redirect: .exactPort, secret: .none, flows: [.browser, .device, .paste],
+            refreshNeeds: [.scope: "offline_access"], refreshSwitch: "Allow Offline Access of the API",
             note: "without --audience API, the access token is for UserInfo only",
             source: "Auth0: Native app PKCE flow; Device authorization flow; Application settings"),
         Preset(
@@ -95,6 +100,7 @@ extension Preset {
             application: "a “Native” application",
             registrationPlace: "https://console.pingone.com > Applications > Configuration",
             redirect: .exactPort, secret: .none, flows: [.browser, .device, .paste],
+            refreshSwitch: "the grant type Refresh Token",
             note: "the device flow and refresh tokens are switched on at the application",
             source: "PingOne Platform API: OpenID Connect; nango providers.yaml, 2026-08"),
         Preset(
@@ -125,6 +131,7 @@ extension Preset {
             application: "a custom OIDC app, Client Authentication Type “Public (None PKCE)”",
             registrationPlace: "https://console.jumpcloud.com > SSO Applications > SSO",
             redirect: .exactPort, secret: .none,
+            refreshNeeds: [.scope: "offline_access"], refreshSwitch: "the grant type Refresh Token",
             source: "JumpCloud: SSO with OIDC"),
         Preset(
             name: "apple", title: "Sign in with Apple",

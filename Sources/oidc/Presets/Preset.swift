@@ -18,6 +18,10 @@ struct Preset: Sendable {
     var redirect = Redirect.anyPort
     let secret: Secret
     var flows: [SignInSettings.Flow] = [.browser, .paste]
+    /// Settings without which no refresh token is issued.
+    var refreshNeeds: Templates = [:]
+    /// What is switched on at the registration for refresh tokens.
+    var refreshSwitch: String?
     /// What else a user should know, in one line.
     var note: String?
     /// The documents that the row was taken from.

@@ -22,6 +22,7 @@ extension Preset {
             application: "a “Native” application with Refresh Token",
             registrationPlace: "{url}/ui/console > Projects > Applications",
             secret: .none, flows: [.browser, .device, .paste],
+            refreshNeeds: [.scope: "offline_access"], refreshSwitch: "Refresh Token",
             source: "Zitadel: OpenID Connect endpoints; Recommended authorization flows"),
         Preset(
             name: "authentik", title: "authentik",
@@ -33,6 +34,7 @@ extension Preset {
             application: "an OAuth2/OpenID provider of type “Public” with the scope offline_access",
             registrationPlace: "{url}/if/admin > Applications > Providers",
             redirect: .exactPort, secret: .optional, flows: [.browser, .device, .paste],
+            refreshNeeds: [.scope: "offline_access"], refreshSwitch: "the scope offline_access",
             note: "the device flow needs a device code flow in the brand's settings",
             source: "authentik: OAuth 2.0 provider; Device code flow"),
         Preset(
@@ -42,6 +44,7 @@ extension Preset {
             application: "a client with public: true",
             registrationPlace: "configuration.yml > identity_providers.oidc.clients",
             secret: .optional, flows: [.browser, .device, .paste],
+            refreshNeeds: [.scope: "offline_access"], refreshSwitch: "the grant type refresh_token",
             source: "Authelia: OpenID Connect 1.0 provider and clients"),
         Preset(
             name: "kanidm", title: "Kanidm",
@@ -60,6 +63,7 @@ extension Preset {
             application: "a client with public: true and no redirectURIs",
             registrationPlace: "the configuration file > staticClients",
             redirect: .unregistered, secret: .optional, flows: [.browser, .device, .paste],
+            refreshNeeds: [.scope: "offline_access"],
             source: "Dex: Public clients; Configuring tokens"),
         Preset(
             name: "hydra", title: "Ory Hydra",
@@ -69,7 +73,9 @@ extension Preset {
             settings: [.issuer: "{url}"],
             application: "a client with token_endpoint_auth_method none",
             registrationPlace: "ory create oauth2-client, or hydra create oauth2-client",
-            secret: .optional, source: "Ory: OAuth 2.0 authorization code flow; Hydra reference"),
+            secret: .optional,
+            refreshNeeds: [.scope: "offline_access"], refreshSwitch: "the grant type refresh_token",
+            source: "Ory: OAuth 2.0 authorization code flow; Hydra reference"),
         Preset(
             name: "logto", title: "Logto",
             parameters: [
@@ -79,6 +85,7 @@ extension Preset {
             application: "a “Native” application",
             registrationPlace: "the Logto console > Applications",
             secret: .none,
+            refreshNeeds: [.scope: "offline_access", .prompt: "consent"],
             note: "for an API, add --resource URI, as registered at API resources",
             source: "Logto: OpenID configuration; Refresh token; next-auth, 2026-07"),
     ]

@@ -67,6 +67,7 @@ extension Preset {
             application: "an External Client App",
             registrationPlace: "Setup > External Client App Manager",
             redirect: .exactPort, secret: .optional,
+            refreshNeeds: [.scope: "refresh_token"],
             note: "calls go to instance_url of the token's answer",
             source: "Salesforce: OAuth authorization flows; OpenID Connect discovery"),
         Preset(
@@ -79,6 +80,7 @@ extension Preset {
             application: "an app with PKCE and token rotation enabled",
             registrationPlace: "https://api.slack.com/apps > OAuth & Permissions > Redirect URLs",
             redirect: .exactPort, secret: .none,
+            refreshSwitch: "token rotation",
             note: "signs in for a user token; the scopes are User Token Scopes of the app",
             source: "Slack: Using PKCE; oauth.v2.user.access; changelog 2026-03-30"),
         Preset(
@@ -106,6 +108,7 @@ extension Preset {
             application: "an OAuth 2.0 (3LO) app",
             registrationPlace: "https://developer.atlassian.com/console/myapps",
             redirect: .exactPort, secret: .required,
+            refreshNeeds: [.scope: "offline_access"],
             source: "Atlassian: OAuth 2.0 (3LO) apps; nango providers.yaml, 2026-08"),
         Preset(
             name: "discord", title: "Discord",
@@ -143,6 +146,7 @@ extension Preset {
             application: "an app",
             registrationPlace: "https://www.dropbox.com/developers/apps > Settings",
             redirect: .exactPort, secret: .optional,
+            refreshNeeds: [.extraAuthorizeParams: #"{"token_access_type":"offline"}"#],
             source: "Dropbox: OAuth guide; HTTP documentation"),
         Preset(
             name: "twitch", title: "Twitch",

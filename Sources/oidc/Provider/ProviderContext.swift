@@ -107,7 +107,14 @@ struct ProviderContext {
             try settings.provider.checkIssuer()
             return registered(configured)
         }
-        return registered(try documents(environment).metadata(issuer: issuer).merging(explicit: explicit))
+        return registered(try discovered(issuer, environment).merging(explicit: explicit))
+    }
+
+    /// Returns the metadata from the well-known URLs or `metadata_url`.
+    func discovered(
+        _ issuer: String, _ environment: LoginEnvironment
+    ) throws(OIDCError) -> ProviderMetadata {
+        try documents(environment).metadata(issuer: issuer, at: try settings.provider.checkedMetadataURL())
     }
 
     /// Returns the metadata with the algorithm registered for this client's ID tokens, if one is set.

@@ -6,8 +6,7 @@ extension Settings {
 
     /// The command line of a command for the same session, with the options that were given.
     func line(_ command: String, and more: [(String, Setting)] = []) -> String {
-        var words = [command]
-        if let profile, profile != "default" { words += ["-p", ShellWord.quoted(profile)] }
+        var words = [command + profileOption(profile)]
         func given(_ setting: Setting) -> String? {
             let entry = layers.entries.first { $0.setting == setting }
             return entry?.origin.layer == .options ? entry?.value.string : nil
@@ -18,13 +17,18 @@ extension Settings {
         ] + more {
             if let text = given(setting) { words += [option, ShellWord.quoted(text)] }
         }
+        for setting in [Setting.metadataURL, .nonce] {
+            if let text = given(setting) { words += ["--set", ShellWord.quoted("\(setting.name)=\(text)")] }
+        }
         return words.joined(separator: " ")
     }
 
     /// The command line that signs in with a profile.
-    func loginLine(profile: String?) -> String {
-        guard let profile, profile != "default" else { return "oidc login" }
-        return "oidc login -p \(ShellWord.quoted(profile))"
+    func loginLine(profile: String?) -> String { "oidc login" + profileOption(profile) }
+
+    private func profileOption(_ name: String?) -> String {
+        guard let name, name != "default" else { return "" }
+        return " -p \(ShellWord.quoted(name))"
     }
 
     /// The sign-in that a resource asks for, being stronger or more recent (RFC 9470 §3).

@@ -1,3 +1,4 @@
+import Foundation
 import OIDCCore
 import OIDCSystem
 import TestSupport
@@ -6,7 +7,7 @@ import Testing
 @testable import oidc
 
 @Suite("the table of presets") struct PresetTableTests {
-    private static func profile(
+    static func profile(
         _ preset: Preset, _ words: [String]? = nil, _ options: [(Setting, String)] = []
     ) throws -> [SettingLayers.Entry] {
         let given = words ?? preset.parameters.map { "\($0.name)=\($0.example)" }
@@ -17,7 +18,7 @@ import Testing
             .entries
     }
 
-    private static func settings(_ entries: [SettingLayers.Entry]) -> Settings {
+    static func settings(_ entries: [SettingLayers.Entry]) -> Settings {
         Settings(SettingLayers(profile: nil, entries: entries), home: nil)
     }
 
@@ -51,6 +52,25 @@ import Testing
             let isFilled = !text.includes("{") || text.hasPrefix("{") || text.includes("{tenantid}")
             #expect(isFilled, "\(entry.setting.name): \(text)")
         }
+    }
+
+    @Test("no condition in the program names a provider")
+    func noBranches() throws {
+        let sources = URL(fileURLWithPath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("Sources")
+        let files = try #require(FileManager.default.enumerator(atPath: sources.path)).compactMap {
+            $0 as? String
+        }
+        let names = Preset.all.map(\.name).joined(separator: "|")
+        let branch = try Regex("(==|!=|case|contains\\(|hasPrefix\\(|isSame\\() *\"(\(names))\"")
+        for file in files where file.hasSuffix(".swift") {
+            let text = try String(contentsOf: sources.appendingPathComponent(file), encoding: .utf8)
+            for line in text.split(separator: "\n") {
+                #expect(line.firstMatch(of: branch) == nil, "\(file): \(line)")
+            }
+        }
+        #expect(files.count > 100)
     }
 
     @Test("the redirect of a preset is what its row says", arguments: Preset.all.map(\.name))

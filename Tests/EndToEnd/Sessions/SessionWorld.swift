@@ -1,7 +1,6 @@
 import DemoProvider
 import Foundation
 import OIDCCore
-import OIDCCrypto
 import OIDCSystem
 import Synchronization
 import TestSupport
@@ -12,13 +11,10 @@ struct SessionWorld {
     let provider: ProviderServer
     var program: Program
 
-    private static let keys = Result { [try PrivateKey.generate(.rsa2048), try PrivateKey.generate(.p256)] }
-
     init(
         _ variables: [String: String] = [:], _ change: (inout DemoConfiguration) -> Void = { _ in }
     ) throws {
         var configuration = DemoConfiguration()
-        configuration.signingKeys = try SessionWorld.keys.get()
         change(&configuration)
         provider = try ProviderServer(configuration)
         program = try Program(provider, variables)

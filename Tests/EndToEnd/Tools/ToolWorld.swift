@@ -9,7 +9,6 @@ import Testing
 
 /// The built program, a provider on loopback with an API below `/api`, and a home directory of its own.
 final class ToolWorld: Sendable {
-    private static let rsaKey = Result { try PrivateKey.generate(.rsa2048) }
     static let program = Program.path
 
     let home: String
@@ -26,7 +25,6 @@ final class ToolWorld: Sendable {
         try FileManager.default.createDirectory(
             atPath: home, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         var configuration = DemoConfiguration()
-        configuration.signingKeys = [try ToolWorld.rsaKey.get()]
         configuration.person = .approves("alice")
         change(&configuration)
         provider = try ProviderServer(configuration)

@@ -1,7 +1,6 @@
 import DemoProvider
 import Foundation
 import OIDCCore
-import OIDCCrypto
 import OIDCSystem
 import TestSupport
 import Testing
@@ -58,14 +57,11 @@ struct OpenSignIn {
 
 /// What the tests of trust share.
 enum TrustWorld {
-    private static let rsaKey = Result { try PrivateKey.generate(.rsa2048) }
-
     static func server(
         _ faults: Set<Fault> = [], foreign: String? = nil,
         _ change: (inout DemoConfiguration) -> Void = { _ in }
     ) throws -> ProviderServer {
         var configuration = DemoConfiguration()
-        configuration.signingKeys = [try rsaKey.get()]
         change(&configuration)
         let server = try ProviderServer(configuration, faults: faults)
         if let foreign { server.with { $0.foreignOrigin = foreign } }

@@ -1,5 +1,6 @@
 import OIDCCore
 import OIDCCrypto
+import TestSupport
 import Testing
 
 /// The OpenID Foundation's client modules that concern ID tokens and keys, by their names.
@@ -8,11 +9,12 @@ struct ConformanceModuleTests {
     typealias Sample = SampleProvider
 
     static func expectRefusal(
-        _ message: String, _ claims: [String: JSONValue?], sourceLocation: SourceLocation = #_sourceLocation
+        _ message: String, _ claims: [String: JSONValue?], hint: Hint? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         let token = try Sample.token(claims: claims)
         let keys = RotatingKeys(try Sample.publicKeys(.p256))
-        #expect(throws: Sample.untrusted(message), sourceLocation: sourceLocation) {
+        #expect(throws: Sample.untrusted(message, hint: hint), sourceLocation: sourceLocation) {
             try Sample.validate(token, keys: keys)
         }
     }
@@ -85,7 +87,7 @@ struct ConformanceModuleTests {
 
     @Test("oidcc-client-test-kid-absent-multiple-jwks: every key that fits is tried")
     func severalKeysWithoutID() throws {
-        let other = JSONWebKey(publicKey: try PrivateKey.generate(.rsa2048).publicKey, keyID: "a")
+        let other = JSONWebKey(publicKey: try SampleKeys.otherKey(.rsa2048).publicKey, keyID: "a")
         let right = JSONWebKey(publicKey: try Sample.key(.rsa2048).publicKey, keyID: "b")
         for set in [[other, right], [right, other]] {
             let keys = RotatingKeys(JWKSet(keys: set))
@@ -214,6 +216,8 @@ struct ConformanceModuleTests {
 
     @Test("FAPI 2.0 client: missing nonce")
     func missingNonce() throws {
-        try Self.expectRefusal("nonce: expected the one of this sign-in, found none", ["nonce": nil])
+        try Self.expectRefusal(
+            "nonce: expected the one of this sign-in, found none", ["nonce": nil],
+            hint: .advice(.turnNonceOff))
     }
 }

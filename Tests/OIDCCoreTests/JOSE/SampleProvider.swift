@@ -1,5 +1,6 @@
 import OIDCCore
 import OIDCCrypto
+import TestSupport
 import Testing
 
 /// A provider with one key of each kind, made once in a run, and what it usually says.
@@ -12,13 +13,7 @@ enum SampleProvider {
     static let now = Instant(secondsSinceEpoch: 1_700_000_000)
     static let seconds = now.secondsSinceEpoch
 
-    private static let keys = Result {
-        try PrivateKey.Kind.allCases.reduce(into: [:]) { $0[$1] = try PrivateKey.generate($1) }
-    }
-
-    static func key(_ kind: PrivateKey.Kind) throws -> PrivateKey {
-        try #require(try keys.get()[kind])
-    }
+    static func key(_ kind: PrivateKey.Kind) throws -> PrivateKey { try SampleKeys.key(kind) }
 
     static func publicKeys(_ kinds: PrivateKey.Kind..., keyID: String? = nil) throws -> JWKSet {
         JWKSet(keys: try kinds.map { JSONWebKey(publicKey: try key($0).publicKey, keyID: keyID) })

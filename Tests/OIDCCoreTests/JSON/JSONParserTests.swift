@@ -18,20 +18,20 @@ struct JSONParserTests {
     }
 
     static let refusals: [(String, String, Int)] = [
-        ("", "the text ends too early", 0), ("  ", "the text ends too early", 2),
-        ("[1", "the text ends too early", 2), ("{\"a\"", "the text ends too early", 4),
-        ("\"a", "the text ends too early", 2), ("\"a\\", "the text ends too early", 3),
-        ("[1,]", "no JSON value", 3), ("{\"a\":1,}", "a member's name must be a string", 7),
+        ("", "the text is incomplete", 0), ("  ", "the text is incomplete", 2),
+        ("[1", "the text is incomplete", 2), ("{\"a\"", "the text is incomplete", 4),
+        ("\"a", "the text is incomplete", 2), ("\"a\\", "the text is incomplete", 3),
+        ("[1,]", "expected a value", 3), ("{\"a\":1,}", "a member's name must be a string", 7),
         ("{a:1}", "a member's name must be a string", 1),
         ("{\"a\" 1}", "missing “:” after a member's name", 5),
         ("[1 2]", "missing “,” or a closing bracket", 3), ("[1}", "missing “,” or a closing bracket", 2),
-        ("1 1", "unexpected text after the value", 2), ("nul", "no JSON value", 0),
-        ("truE", "no JSON value", 0), ("'a'", "no JSON value", 0), ("// a\n1", "no JSON value", 0),
-        ("[01]", "a number with leading zeros", 3), ("-", "the text ends too early", 1),
-        ("+1", "no JSON value", 0), (".5", "no JSON value", 0),
+        ("1 1", "unexpected text after the value", 2), ("nul", "expected a value", 0),
+        ("truE", "expected a value", 0), ("'a'", "expected a value", 0), ("// a\n1", "expected a value", 0),
+        ("[01]", "a number with leading zeros", 3), ("-", "the text is incomplete", 1),
+        ("+1", "expected a value", 0), (".5", "expected a value", 0),
         ("[1.]", "no digits after the decimal point", 3), ("[1e]", "no digits in the exponent", 3),
-        ("[1e+]", "no digits in the exponent", 4), ("NaN", "no JSON value", 0),
-        ("Infinity", "no JSON value", 0),
+        ("[1e+]", "no digits in the exponent", 4), ("NaN", "expected a value", 0),
+        ("Infinity", "expected a value", 0),
         ("0x10", "unexpected text after the value", 1), ("\"\n\"", "a control character in a string", 1),
         ("\"a\\x\"", "an unknown escape", 3), ("\"\\u12g4\"", "an escape without four hexadecimal digits", 5),
         ("\"\\ud800\"", "a lone surrogate", 7), ("\"\\udc00\"", "a lone surrogate", 7),
@@ -96,7 +96,7 @@ struct JSONParserTests {
         arguments: [[0xFF], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80]] as [[UInt8]])
     func invalidUTF8(_ bytes: [UInt8]) {
         let start = #expect(throws: JSONError.self) { try JSONValue(parsing: [0x22] + bytes + [0x22]) }
-        #expect(start?.reason == "a string that is no UTF-8")
+        #expect(start?.reason == "a string that is not UTF-8")
         #expect(throws: JSONError.self) { try JSONValue(parsing: [0x22, 0x5C, 0x6E] + bytes + [0x22]) }
     }
 

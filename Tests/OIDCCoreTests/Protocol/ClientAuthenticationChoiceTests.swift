@@ -1,4 +1,5 @@
 import OIDCCrypto
+import TestSupport
 import Testing
 
 @testable import OIDCCore
@@ -92,7 +93,7 @@ struct ClientAuthenticationChoiceTests {
 
     @Test("the algorithm fits the key and the metadata")
     func algorithm() throws {
-        var credentials = ClientCredentials(privateKey: try PrivateKey.generate(.rsa2048))
+        var credentials = ClientCredentials(privateKey: try SampleKeys.key(.rsa2048))
         credentials.privateKeyID = "k"
         func algorithm(_ listed: [String]?) throws -> String? {
             let choice = try choose(credentials, methods: nil, algorithms: listed)

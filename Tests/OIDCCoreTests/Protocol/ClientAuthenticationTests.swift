@@ -1,4 +1,5 @@
 import OIDCCrypto
+import TestSupport
 import Testing
 
 @testable import OIDCCore
@@ -50,7 +51,7 @@ struct ClientAuthenticationTests {
         "private_key_jwt: an assertion for the issuer alone, signed, short-lived and fresh",
         arguments: [PrivateKey.Kind.p256, .p384, .p521, .rsa2048, .ed25519])
     func privateKey(_ kind: PrivateKey.Kind) throws {
-        let key = try PrivateKey.generate(kind)
+        let key = try SampleKeys.key(kind)
         let client = Client(
             id: "cli", authentication: .privateKeyJWT(try JWTSigner(key, keyID: "k1")),
             assertionAudience: "https://op.example")
@@ -75,7 +76,7 @@ struct ClientAuthenticationTests {
         let keys = JWKSet(keys: [JSONWebKey(publicKey: key.publicKey, keyID: "k1")])
         #expect(try token.verify(keys: keys) == .valid)
         let others = JWKSet(keys: [
-            JSONWebKey(publicKey: try PrivateKey.generate(kind).publicKey, keyID: "k1")
+            JSONWebKey(publicKey: try SampleKeys.otherKey(kind).publicKey, keyID: "k1")
         ])
         #expect(try token.verify(keys: others) != .valid)
     }

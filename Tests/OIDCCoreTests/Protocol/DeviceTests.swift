@@ -70,7 +70,7 @@ struct DeviceTests {
     }
 
     @Test(
-        "verification_uri is an http(s) address",
+        "verification_uri is an http(s) URL",
         arguments: [
             "javascript:alert(1)", "op.example/d", "file:///etc/passwd", "https://op.example/\u{1B}[m",
         ])
@@ -82,10 +82,10 @@ struct DeviceTests {
         let error = Fixture.error { try call().read(Fixture.json(answer.compact)) }
         #expect(error?.kind == .refused)
         #expect(
-            error?.message.hasPrefix("device: verification_uri: expected an http(s) address, found ") == true)
+            error?.message.hasPrefix("device: verification_uri: expected an http(s) URL, found ") == true)
     }
 
-    @Test("a complete address that is no http(s) address is left out")
+    @Test("a complete URL that is not http(s) is left out")
     func badCompleteAddress() throws {
         #expect(
             try read(#","verification_uri_complete":"javascript:alert(1)""#).verificationURIComplete == nil)
@@ -96,6 +96,38 @@ struct DeviceTests {
         let device = try call().read(
             Fixture.json(#"{"device_code":"d","user_code":"u","verification_url":"https://op.example/d"}"#))
         #expect(device.verificationURI.text == "https://op.example/d")
+    }
+
+    @Test("a form-encoded answer is read, as GitHub sends it (2026-11)")
+    func formEncoded() throws {
+        let body =
+            "device_code=d&expires_in=899&interval=5&user_code=A-B&verification_uri=https%3A%2F%2Fop.example%2Fd"
+        let device = try call().read(
+            HTTPResponse(
+                status: 200, headers: HTTPHeaders([("Content-Type", "application/x-www-form-urlencoded")]),
+                body: Array(body.utf8)))
+        #expect(device.deviceCode.revealed == "d" && device.userCode == "A-B")
+        #expect(device.expiresAt == Fixture.now.adding(899))
+    }
+
+    @Test(
+        "pending is pending, whatever the provider's way to say it",
+        arguments: [
+            Fixture.json(#"{"error":"authorization_pending"}"#),
+            Fixture.json(#"{"error":"authorization_pending"}"#, status: 428),
+            Fixture.json(#"{"status":400,"message":"authorization_pending"}"#, status: 400),
+        ])
+    func pending(_ response: HTTPResponse) throws {
+        let device = try read("")
+        let poll = try TokenEndpoint(
+            url: Fixture.url("https://op.example/token"), client: Client(id: "cli")
+        ).call(.deviceCode(device), now: Fixture.now, random: Fixture.random())
+        let error = try #require(Fixture.error { try poll.read(response) })
+        var polling = DevicePolling(device)
+        guard case .wait(5) = polling.next(after: error, now: Fixture.now) else {
+            Issue.record("\(error.message)")
+            return
+        }
     }
 
     @Test("a user code is clean before it is shown")
@@ -110,7 +142,7 @@ struct DeviceTests {
                 Fixture.json(
                     #"{"device_code":"d","user_code":"\u200b\n","verification_uri":"https://op.example/"}"#))
         }
-        #expect(error?.message == "device: user_code: expected text that can be read, found none")
+        #expect(error?.message == "device: user_code: expected a code that can be read, found none")
     }
 
     @Test(

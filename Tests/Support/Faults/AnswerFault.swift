@@ -70,9 +70,7 @@ extension FaultyProvider {
             return .faulty(200, "{\"expires_in\":1e999,\"iat\":9223372036854775808}", "application/json")
         case .loneSurrogate: return .faulty(200, "{\"issuer\":\"\\ud800\"}", "application/json")
         case .nullBytes: return .faulty(200, "{\"issuer\":\"\u{0}\"}\u{0}", "application/json")
-        case .hugeBody:
-            let padding = String(repeating: "x", count: 2 << 20)
-            return .faulty(200, "{\"padding\":\"\(padding)\"}", "application/json")
+        case .hugeBody: return .faulty(200, FaultyProvider.hugeText, "application/json")
         case .compressionBomb:
             var response = HTTPResponse.faulty(200, "", "application/json")
             response.headers["Content-Encoding"] = "gzip"
@@ -81,6 +79,8 @@ extension FaultyProvider {
         default: return nil
         }
     }
+
+    private static let hugeText = "{\"padding\":\"\(String(repeating: "x", count: 2 << 20))\"}"
 
     private func redirect(_ fault: AnswerFault, _ call: FaultyCall) -> HTTPResponse? {
         let query = call.request.url.query.map { "?\($0)" } ?? ""

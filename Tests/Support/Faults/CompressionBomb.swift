@@ -1,6 +1,6 @@
 /// 64 MiB of one letter as 420 KiB of gzip (RFC 1951, RFC 1952), to try the bound on decompressed bodies.
 enum CompressionBomb {
-    static var bytes: [UInt8] {
+    static let bytes: [UInt8] = {
         var writer = BitWriter(bytes: [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF])
         // One final block with the fixed codes of RFC 1951 §3.2.6.
         writer.append(1, count: 1)
@@ -14,7 +14,7 @@ enum CompressionBomb {
         }
         writer.appendCode(0, count: 7)
         return writer.finished
-    }
+    }()
 }
 
 /// Bits in the order of deflate: lowest first, codes from their highest bit (RFC 1951 §3.1.1).

@@ -5,6 +5,8 @@ import OIDCCrypto
 /// What can be wrong with an ID token, or unusual and right (`audienceArray`, `keyIDMissing`).
 package enum IDTokenFault: String, Sendable, CaseIterable {
     case missing
+    /// Nothing about the user but `sub`.
+    case subjectAlone
     case issuerInvalid, issuerMissing
     case subjectInvalid, subjectMissing, subjectEmpty, subjectTooLong, subjectNumber
     case audienceInvalid, audienceMissing, audienceArray
@@ -76,6 +78,10 @@ extension FaultyProvider {
     private func applyToClaims(_ fault: IDTokenFault, _ claims: inout JSONObject, _ now: Instant) {
         let client = claims["aud"] ?? .null
         switch fault {
+        case .subjectAlone:
+            for name in ["name", "given_name", "family_name", "preferred_username", "email"] {
+                claims[name] = nil
+            }
         case .issuerInvalid: claims["iss"] = .string(foreignOrigin)
         case .issuerMissing: claims["iss"] = nil
         case .subjectInvalid: claims["sub"] = "mallory"
@@ -121,7 +127,9 @@ extension FaultyProvider {
         case .payloadDuplicates: token.payload = whole.dropLast() + Array(",\"sub\":\"mallory\"}".utf8)
         case .payloadInvalidUTF8:
             token.payload = whole.dropLast() + Array(",\"x\":\"".utf8) + [0xC3, 0x22, 0x7D]
-        case .payloadHuge: token.claims["padding"] = .string(String(repeating: "x", count: 2 << 20))
+        case .payloadHuge:
+            let padding = [UInt8](repeating: 0x78, count: 1 << 20)
+            token.payload = whole.dropLast() + Array(",\"padding\":\"".utf8) + padding + [0x22, 0x7D]
         default: break
         }
     }
