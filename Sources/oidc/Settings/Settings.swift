@@ -144,8 +144,9 @@ struct ToolSettings: Sendable {
 extension Setting {
     /// The error for a setting that is needed and not set.
     func missing(option: String) -> OIDCError {
-        .usage(
+        let placeholder = option.split { $0 == " " || $0 == "=" }.last ?? "VALUE"
+        return .usage(
             "\(name) is not set",
-            hint: "give \(option), set \(variable), or choose a profile with -p (oidc config show)")
+            hint: "give \(option), set \(variable), or: oidc config set \(name)=\(placeholder)")
     }
 }
