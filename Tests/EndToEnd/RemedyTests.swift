@@ -13,7 +13,7 @@ struct RemedyTests {
     }
 
     private static let slips = [
-        Slip(arguments: ["token", "--set", "foo=bar"], remedy: "oidc man --settings"),
+        Slip(arguments: ["token", "--set", "foo=bar"], remedy: "oidc help settings"),
         Slip(
             arguments: ["token", "--issuer", "login.example.com", "--client-id", "x"],
             remedy: "--issuer https://login.example.com"),

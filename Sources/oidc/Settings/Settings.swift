@@ -34,6 +34,10 @@ struct Settings: Sendable {
     /// Checks the settings themselves, without reading a file or asking the provider.
     func check() throws(OIDCError) {
         try provider.checkIssuer()
+        if let issuer = provider.issuer, provider.metadataURL == nil, provider.endpoints[.token] == nil {
+            _ = try ProviderMetadata.wellKnownURLs(
+                issuer: issuer, allowsInsecureHTTP: provider.allowsInsecureHTTP)
+        }
         _ = try provider.checkedEndpoints()
         _ = try token.checkedAssumedType()
         _ = try SessionStoreChoice(setting: store)

@@ -46,6 +46,7 @@ struct SignIn {
                 browser: browser, environment: provider.childEnvironment, deadline: deadline,
                 notice: reporter.report)
             browserSignIn.offersDeviceCode = offersDeviceCode
+            browserSignIn.program = "oidc"
             browserSignIn.words = { $0.commandLine }
             outcome = try browserSignIn.run(keep: keep)
         }

@@ -31,7 +31,7 @@ final class SignInReporter {
         }
         statusLine.clear()
         switch notice {
-        case .address(let url): reportURL(url)
+        case .url(let url): reportURL(url)
         case .opened:
             isOpened = true
             console.note("Opening your browser…")
@@ -46,7 +46,7 @@ final class SignInReporter {
             console.note("No device code: \(error.message). Use the URL above.")
         case .unanswered(let url, let clientID): reportSilence(url, clientID)
         case .warning(let warning): console.warn(warning.commandLine)
-        case .turnedAway(let request): reportTurnedAway(request)
+        case .strayRequest(let request): reportStrayRequest(request)
         case .answered, .waiting: break
         }
     }
@@ -65,7 +65,7 @@ final class SignInReporter {
     }
 
     /// Warns of the first callback that was turned away. The error at the end counts them all.
-    private func reportTurnedAway(_ request: TurnedAwayRequest) {
+    private func reportStrayRequest(_ request: StrayRequest) {
         console.trace(request.logLine)
         guard request.isCallback, !hasWarnedOfCallback else { return }
         hasWarnedOfCallback = true

@@ -181,7 +181,8 @@ struct ReadmeTests {
             let file = ReadmeBlock.root.appendingPathComponent(parts[0].isEmpty ? "README.md" : parts[0])
             #expect(FileManager.default.fileExists(atPath: file.path), "\(target)")
             guard parts.count == 2 else { continue }
-            #expect(try headings(of: String(contentsOf: file, encoding: .utf8)).contains(parts[1]), "\(target)")
+            #expect(
+                try headings(of: String(contentsOf: file, encoding: .utf8)).contains(parts[1]), "\(target)")
         }
     }
 
@@ -197,7 +198,8 @@ struct ReadmeTests {
 
     @Test("it has at most 350 lines")
     func length() throws {
-        #expect(try ReadmeBlock.readme().split(separator: "\n", omittingEmptySubsequences: false).count <= 351)
+        #expect(
+            try ReadmeBlock.readme().split(separator: "\n", omittingEmptySubsequences: false).count <= 351)
     }
 
     @Test("its exit codes are those of the manual")
