@@ -123,11 +123,12 @@ def sign_out(case):
         expect(not row.revokes_access or not provider.tokens.is_alive(token), "the access token is revoked")
     else:
         case.says(outcome, "offers no revocation")
-        case.remark = "here only"
+        case.remark = "in the browser" if row.end_session else "here only"
     if row.end_session:
         case.login(*(("--set", row.logout_setting) if row.logout_setting else ()))
         case.exits(0, "logout", "--browser", "--timeout", "20")
         case.signed_out()
+        case.remark = "with one more setting" if row.logout_setting else case.remark
         expect(ended(provider), f"the provider's session has not ended: {provider.last('end_session')}")
 
 

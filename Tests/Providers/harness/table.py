@@ -23,8 +23,9 @@ def page(rows, scenarios, cells, setups):
     text = ["# Providers by name", "", "What `oidc config init NAME` knows of each provider.", "", "## Overview", "",
             TRIED, "", *lines(rows, scenarios, cells), "",
             "A device code is used where the provider documents one for the client that is registered; elsewhere the URL "
-            "is pasted. *Here only*: the provider documents no revocation, so `oidc logout` forgets the session and the "
-            "tokens expire by themselves.", "", "## What to register, and what differs", ""]
+            "is pasted. Sign-out revokes the tokens, unless there is no revocation as in RFC 7009 to use: then `oidc "
+            "logout` forgets the session *here only*, and `oidc logout --browser` ends it *in the browser* where the "
+            "provider has a page for that.", "", "## What to register, and what differs", ""]
     for row in rows:
         if row.variant:
             continue
