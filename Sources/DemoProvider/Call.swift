@@ -80,7 +80,7 @@ struct Parameters: Sendable {
 
     init(json bytes: [UInt8]) throws(Refusal) {
         guard let object = (try? JSONValue(parsing: bytes))?.object else {
-            throw .invalidRequest("the body is no JSON object")
+            throw .invalidRequest("the body is not a JSON object")
         }
         var pairs: [FormEncoding.Pair] = []
         for member in object.members {

@@ -91,7 +91,7 @@ extension DemoProvider {
             throw .invalidRequest("code_challenge_method must be S256")
         }
         guard Base64URL.decode(challenge)?.count == 32 else {
-            throw .invalidRequest("code_challenge is no base64url SHA-256 digest")
+            throw .invalidRequest("code_challenge is not a base64url SHA-256 digest")
         }
         return challenge
     }
@@ -125,7 +125,7 @@ extension DemoProvider {
             items.allSatisfy({ $0["type"]?.string?.isEmpty == false })
         else {
             throw Refusal(
-                "invalid_authorization_details", "authorization_details is no array of typed objects")
+                "invalid_authorization_details", "authorization_details is not an array of typed objects")
         }
         return details
     }
@@ -133,7 +133,7 @@ extension DemoProvider {
     private func wholeNumber(_ text: String?, _ name: String) throws(Refusal) -> Int64? {
         guard let text else { return nil }
         guard let number = Int64(text), number >= 0 else {
-            throw .invalidRequest("\(name) is no whole number")
+            throw .invalidRequest("\(name) is not a whole number")
         }
         return number
     }

@@ -14,7 +14,7 @@ extension DemoProvider {
         }
         guard let token = try? JWS(compact: assertion), let claims = token.claims,
             let issuer = claims["iss"]?.string, let subject = claims["sub"]?.string
-        else { throw invalidClient("client_assertion is no JWT with iss and sub") }
+        else { throw invalidClient("client_assertion is not a JWT with iss and sub") }
         let client = try asserted(issuer, subject, parameters)
         do {
             if client.federatedIdentity != nil {
@@ -115,7 +115,7 @@ extension DemoProvider {
     func trustedToken(_ text: String, _ now: Instant) throws(Refusal) -> JSONObject {
         guard let token = try? JWS(compact: text), let claims = token.claims,
             let name = claims["iss"]?.string
-        else { throw .invalidGrant("it is no JWT with iss") }
+        else { throw .invalidGrant("it is not a JWT with iss") }
         guard let trusted = configuration.trustedIssuers.first(where: { $0.issuer == name }) else {
             throw .invalidGrant("the issuer \(DisplayText.quoted(name, limit: 100)) is not trusted")
         }

@@ -9,7 +9,7 @@ extension DemoProvider {
             }
         }
         guard let wanted = (try? JSONValue(parsing: call.request.body))?.object else {
-            throw invalidMetadata("the body is no JSON object")
+            throw invalidMetadata("the body is not a JSON object")
         }
         let method = try text(wanted, "token_endpoint_auth_method") ?? "client_secret_basic"
         let grants = try texts(wanted, "grant_types") ?? ["authorization_code"]
@@ -82,14 +82,14 @@ extension DemoProvider {
 
     private func text(_ wanted: JSONObject, _ name: String) throws(Refusal) -> String? {
         guard let value = wanted[name] else { return nil }
-        guard let text = value.string else { throw invalidMetadata("\(name) is no string") }
+        guard let text = value.string else { throw invalidMetadata("\(name) is not a string") }
         return text
     }
 
     private func texts(_ wanted: JSONObject, _ name: String) throws(Refusal) -> [String]? {
         guard let value = wanted[name] else { return nil }
         guard let items = value.array, case let texts = items.compactMap(\.string), texts.count == items.count
-        else { throw invalidMetadata("\(name) is no array of strings") }
+        else { throw invalidMetadata("\(name) is not an array of strings") }
         return texts
     }
 

@@ -10,7 +10,7 @@ extension DemoProvider {
         var isCertain = parameters["decision"] == "approve" && call.isPost
         if let hint = parameters["id_token_hint"] {
             guard let claims = ownIDToken(hint), let audience = audience(of: claims).first else {
-                throw .invalidRequest("id_token_hint is no ID token of this provider")
+                throw .invalidRequest("id_token_hint is not an ID token of this provider")
             }
             guard client == nil || client == audience else {
                 throw .invalidRequest("client_id is not the audience of id_token_hint")
