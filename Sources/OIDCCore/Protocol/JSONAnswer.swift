@@ -120,7 +120,7 @@ extension HTTPResponse {
         } else if mediaType == "text/html" || mediaType == "application/xhtml+xml" {
             what = "an HTML page"
         } else if let reason {
-            what = "text that is no JSON (\(reason))"
+            what = "text that is not JSON (\(reason))"
         } else {
             what = mediaType.map { DisplayText.clean($0, limit: 60) } ?? "a body without a content type"
         }

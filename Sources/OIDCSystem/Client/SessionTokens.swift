@@ -182,7 +182,7 @@ package struct SessionTokens {
             if try !store.replace(stored, with: outcome.session) {
                 // The wait for the lock is bounded, so a sign-in or sign-out may have happened meanwhile.
                 if let other = otherDelivery(source, than: stored) { return other }
-                warnings.append("somebody signed out meanwhile: the token is not kept")
+                warnings.append("the user signed out meanwhile; the token was not stored")
             }
         } catch {
             warnings.append(SessionTokens.unkept(error))

@@ -93,12 +93,12 @@ struct DiscoveryTests {
             (Fixture.json("[]"), "discovery: expected a JSON object, found an array"),
             (
                 Fixture.json(#"{"issuer":"a","issuer":"b"}"#),
-                "discovery: expected a JSON object, found text that is no JSON "
+                "discovery: expected a JSON object, found text that is not JSON "
                     + "(duplicate member “issuer” at byte 14) with status 200"
             ),
             (
                 Fixture.json(#"{"issuer""#),
-                "discovery: expected a JSON object, found text that is no JSON (the text is incomplete"
+                "discovery: expected a JSON object, found text that is not JSON (the text is incomplete"
             ),
             (
                 Fixture.html(status: 403),

@@ -84,7 +84,7 @@ struct EndpointTests {
             (#"{"active":"true"}"#, "introspection: active: expected true or false, found a string"),
             (#"{"active":1}"#, "introspection: active: expected true or false, found a number"),
             (#"{"active":null}"#, "introspection: active is missing from the answer"),
-            ("eyJ.x.y", "introspection: expected a JSON object, found text that is no JSON"),
+            ("eyJ.x.y", "introspection: expected a JSON object, found text that is not JSON"),
         ])
     func broken(_ body: String, _ message: String) {
         let error = Fixture.error { try introspection().read(Fixture.json(body)) }

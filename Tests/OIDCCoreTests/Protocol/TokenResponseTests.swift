@@ -124,7 +124,7 @@ struct TokenResponseTests {
             ),
             (
                 #"{"access_token":"a","access_token":"b","token_type":"Bearer"}"#,
-                "token: expected a JSON object, found text that is no JSON "
+                "token: expected a JSON object, found text that is not JSON "
                     + "(duplicate member “access_token” at byte 20) with status 200"
             ),
             ("[]", "token: expected a JSON object, found an array"),
