@@ -176,7 +176,10 @@ struct ReadmeTests {
             text.components(separatedBy: attribute).dropFirst().map { String($0.prefix { $0 != "\"" }) }
         }
         #expect(links.count > 20 && pictures.count == 2)
-        for target in links + pictures where !target.hasPrefix("https://") {
+        let comparison = try ReadmeBlock.page("Comparison").components(separatedBy: "](../../../").dropFirst()
+            .map { String($0.prefix { $0 != ")" }) }
+        #expect(comparison.count > 10)
+        for target in links + pictures + comparison where !target.hasPrefix("https://") {
             let parts = target.split(separator: "#", omittingEmptySubsequences: false).map(String.init)
             let file = ReadmeBlock.root.appendingPathComponent(parts[0].isEmpty ? "README.md" : parts[0])
             #expect(FileManager.default.fileExists(atPath: file.path), "\(target)")

@@ -1,4 +1,4 @@
-"""The README's blocks about providers, run as they stand there."""
+"""The blocks about providers in the README and the recipes, run as they stand there."""
 
 import json
 import re
@@ -10,7 +10,7 @@ MARK = re.compile(r"<!-- provider: (\S+) -->\n```sh\n(.*?)```", re.S)
 
 
 class Section:
-    """A scenario that is a block of the README: `config init` on its first line, then what it sets up."""
+    """A scenario that is a block of a page: `config init` on its first line, then what it sets up."""
 
     def __init__(self, text):
         self.name, self.lines = "readme", text.strip().split("\n")
@@ -31,8 +31,8 @@ class Section:
         return outcome.stdout
 
 
-def blocks(readme, rows):
+def blocks(pages, rows):
     """Pairs of a row and its block. A block whose words do not fit the row's is one of a provider that is not there,
     which the run then shows."""
     named = {row.name: row for row in rows}
-    return [(named[name], Section(text)) for name, text in MARK.findall(readme.read_text())]
+    return [(named[name], Section(text)) for name, text in MARK.findall("".join(page.read_text() for page in pages))]
