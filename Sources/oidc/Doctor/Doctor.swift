@@ -27,7 +27,7 @@ struct Doctor {
         findings.append(libraries())
         findings += MachineChecks(provider: provider).findings()
         if isConfigured { findings += StoreChecks(provider: provider).findings() }
-        return findings.map { $0.redacted(home: context.environment["HOME"]) }
+        return findings.map { $0.completed(by: context.common).redacted(home: context.environment["HOME"]) }
     }
 
     /// Returns the last line: `17 checks: 15 ok, 2 warnings, no problems`.

@@ -45,6 +45,13 @@ struct Finding {
 }
 
 extension Finding {
+    /// Returns the finding with the profile and file of the command line in its hint.
+    func completed(by common: CommonOptions) -> Finding {
+        var finding = self
+        finding.hint = hint.map(common.completing)
+        return finding
+    }
+
     /// Returns the finding with `~` for the home directory, which holds the user's name.
     func redacted(home: String?) -> Finding {
         guard let home, home.utf8.count > 1 else { return self }
