@@ -30,7 +30,7 @@ struct OIDCClientTests {
     }
 
     private func provider(_ change: (inout DemoConfiguration) -> Void = { _ in }) throws -> InMemoryProvider {
-        try InMemoryProvider(startingAt: Clock.now(), change)
+        try InMemoryProvider(change, clock: { Clock.now() })
     }
 
     private static let scope = "openid profile email offline_access"

@@ -27,10 +27,11 @@ private final class Race {
         redirect: String? = nil, _ change: (inout DemoConfiguration) -> Void = { _ in }
     ) throws {
         self.redirect = redirect
-        provider = try InMemoryProvider(startingAt: Clock.now()) {
-            $0.deviceInterval = 1
-            change(&$0)
-        }
+        provider = try InMemoryProvider(
+            {
+                $0.deviceInterval = 1
+                change(&$0)
+            }, clock: { Clock.now() })
     }
 
     /// A browser that asks for a URL on a thread of its own.

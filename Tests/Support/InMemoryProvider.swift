@@ -3,7 +3,8 @@ package import OIDCCore
 import OIDCCrypto
 import Synchronization
 
-/// The demo provider as a transport, with a clock that only tests move: flows run whole without a socket.
+/// The demo provider as a transport, with a clock that only tests move, or one that is given: flows run whole without a
+/// socket.
 package final class InMemoryProvider: HTTPTransport {
     package static let issuer = "http://127.0.0.1:9480"
 
@@ -12,11 +13,12 @@ package final class InMemoryProvider: HTTPTransport {
 
     private let provider: Mutex<FaultyProvider?>
     private let time: Mutex<Instant>
+    private let clock: (@Sendable () -> Instant)?
     private let interceptor = Mutex<Interceptor?>(nil)
 
     package init(
         startingAt start: Instant = Instant(secondsSinceEpoch: 1_800_000_000),
-        _ change: (inout DemoConfiguration) -> Void = { _ in }
+        _ change: (inout DemoConfiguration) -> Void = { _ in }, clock: (@Sendable () -> Instant)? = nil
     ) throws {
         var configuration = DemoConfiguration()
         configuration.signingKeys = try SampleKeys.signing
@@ -25,9 +27,10 @@ package final class InMemoryProvider: HTTPTransport {
         let demo = try FaultyProvider(issuer: issuer, configuration: configuration)
         provider = Mutex(demo)
         time = Mutex(start)
+        self.clock = clock
     }
 
-    package var now: Instant { time.withLock { $0 } }
+    package var now: Instant { clock?() ?? time.withLock { $0 } }
 
     package func pass(_ seconds: Int64) { time.withLock { $0 = $0.adding(seconds) } }
 
