@@ -78,7 +78,7 @@ struct SignOutModuleTests {
     }
 
     @Test(
-        "oidcc-client-test-rp-init-logout-other-state, -no-state: not taken for our sign-out",
+        "oidcc-client-test-rp-init-logout-other-state, -no-state: not accepted as our sign-out",
         arguments: [EndSessionFault.stateInvalid, .stateMissing])
     func strangeState(fault: EndSessionFault) throws {
         let world = try world(.endSession(fault))
@@ -99,7 +99,7 @@ struct SignOutModuleTests {
     }
 
     @Test(
-        "another user who reads the browser's arguments gets a 404 there, and the browser its address",
+        "another local user who reads the browser's arguments gets a 404, and the browser its redirect",
         .enabled(if: Stranger.isAvailable))
     func otherUser() throws {
         let world = try world(redirect: false)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("what an error says to do next, by the built program", .serialized, .waiting)
+@Suite("the hint of an error, in the built program", .serialized, .waiting)
 struct RemedyTests {
     private struct Slip: CustomTestStringConvertible, Sendable {
         let arguments: [String]
@@ -41,7 +41,7 @@ struct RemedyTests {
             remedy: "-p NAME"),
     ]
 
-    @Test("a slip of the hand is told with its remedy", arguments: slips)
+    @Test("a typing mistake is an error with a hint", arguments: slips)
     private func remedies(slip: Slip) throws {
         let program = try Program()
         defer { program.remove() }
@@ -52,7 +52,7 @@ struct RemedyTests {
         #expect(!FileManager.default.fileExists(atPath: program.home.path + "/.config"))
     }
 
-    @Test("a text that is no token is told with what a token is")
+    @Test("an operand that is not a token is an error that says what a token is")
     func junk() throws {
         let program = try Program()
         defer { program.remove() }
@@ -61,7 +61,7 @@ struct RemedyTests {
         #expect(outcome.errorOutput.contains("  try: a signed token has three parts"))
     }
 
-    @Test("a remedy does not repeat a long value whole")
+    @Test("a hint does not repeat a long value in full")
     func length() throws {
         let program = try Program()
         defer { program.remove() }
@@ -73,7 +73,7 @@ struct RemedyTests {
         #expect((remedy?.count ?? 0) < 200)
     }
 
-    @Test("a file without keys is told with where keys are")
+    @Test("a file without keys is an error that says where keys are")
     func keys() throws {
         let program = try Program()
         defer { program.remove() }
@@ -84,7 +84,7 @@ struct RemedyTests {
         #expect(outcome.errorOutput.contains("  try: use the document at the provider's jwks_uri"))
     }
 
-    @Test("a directory that cannot be made is told with the variable that names it")
+    @Test("a directory that cannot be created is an error that names its variable")
     func directory() throws {
         let provider = try ProviderServer()
         let program = try Program(
@@ -95,7 +95,7 @@ struct RemedyTests {
         #expect(outcome.errorOutput.contains("OIDC_STATE_DIR"), "\(outcome)")
     }
 
-    @Test("without an issuer, the profiles to choose from are named; broken JSON is told with a remedy")
+    @Test("without an issuer, the error lists the profiles; broken JSON is an error with a hint")
     func profiles() throws {
         let program = try Program()
         defer { program.remove() }

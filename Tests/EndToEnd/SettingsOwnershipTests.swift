@@ -99,7 +99,7 @@ struct SettingsOwnershipTests {
     }
 
     @Test(
-        "a variable's endpoints and identity tokens do not follow another issuer, however variables are mixed",
+        "endpoints and identity tokens from variables are not used for another issuer, in any combination",
         arguments: [
             ("OIDC_TOKEN_ENDPOINT", "https://a.example/token", Setting.tokenEndpoint),
             ("OIDC_JWKS_URI", "https://a.example/keys", .jwksURI),

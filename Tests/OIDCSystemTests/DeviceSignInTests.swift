@@ -59,7 +59,7 @@ struct DeviceSignInTests {
         return (error, shown)
     }
 
-    @Test("a code that expires before the first request is due ends it, and is what is counted down")
+    @Test("a code that expires before the first poll ends the wait, and sets its countdown")
     func expiry() throws {
         let provider = Provider(lifetime: 1)
         let (error, shown) = try wait(on: provider, milliseconds: 60_000)

@@ -82,7 +82,7 @@ struct OIDCClientTests {
         #expect(try await client.signOut() == .revoked)
     }
 
-    @Test("an expired token is refreshed once for all who ask, and its successor is stored")
+    @Test("an expired token is refreshed once for all callers, and the new refresh token is stored")
     func refresh() async throws {
         let provider = try provider()
         let store = MemorySessionStore()
@@ -132,7 +132,7 @@ struct OIDCClientTests {
         #expect(provider.with { $0.requestCount(grant: "refresh_token") } == 1)
     }
 
-    @Test("a device code signs in where there is no browser (RFC 8628)")
+    @Test("a device code signs in without a browser (RFC 8628)")
     func device() async throws {
         let provider = try provider {
             $0.person = .approves("alice")
@@ -164,7 +164,7 @@ struct OIDCClientTests {
         #expect(try client.session() == nil)
     }
 
-    @Test("sessions of two accounts of one client are kept apart")
+    @Test("sessions of two accounts of one client are stored separately")
     func accounts() async throws {
         let provider = try provider()
         let store = MemorySessionStore()
@@ -191,7 +191,7 @@ extension Result {
 
 @Suite("a sign-in that is refused after its tokens came")
 struct RefusedSignInTests {
-    @Test("revokes them, the refresh token first; without it the access token")
+    @Test("the refresh token is revoked, or else the access token")
     func revoked() throws {
         for (scope, hint) in [("openid offline_access", "refresh_token"), ("openid", "access_token")] {
             let provider = try InMemoryProvider()
@@ -206,7 +206,7 @@ struct RefusedSignInTests {
     }
 }
 
-@Suite("what a revocation leaves of a session")
+@Suite("a session after a revocation")
 struct RevokedTokenTests {
     @Test("an access token is expired, a refresh token ends the session, others change nothing")
     func rest() throws {

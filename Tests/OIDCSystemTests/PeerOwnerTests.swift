@@ -17,7 +17,7 @@ struct PeerOwnerTests {
     }
 
     @Test(
-        "the row with both ends says it, in either table",
+        "the row with both addresses has the owner, in either table",
         arguments: [
             ("ours", row(route, uid: "1000"), .thisUser),
             ("another's", row(route, uid: "1001"), .anotherUser),
@@ -47,7 +47,7 @@ struct PeerOwnerTests {
         #expect(table.owner(of: Self.route, for: 1000) == .found(.thisUser))
     }
 
-    @Test("a connection that was reset has no owner any more")
+    @Test("a connection that was reset has no owner")
     func reset() throws {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(listener) }
@@ -112,7 +112,7 @@ struct PeerOwnerTests {
         _ = stranger.text()
     }
 
-    @Test("a peer that is in no table is gone, but under WSL, or if no table can be read, unknown")
+    @Test("a peer that is in no table is gone; in WSL, or if no table can be read, it is unknown")
     func absent() throws {
         let scratch = ScratchDirectory()
         scratch.put(Self.header, "tcp")
@@ -135,7 +135,7 @@ struct PeerOwnerTests {
         #expect(SocketTable(path: scratch["tcp"]).owner(of: Self.route, for: 1000) == .found(.thisUser))
     }
 
-    @Test("only whole requests are looked up, not idle connections")
+    @Test("only complete requests are looked up, not idle connections")
     func lazily() throws {
         var count = 0
         let server = try LoopbackServer(
@@ -150,7 +150,7 @@ struct PeerOwnerTests {
         #expect(count == 1)
     }
 
-    @Test("the answer to what is held goes to the same user's repetitions alone")
+    @Test("the answer is repeated only to the same user")
     func repeats() throws {
         var peers: [PeerOwner] = [.thisUser, .anotherUser, .thisUser]
         let server = try LoopbackServer(

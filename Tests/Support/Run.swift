@@ -69,12 +69,25 @@ package final class Run: @unchecked Sendable {
         String(decoding: collected.withLock { $0.errorOutput }, as: UTF8.self)
     }
 
-    /// Waits until stderr holds a text that `pick` finds something in; nil after that time or the program's end.
-    package func errorOutput<Found>(within seconds: Double = 20, where pick: (String) -> Found?) -> Found? {
+    private var output: String {
+        String(decoding: collected.withLock { $0.output }, as: UTF8.self)
+    }
+
+    /// Waits until `pick` finds something in stderr; nil after that time or the program's end.
+    package func errorOutput<Found>(within seconds: Double = 60, where pick: (String) -> Found?) -> Found? {
+        wait(within: seconds) { pick(errorOutput) }
+    }
+
+    /// Waits until `pick` finds something in stdout; nil after that time or the program's end.
+    package func output<Found>(within seconds: Double = 60, where pick: (String) -> Found?) -> Found? {
+        wait(within: seconds) { pick(output) }
+    }
+
+    private func wait<Found>(within seconds: Double, for pick: () -> Found?) -> Found? {
         let end = Date().addingTimeInterval(seconds)
         while Date() < end {
-            if let found = pick(errorOutput) { return found }
-            if !process.isRunning { return pick(errorOutput) }
+            if let found = pick() { return found }
+            if !process.isRunning { return pick() }
             usleep(5_000)
         }
         return nil

@@ -113,7 +113,7 @@ struct ReadmeTests {
     private static let ofTheGate = [["swift run oidc demo"], ["swift build", "swift test"]]
 
     @Test(
-        "its commands, from top to bottom on one machine behind a proxy, do what it says",
+        "its commands work, from top to bottom on one machine behind a proxy",
         .enabled(if: Newcomer.isPossible, "nginx, openssl, bash, curl or jq is not installed"))
     func commands() throws {
         let newcomer = try Newcomer()

@@ -8,7 +8,7 @@ import Testing
 @Suite("kill -9 at random moments", .serialized, .waitingLong)
 struct CrashTests {
     private static let rounds =
-        ProcessInfo.processInfo.environment["OIDC_KILL_ROUNDS"].flatMap { Int($0) } ?? 60
+        ProcessInfo.processInfo.environment["OIDC_KILL_ROUNDS"].flatMap { Int($0) } ?? 30
 
     /// A whole session, or none: with its key, and both of its tokens.
     private func checkWhole(_ world: SessionWorld, mayBeMissing: Bool = false) throws {

@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("what stands in a session file's place", .serialized, .waiting)
+@Suite("something else in place of a session file", .serialized, .waiting)
 struct DamageTests {
     /// Text to find in the error, and in its remedy.
     struct Case: Sendable, CustomStringConvertible {
@@ -74,7 +74,7 @@ struct DamageTests {
             + "\(attributes[.ownerAccountID] ?? "") \(content.base64EncodedString())"
     }
 
-    @Test("a clear error with its remedy, nothing sent, nothing overwritten", arguments: cases)
+    @Test("is a clear error with a hint; nothing is sent, nothing is overwritten", arguments: cases)
     func complaint(damage: Case) throws {
         guard damage.description != "another owner" || getuid() == 0 else { return }
         let world = try SessionWorld.signedIn()
@@ -103,7 +103,7 @@ struct DamageTests {
         }
     }
 
-    @Test("logout removes what is damaged, alone and with --all, and leaves what a link leads to")
+    @Test("logout removes a damaged file, with and without --all, and leaves the target of a link")
     func removable() throws {
         for damage in DamageTests.cases
         where ["truncated", "empty", "a newer version", "a wide mode", "a symbolic link"].contains(
@@ -129,7 +129,7 @@ struct DamageTests {
         }
     }
 
-    @Test("a state directory that others may enter, or that is a link, is refused with its remedy")
+    @Test("a state directory that others may enter, or that is a link, is refused with a hint")
     func directory() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
@@ -145,7 +145,7 @@ struct DamageTests {
         #expect(world.refreshes == 0)
     }
 
-    @Test("a damaged session is told among the others by status --all, and in its own by status")
+    @Test("status and status --all report a damaged session")
     func listed() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }

@@ -7,12 +7,12 @@ import Testing
 struct InterruptedRefreshTests {
     private static let signals = [(SIGHUP, 129), (SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)]
 
-    @Test("one signal waits for the answer, which is kept", arguments: signals)
+    @Test("one signal waits for the answer, which is stored", arguments: signals)
     func kept(number: Int32, status: Int32) throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
         let before = try world.bytes
-        let run = try world.duringTokenRequest(of: 1_500) {
+        let run = try world.duringTokenRequest {
             try world.program.start(["token", "--refresh"])
         } _: { run in
             // As `timeout` does: to the child, then to its group.
@@ -22,25 +22,26 @@ struct InterruptedRefreshTests {
         #expect(outcome.status == status, "\(outcome.errorOutput)")
         #expect(outcome.output == "")
         #expect(try world.bytes != before)
-        world.provider.delayTokens(milliseconds: 0)
         let next = try world.program.run("token", "--refresh")
         #expect(next.status == 0, "\(next.errorOutput)")
         #expect(world.refreshes == 2)
     }
 
     @Test(
-        "Ctrl-C on a terminal is answered at once by a note, and the answer is kept",
+        "Ctrl-C on a terminal prints a note at once, and the answer is stored",
         .enabled(if: Installed.programs("script"), "script, which gives a terminal, is not installed"))
     func controlC() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
         let before = try world.bytes
-        let run = try world.duringTokenRequest(of: 1_500) {
+        let run = try world.duringTokenRequest {
             try world.program.start(
                 ["-qec", "\(Program.path) token --refresh", "/dev/null"], input: .open,
                 executable: "/usr/bin/script")
         } _: { run in
             run.type("\u{3}")
+            let note = run.output { $0.contains("finishing the request") ? true : nil }
+            #expect(note == true)
         }
         let outcome = run.finish()
         #expect(outcome.status == 130, "\(outcome.output)")
@@ -70,7 +71,7 @@ struct InterruptedRefreshTests {
     func twice() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
-        let run = try world.duringTokenRequest(of: 20_000) {
+        let run = try world.duringTokenRequest {
             try world.program.start(["token", "--refresh"])
         } _: { run in
             run.signal(SIGINT)
@@ -99,7 +100,7 @@ struct InterruptedRefreshTests {
     func ignored(name: String) throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
-        let run = try world.duringTokenRequest(of: 500) {
+        let run = try world.duringTokenRequest {
             try world.program.start(
                 ["-c", "trap '' \(name); exec \"$@\"", "sh", Program.path, "token", "--refresh"],
                 executable: "/bin/sh")

@@ -69,7 +69,7 @@ struct LogoutAllTests {
         #expect(try oidc.run("status", "--all").status == 3)
     }
 
-    @Test("a secret of the variables goes to no other provider; what stays valid is said")
+    @Test("a secret from the variables goes to no other provider, and tokens that stay valid are reported")
     func noStrangersSecret() throws {
         defer { oidc.remove() }
         try configure(profileB)

@@ -152,18 +152,17 @@ struct SessionWorld {
         #expect(outcome.status == .exited(0), "\(String(decoding: outcome.errorOutput, as: UTF8.self))")
     }
 
-    /// Runs `body` once the next token request has come in, while the provider still works on it.
-    func duringTokenRequest(of milliseconds: Int64, _ start: () throws -> Run, _ body: (Run) throws -> Void)
-        throws -> Run
-    {
+    /// Runs `body` once the next token request has arrived; the answer is held back until `body` has returned.
+    func duringTokenRequest(_ start: () throws -> Run, _ body: (Run) throws -> Void) throws -> Run {
         let arrived = DispatchSemaphore(value: 0)
         provider.intercept { request in
             if request.url.path == "/token" { arrived.signal() }
             return nil
         }
-        provider.delayTokens(milliseconds: milliseconds)
+        provider.delayTokens(milliseconds: 120_000)
+        defer { provider.delayTokens(milliseconds: 0) }
         let run = try start()
-        try #require(arrived.wait(timeout: .now() + 30) == .success)
+        try #require(arrived.wait(timeout: .now() + 60) == .success)
         try body(run)
         return run
     }

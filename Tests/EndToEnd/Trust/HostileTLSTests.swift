@@ -45,7 +45,7 @@ struct HostileTLSTests {
     }
 
     @Test(
-        "a server that does not hold is 7, says why and what to do; nothing is stored",
+        "a server that cannot be verified is 7, with the reason and a hint; nothing is stored",
         arguments: BadTLS.all,
         [
             ["login", "--no-browser"], ["login", "--flow", "device"], ["discover"],
@@ -66,7 +66,7 @@ struct HostileTLSTests {
         #expect(program.sessionFiles.isEmpty && program.files(in: ".cache/oidc").isEmpty)
     }
 
-    @Test("the keys of connections are not written down, whoever asks for that; a child may do so")
+    @Test("TLS keys are not logged, even if SSLKEYLOGFILE is set; a child process may log its own")
     func keyLog() throws {
         let program = try program()
         defer { program.remove() }
@@ -87,7 +87,7 @@ struct HostileTLSTests {
     }
 
     @Test(
-        "a ca_file that cannot be used is an error, never trust in everybody",
+        "a ca_file that cannot be used is an error, never \"trust all\"",
         arguments: ["missing", "empty", "garbage", "a directory"])
     func authorities(kind: String) throws {
         var program = try program()
@@ -108,7 +108,7 @@ struct HostileTLSTests {
     }
 
     @Test(
-        "an issuer that is not on loopback names no plain-http endpoint, and none is called",
+        "a plain-http endpoint of an issuer that is not on loopback is refused, and not called",
         arguments: [
             ("token_endpoint", "http://idp.invalid/token"), ("token_endpoint", "http://127.0.0.1:9/token"),
             ("authorization_endpoint", "http://idp.invalid/authorize"),

@@ -127,7 +127,7 @@ struct ListenerFloodTests {
         #expect(RawConnection(port: signIn.port) == nil)
     }
 
-    @Test("the listener is bound to loopback alone")
+    @Test("the listener is bound to loopback only")
     func bound() throws {
         let provider = try TrustWorld.server()
         let program = try Program(provider)
@@ -145,7 +145,7 @@ struct ListenerFloodTests {
         #expect(signIn.complete().outcome.status == 0)
     }
 
-    @Test("the page escapes what comes from outside, and nothing may be loaded, kept or guessed")
+    @Test("the page escapes text from outside, and may not load, cache or sniff anything")
     func page() throws {
         let provider = try TrustWorld.server([.authorization(.descriptionMarkup)])
         let program = try Program(provider)
@@ -159,7 +159,7 @@ struct ListenerFloodTests {
         ] { #expect(page.contains(header)) }
     }
 
-    @Test("the page says signed in only when the tokens hold")
+    @Test("the page says \"signed in\" only after the tokens were validated")
     func honest() throws {
         let provider = try TrustWorld.server([.idToken(.nonceInvalid)])
         let program = try Program(provider)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Authorization request (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1)")
 struct AuthorizationRequestTests {
-    @Test("the address holds the code flow, S256, state and nonce, and never the verifier")
+    @Test("the URL has the code flow, S256, state and nonce, and never the verifier")
     func plain() throws {
         let pending = try Fixture.pending()
         let url = pending.url
@@ -83,7 +83,7 @@ struct AuthorizationRequestTests {
         #expect(url.text.hasPrefix(prefix), "\(url.text)")
     }
 
-    @Test("an endpoint whose query already holds a parameter of ours is refused")
+    @Test("an endpoint whose query already has one of our parameters is refused")
     func endpointOverwrites() {
         let error = Fixture.error {
             try Fixture.pending(["authorization_endpoint": "https://op.example/a?redirect_uri=https://evil"])
@@ -160,7 +160,7 @@ struct AuthorizationRequestTests {
     }
 
     @Test(
-        "a redirect address is absolute, has no fragment, and is plain http on loopback only",
+        "a redirect URI is absolute, has no fragment, and is plain http on loopback only",
         arguments: [
             ("", false), ("callback", false), ("/callback", false), ("http://127.0.0.1/c#x", false),
             ("http://example.com/c", false), ("http://[::1]:1/c", true), ("http://localhost/c", true),
@@ -200,7 +200,7 @@ struct AuthorizationRequestTests {
         #expect(error?.message.hasPrefix(prefix) == true, "\(error?.message ?? "none")")
     }
 
-    @Test("a request too long for an address is refused, not cut")
+    @Test("a request that is too long for a URL is refused, not cut")
     func tooLong() {
         var request = Fixture.request()
         request.loginHint = String(repeating: "x", count: 70_000)
