@@ -8,7 +8,7 @@
 #include <string.h>
 
 #ifdef __APPLE__
-// Nothing but the system's own: for a name without a path, dlopen would look in the working directory too.
+// Only the system's own libraries: for a name without a path, dlopen would also search the working directory.
 static const char *const library_names[] = {"/usr/lib/libcurl.4.dylib", NULL};
 #else
 static const char *const library_names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
@@ -19,7 +19,7 @@ static oidc_curl_library loaded;
 static bool is_loaded;
 static char problem_text[512];
 
-/// Whether the loader did not find the file, and not, say, a library that the file needs.
+/// Returns whether the loader did not find the file itself, as opposed to a library that the file needs.
 static bool is_absent(const char *name, const char *reason) {
     size_t length = strlen(name);
     bool is_about_it = strncmp(reason, name, length) == 0 && reason[length] == ':';

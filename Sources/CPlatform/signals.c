@@ -8,7 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/// Signals this close to the first are one request to end: `timeout` signals its child, and then its group.
+/// Signals this close to the first count as the same request to end: `timeout` signals its child, then the
+/// group.
 enum { burst_milliseconds = 500 };
 
 static volatile sig_atomic_t first_signal;
@@ -24,7 +25,7 @@ static void (*previous_broken_pipe)(int) = SIG_DFL;
 static int ignores_broken_pipes;
 static int ignores_file_size;
 
-/// The postponements of all threads together.
+/// The number of postponements of all threads.
 static atomic_int postponements;
 static volatile sig_atomic_t was_postponed;
 static _Thread_local int own_postponements;
@@ -33,11 +34,11 @@ static _Thread_local int is_left_to_scope;
 
 static long long milliseconds_now(void) {
     struct timespec now;
-    // Never 0, which stands for "no signal yet".
+    // Never 0, which means "no signal yet".
     return clock_gettime(CLOCK_MONOTONIC, &now) == 0 ? now.tv_sec * 1000LL + now.tv_nsec / 1000000 + 1 : 1;
 }
 
-/// Ends the process at a second signal, whatever it is doing.
+/// Ends the process at a second signal.
 static void record(int number) {
     int saved = errno;
     long long now = milliseconds_now();
@@ -80,7 +81,7 @@ int oidc_record_interruptions(void) {
         sigaction(recorded_signals[index], &action, NULL);
     }
 
-    // Whoever started us may have blocked them for its own threads, and a mask is inherited.
+    // The parent process may have blocked these signals for its own threads, and the mask is inherited.
     sigset_t ours;
     sigemptyset(&ours);
     for (int index = 0; index < (int)recorded_signal_count; index++) sigaddset(&ours, recorded_signals[index]);
@@ -113,7 +114,7 @@ void oidc_forget_interruptions(void) {
 void oidc_postpone_interruptions(void) {
     own_postponements++;
     atomic_fetch_add(&postponements, 1);
-    // It came just before, and waits too.
+    // The signal came just before, and waits too.
     if (first_signal != 0) was_postponed = 1;
 }
 
@@ -144,7 +145,7 @@ void oidc_ignore_broken_pipes(void) {
     if (sigaction(SIGPIPE, NULL, &previous) != 0) return;
     previous_broken_pipe = previous.sa_handler;
     if (previous.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
-    // Likewise a limit on the size of files: it is an error of the write, not the end of the process.
+    // Likewise, exceeding the file size limit becomes an error of `write` instead of the end of the process.
     if (sigaction(SIGXFSZ, NULL, &previous) == 0 && previous.sa_handler == SIG_DFL) {
         signal(SIGXFSZ, SIG_IGN);
         ignores_file_size = 1;

@@ -123,7 +123,8 @@ long oidc_send(int descriptor, const void *bytes, size_t count) {
 
 void oidc_shutdown_sending(int descriptor) { shutdown(descriptor, SHUT_WR); }
 
-/// `ADDRESS:PORT` with the address as words of the machine's byte order: 8 digits for IPv4, 32 for IPv6.
+/// Writes `ADDRESS:PORT`, with the address as words in the machine's byte order: 8 digits for IPv4, 32 for
+/// IPv6.
 static int write_end(char *text, size_t size, const loopback_address *address) {
     if (address->any.sa_family == AF_INET) {
         return snprintf(

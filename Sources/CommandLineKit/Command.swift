@@ -2,16 +2,17 @@
 public protocol Command: Sendable {
     /// The word that runs it, as in `oidc token`.
     static var name: String { get }
-    /// What it does, in one line of at most 60 characters.
+    /// A one-line summary of at most 60 characters.
     static var summary: String { get }
-    /// Its options, operands, examples and longer description.
+    /// The command's options, operands, examples and longer description.
     static var declaration: Declaration<Self> { get }
-    /// A command with subcommands does nothing itself: one of them must be named.
+    /// The command's subcommands. A command that has some does nothing itself: the user must name one of
+    /// them.
     static var subcommands: [any Command.Type] { get }
 
     init()
 
-    /// Checks rules between options, after all of them are read.
+    /// Checks rules that involve several options, after all options are read.
     func validate() throws(UsageError)
 }
 
@@ -23,7 +24,7 @@ extension Command {
 
 /// Options that several commands share: a struct with its own table, held as one property of each command.
 public protocol OptionGroup: Sendable {
-    /// The heading of its block in the help, as in `Common options`.
+    /// The heading above the group in the help, as in `Common options`.
     static var title: String { get }
     static var options: [Option<Self>] { get }
 
@@ -35,18 +36,19 @@ public typealias Property<Root, Value> = any WritableKeyPath<Root, Value> & Send
 
 /// What a command accepts and how it is documented; the table behind parsing, help, completion and the manual page.
 public struct Declaration<Root>: Sendable {
-    /// Longer description; blank lines separate paragraphs, indented lines are kept as they are.
+    /// The longer description. Blank lines separate paragraphs; indented lines are kept as they are.
     public let discussion: String
-    /// Replaces the usage line made from the operands; without the command's path.
+    /// Usage lines that replace the one made from the operands, without the command's path.
     public let usage: [String]
     public let examples: [Example]
     public let exitCodes: [ExitCode]
-    /// For a command that runs another one (`exec`): the first operand ends the options.
+    /// Whether the first operand ends the options, as for a command that runs another program (`exec`).
     public let stopsAtFirstOperand: Bool
     let operands: [Operand<Root>]
     private let table: @Sendable () -> [Option<Root>]
 
-    /// `options` is built when it is needed: a command line without options, such as `oidc token`, never needs it.
+    /// Makes a declaration. `options` is evaluated only if needed: a command line without options, such as
+    /// `oidc token`, never does.
     public init(
         discussion: String = "", usage: [String] = [], examples: [Example] = [], exitCodes: [ExitCode] = [],
         operands: [Operand<Root>] = [], stopsAtFirstOperand: Bool = false,
@@ -64,7 +66,7 @@ public struct Declaration<Root>: Sendable {
     var options: [Option<Root>.Entry] { table().flatMap(\.entries) }
 }
 
-/// A command line to copy, and what it does.
+/// A command line to copy, with its explanation.
 public struct Example: Sendable, Equatable {
     public let command: String
     public let explanation: String
@@ -75,7 +77,7 @@ public struct Example: Sendable, Equatable {
     }
 }
 
-/// An exit code that is particular to one command.
+/// An exit code that only one command has.
 public struct ExitCode: Sendable, Equatable {
     public let code: String
     public let meaning: String

@@ -1,15 +1,15 @@
-/// What the help, the manual page and the completer know about a command.
+/// A command's documentation, as the help, the manual page and the completer use it.
 public struct CommandDescription: Sendable {
-    /// Starts with the program's name: `["oidc", "config", "show"]`.
+    /// The words that lead to the command, including the program's name: `["oidc", "config", "show"]`.
     public let path: [String]
     public let summary: String
     public let discussion: String
-    /// Complete usage lines.
+    /// The complete usage lines.
     public let usage: [String]
     public let examples: [Example]
     public let exitCodes: [ExitCode]
     public let operands: [OperandDescription]
-    /// All options that are not hidden.
+    /// All options except hidden ones.
     public let options: [OptionDescription]
     public let stopsAtFirstOperand: Bool
     public let subcommands: [any Command.Type]

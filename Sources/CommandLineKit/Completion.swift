@@ -1,13 +1,13 @@
-/// What a shell offers for the word at the cursor.
+/// The completion of the word at the cursor.
 public enum Completion: Equatable, Sendable {
     case words([Candidate])
     case files
     case directories
-    /// The command line of another program, which starts at this word.
+    /// The command line of another program, starting at the word with this index.
     case command(at: Int)
 }
 
-/// A word that can be inserted, and what it means.
+/// A word that can be inserted, with its meaning.
 public struct Candidate: Equatable, Sendable {
     public let word: String
     public let meaning: String
@@ -18,7 +18,7 @@ public struct Candidate: Equatable, Sendable {
     }
 }
 
-/// A request for values that only the program knows (`CompletionHint.dynamic`).
+/// A request for values that only the program can list (`CompletionHint.dynamic`).
 public struct CompletionQuery: Equatable, Sendable {
     public let kind: String
     /// The part of the value before the cursor.
@@ -28,7 +28,7 @@ public struct CompletionQuery: Equatable, Sendable {
 }
 
 extension Program {
-    /// Completes the last of `words`, which start after the program's name.
+    /// Completes the last of `words`, which do not include the program's name.
     public func complete(
         _ words: [String], dynamic: @escaping (CompletionQuery) -> [Candidate]
     ) -> Completion {
@@ -57,7 +57,7 @@ extension Program {
         (parent?.subcommands ?? sections.flatMap(\.commands)).map { Candidate($0.name, $0.summary) }
     }
 
-    /// What can follow `help` and these words.
+    /// Returns the words that can follow `help` and these words.
     private func topics(below words: some Sequence<String>) -> [Candidate] {
         var type: (any Command.Type)?
         for word in words {
@@ -69,11 +69,11 @@ extension Program {
     }
 }
 
-/// Completes one word, after the words before it have led to a command.
+/// The completion of one word, once the words before it have led to a command.
 private struct Completer {
     let words: [String]
     let dynamic: (CompletionQuery) -> [Candidate]
-    /// Options given before the command's name.
+    /// Options that were given before the command's name.
     var leading: [String] = []
 
     private var word: String { words.last ?? "" }
@@ -98,7 +98,7 @@ private struct Completer {
             otherwise: values(hint, typed: word, commandAt: words.count - 1 - index))
     }
 
-    /// Completes the value that the option before it waits for, an option, or else an operand.
+    /// Completes the value of the preceding option, or else an option or an operand.
     func complete(
         _ scan: Scan, table: [OptionDescription], options: [OptionDescription],
         otherwise operand: @autoclosure () -> Completion
@@ -119,7 +119,7 @@ private struct Completer {
                     .map { Candidate($0.name, $0.help) }))
     }
 
-    /// The option and the value so far in `--speed=fa` and `-ofa`.
+    /// Returns the option and its unfinished value in `--speed=fa` and `-ofa`.
     private func attachedValue(_ table: [OptionDescription]) -> (OptionDescription, typed: String)? {
         if word.hasPrefix("--") {
             guard let equals = word.firstIndex(of: "="),
@@ -155,6 +155,6 @@ private struct Completer {
 }
 
 extension Command {
-    /// Every option, hidden ones too.
+    /// All options, including hidden ones.
     static var table: [OptionDescription] { declaration.options.map(\.text) }
 }

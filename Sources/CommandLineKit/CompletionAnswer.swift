@@ -19,7 +19,8 @@ extension Program {
         case .directories: lines = [shell == .bash ? "-d" : "directories"]
         case .command(let start):
             switch shell {
-            // bash cannot complete the line of another program: its first word, then files.
+            // bash cannot complete another program's command line, so offer commands for its first word and
+            // files for the others.
             case .bash: lines = [start == words.count - 1 ? "-c" : "-f"]
             case .zsh: lines = ["command", String(start + 1)]
             case .fish: lines = ["command", String(start + 2)]
@@ -34,9 +35,9 @@ extension Program {
     }
 }
 
-/// A command line up to the cursor, split into words as a POSIX shell does; nothing is expanded.
+/// A command line up to the cursor, split into words as a POSIX shell does, without any expansion.
 struct ShellLine: Equatable {
-    /// The words without their quotes; the last is the one at the cursor.
+    /// The words without quotes; the last one is at the cursor.
     private(set) var words = [""]
     /// The last word as it was typed.
     private(set) var typed = ""
@@ -49,7 +50,7 @@ struct ShellLine: Equatable {
         for character in line.drop(while: { $0 == " " }) {
             if isEscaped {
                 isEscaped = false
-                // Between double quotes, a backslash escapes nothing else.
+                // Between double quotes, a backslash escapes only these characters.
                 if quote == "\"", !"\"\\$`".contains(character) { words[words.count - 1].append("\\") }
                 add(character)
             } else if character == "\\", quote != "'" {
@@ -77,9 +78,10 @@ struct ShellLine: Equatable {
 
     static func unquoted(_ word: String) -> String { ShellLine(word).words.last ?? "" }
 
-    /// A candidate as the shell's script expects it; nil if it does not fit what was typed.
+    /// Returns a candidate in the form that the shell's script expects, or nil if it does not match the typed
+    /// text.
     ///
-    /// bash replaces only what follows the last of `= : @` and an opening quote.
+    /// bash replaces only the part after the last of `= : @` or an opening quote.
     func written(_ candidate: Candidate, for shell: Shell, replacing replaced: String) -> String? {
         let meaning = candidate.meaning.hasControlCharacter ? "" : candidate.meaning
         switch shell {
@@ -101,7 +103,7 @@ extension String {
         unicodeScalars.contains { $0.properties.generalCategory == .control }
     }
 
-    /// The word with a backslash before everything that a shell would interpret.
+    /// The word with a backslash before each character that a shell would interpret.
     fileprivate var backslashed: String {
         var result = ""
         for character in self {

@@ -1,11 +1,11 @@
-/// The shells that a completion script can be made for.
+/// The shells that have a completion script.
 public enum Shell: String, CaseIterable, OptionValue {
     case bash, zsh, fish
 }
 
 extension Completion {
-    /// The script that the shell's user loads. It asks the program about each word:
-    /// `toy completions SHELL --complete -- WORDS`, answered by `Program.answer`.
+    /// Returns the script that the user loads into the shell. It calls the program for each word, as `toy
+    /// completions SHELL --complete -- WORDS`, which `Program.answer` answers.
     public static func script(_ shell: Shell, _ program: Program) -> String {
         let name = program.name
         let function = "_" + String(name.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
@@ -17,7 +17,7 @@ extension Completion {
         }
     }
 
-    /// For bash 3.2 and later, without the bash-completion package.
+    /// Returns the script for bash 3.2 and later; it does not need the bash-completion package.
     private static func bash(_ name: String, _ function: String, _ ask: String) -> String {
         #"""
         # bash completion for \#(name); load it with: source <(\#(name) completions bash)

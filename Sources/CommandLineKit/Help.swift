@@ -20,7 +20,7 @@ extension Program {
         command(path).map(Help.text)
     }
 
-    /// Returns the section of the manual that is the topic of this name.
+    /// Returns the section of the manual for a topic.
     package func topic(_ name: String) -> ManSection? { manual().first { $0.topic == name } }
 
     func help(for type: any Command.Type, path: [String]) -> String {
@@ -92,7 +92,7 @@ enum Help {
             + command.exitCodes.flatMap { TextLayout.entry("  \($0.code)", $0.meaning, column: column) }
     }
 
-    /// Returns the column of the meanings: right of the longest term, but at most 28.
+    /// Returns the column at which the meanings start: right of the longest term, but at most 28.
     private static func column(_ terms: [String]) -> Int {
         4 + (terms.map(TextLayout.length).filter { $0 <= 24 }.max() ?? 0)
     }
@@ -102,20 +102,20 @@ enum Help {
         return notes.isEmpty ? help : "\(help) (\(notes.joined(separator: "; ")))"
     }
 
-    /// Lists the accepted words, unless the placeholder does.
+    /// Lists the accepted words, or returns nil if the placeholder already does.
     static func choices(_ words: [String], _ placeholder: String) -> String? {
         words.isEmpty || placeholder.contains("|") ? nil : TextLayout.list(words)
     }
 }
 
 extension OptionDescription {
-    /// `--port N`.
+    /// The long name and the placeholder: `--port N`.
     var synopsis: String { valueName.map { "\(name) \($0)" } ?? name }
 
-    /// `  -p, --profile NAME`; the long names of all options are aligned.
+    /// The names as the help lists them, with the long names aligned: `  -p, --profile NAME`.
     var term: String { (short.map { "  -\($0), " } ?? "      ") + synopsis }
 
-    /// The help, followed by the accepted words, the default and the variable.
+    /// The help text, followed by the accepted words, the default and the environment variable.
     var annotatedHelp: String {
         Help.annotated(
             help,

@@ -1,11 +1,12 @@
-/// A section of the manual page with the program's own text, and perhaps a topic of the help.
+/// A section of the manual page with the program's own text; it can also be a help topic.
 public struct ManSection: Sendable {
     public let title: String
-    /// The word that prints the section, as in `oidc help settings`; nil if it is only in the manual page.
+    /// The help topic that prints the section, as in `oidc help settings`; nil if only the manual page has
+    /// it.
     public let topic: String?
-    /// Blank lines separate paragraphs, indented lines are kept as they are.
+    /// The section's text. Blank lines separate paragraphs; indented lines are kept as they are.
     public let text: String
-    /// Terms and their meanings, below the text.
+    /// Terms and their meanings, listed below the text.
     public let entries: [(term: String, meaning: String)]
 
     public init(
@@ -19,15 +20,15 @@ public struct ManSection: Sendable {
     }
 }
 
-/// The program's page in section 1 of the manual, written with man(7) macros.
+/// The program's manual page (section 1), written with man(7) macros.
 public enum ManPage {
     /// Returns the page: name, synopsis, description, commands, shared options, then the program's own sections.
+    /// `date` is the day of the version, as in `2026-11-22`.
     public static func text(
-        _ program: Program, version: String, description: String, sections: [ManSection] = []
+        _ program: Program, version: String, date: String, description: String, sections: [ManSection] = []
     ) -> String {
         var page = Roff()
-        page.request(
-            "TH", [program.name.uppercased(), "1", "", "\(program.name) \(version)", "User Commands"])
+        page.title(program.name.uppercased(), date: date, source: "\(program.name) \(version)")
         page.request("SH", ["NAME"])
         page.line("\(program.name) - \(program.summary)")
         page.request("SH", ["SYNOPSIS"])
@@ -52,7 +53,7 @@ public enum ManPage {
 struct SharedOptions {
     let title: String
     let options: [OptionDescription]
-    /// The commands that have them; nil if all do.
+    /// The commands that have these options; nil if all do.
     let commands: [String]?
 }
 
@@ -93,6 +94,10 @@ extension Roff {
             entry(bold: "", plain: operand.name, note)
         }
         for option in command.own { self.option(option) }
+        if !command.examples.isEmpty {
+            request("PP")
+            line("Examples:")
+        }
         for example in command.examples {
             request("PP")
             line(example.explanation)

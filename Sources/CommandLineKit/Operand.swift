@@ -1,4 +1,4 @@
-/// An argument without dashes. Operands are filled in the order of the table.
+/// An argument without dashes. Operands are filled in table order.
 public struct Operand<Root>: Sendable {
     let text: OperandDescription
     let store: @Sendable (inout Root, String) throws(UsageError) -> Void
@@ -12,7 +12,7 @@ public struct Operand<Root>: Sendable {
         }
     }
 
-    /// Its default is the property's initial value.
+    /// Makes an optional operand whose default is the property's initial value.
     public static func optional<Value: OptionValue>(
         _ path: Property<Root, Value>, _ name: String, _ help: String, completion: CompletionHint = .none
     ) -> Operand {
@@ -22,7 +22,7 @@ public struct Operand<Root>: Sendable {
         }
     }
 
-    /// The property is nil if the operand is not given.
+    /// Makes an optional operand; the property is nil if it is not given.
     public static func optional<Value: OptionValue>(
         _ path: Property<Root, Value?>, _ name: String, _ help: String, completion: CompletionHint = .none
     ) -> Operand {
@@ -32,7 +32,7 @@ public struct Operand<Root>: Sendable {
         }
     }
 
-    /// All remaining operands.
+    /// Makes an operand that takes all remaining arguments.
     public static func rest<Value: OptionValue>(
         _ path: Property<Root, [Value]>, _ name: String, atLeast least: Int = 0, _ help: String,
         completion: CompletionHint = .none
@@ -44,12 +44,12 @@ public struct Operand<Root>: Sendable {
     }
 }
 
-/// What the help, the manual page and the completer know about an operand.
+/// An operand's documentation, as the help, the manual page and the completer use it.
 public struct OperandDescription: Sendable, Equatable {
     public let name: String
     public let help: String
     public let arity: Arity
-    /// All accepted values, if they can be listed.
+    /// The accepted values, if they can be listed.
     public let choices: [String]
     public let completion: CompletionHint
 
@@ -69,7 +69,7 @@ public struct OperandDescription: Sendable, Equatable {
         self.completion = completion == .none && !choices.isEmpty ? .values(choices) : completion
     }
 
-    /// Its form in the usage line: `URL`, `[METHOD]`, `WORD...`.
+    /// The operand in the usage line: `URL`, `[METHOD]`, `WORD...`.
     var synopsis: String {
         switch arity {
         case .required: name
@@ -78,7 +78,7 @@ public struct OperandDescription: Sendable, Equatable {
         }
     }
 
-    /// How many arguments it needs.
+    /// The number of arguments that the operand needs at least.
     var least: Int {
         switch arity {
         case .required: 1

@@ -2,11 +2,11 @@
 public struct Option<Root>: Sendable {
     let entries: [Entry]
 
-    /// One option: what the help says about it, and how its argument is stored.
+    /// One option, with its documentation and the way its argument is stored.
     struct Entry: Sendable {
         var text: OptionDescription
         let store: @Sendable (inout Root, String) throws(UsageError) -> Void
-        /// The default that the help shows, read from a command whose properties are untouched.
+        /// Returns the default for the help, read from a command with its initial values.
         let fallback: @Sendable (Root) -> String
 
         func described(by defaults: Root) -> OptionDescription {
@@ -24,7 +24,7 @@ public struct Option<Root>: Sendable {
         entries = [Entry(text: text, store: store, fallback: fallback)]
     }
 
-    /// Sets the property to true. Giving the flag twice is the same as giving it once.
+    /// Makes a flag that sets the property to true. Repeating the flag changes nothing.
     public static func flag(
         _ path: Property<Root, Bool>, _ name: String, _ help: String, short: Character? = nil,
         isHidden: Bool = false
@@ -33,14 +33,14 @@ public struct Option<Root>: Sendable {
         return Option(text) { root, _ in root[keyPath: path] = true }
     }
 
-    /// Sets the property to a value, as `--json` does for `--output json`.
+    /// Makes a flag that sets the property to a value, as `--json` does for `--output json`.
     public static func flag<Value: Sendable>(
         _ path: Property<Root, Value>, to value: Value, _ name: String, _ help: String
     ) -> Option {
         Option(OptionDescription(name, help)) { root, _ in root[keyPath: path] = value }
     }
 
-    /// Takes one of these words; the property is nil if the option is not given.
+    /// Makes an option that takes one of these words; the property is nil if it is not given.
     public static func value(
         _ path: Property<Root, String?>, _ name: String, _ valueName: String, oneOf words: [String],
         _ help: String, environment: String? = nil
@@ -55,7 +55,8 @@ public struct Option<Root>: Sendable {
         }
     }
 
-    /// Takes one value. The help shows the property's initial value as the default, or `defaultText`.
+    /// Makes an option that takes one value. The help shows `defaultText` or the property's initial value as
+    /// the default.
     public static func value<Value: OptionValue>(
         _ path: Property<Root, Value>, _ name: String, _ valueName: String, _ help: String,
         short: Character? = nil, environment: String? = nil, defaultText: String? = nil,
@@ -69,7 +70,7 @@ public struct Option<Root>: Sendable {
         }
     }
 
-    /// Takes one value; the property is nil if the option is not given.
+    /// Makes an option that takes one value; the property is nil if it is not given.
     public static func value<Value: OptionValue>(
         _ path: Property<Root, Value?>, _ name: String, _ valueName: String, _ help: String,
         short: Character? = nil, environment: String? = nil, defaultText: String? = nil,
@@ -83,7 +84,7 @@ public struct Option<Root>: Sendable {
         }
     }
 
-    /// May be given several times; each value is appended.
+    /// Makes an option that can be repeated; each value is appended.
     public static func repeated<Value: OptionValue>(
         _ path: Property<Root, [Value]>, _ name: String, _ valueName: String, _ help: String,
         short: Character? = nil, environment: String? = nil, completion: CompletionHint = .none
@@ -96,7 +97,7 @@ public struct Option<Root>: Sendable {
         }
     }
 
-    /// Takes a whole number within bounds.
+    /// Makes an option that takes a whole number within bounds.
     public static func number(
         _ path: Property<Root, Int>, _ name: String, _ valueName: String, in range: ClosedRange<Int>,
         _ help: String, short: Character? = nil, defaultText: String? = nil
@@ -108,7 +109,7 @@ public struct Option<Root>: Sendable {
         }
     }
 
-    /// Takes a whole number within bounds; the property is nil if the option is not given.
+    /// Makes an option that takes a whole number within bounds; the property is nil if it is not given.
     public static func number(
         _ path: Property<Root, Int?>, _ name: String, _ valueName: String, in range: ClosedRange<Int>,
         _ help: String, short: Character? = nil, defaultText: String? = nil
@@ -120,19 +121,19 @@ public struct Option<Root>: Sendable {
         }
     }
 
-    /// Prints the help of the command that it is given to, for `-h` and `--help`. The parser answers it.
+    /// Makes the option that prints the command's help (`-h`, `--help`). The parser handles it.
     public static func help(_ help: String = "show this help") -> Option {
         Option(OptionDescription("--help", help, short: "h", role: .help)) { _, _ in }
     }
 
-    /// Prints the program's version, for `--version`. The parser answers it.
+    /// Makes the option that prints the program's version (`--version`). The parser handles it.
     public static func version(_ help: String = "show the version") -> Option {
         Option(OptionDescription("--version", help, role: .version)) { _, _ in }
     }
 }
 
 extension Option {
-    /// The options of a group, stored through the property that holds the group.
+    /// Makes a row with the options of a group, which are stored in the property for the group.
     public static func group<Group: OptionGroup>(_ path: Property<Root, Group>) -> Option {
         Option(
             entries: Group.entries.map { inner in

@@ -1,24 +1,24 @@
-/// What the help, the manual page and the completer know about an option.
+/// An option's documentation, as the help, the manual page and the completer use it.
 public struct OptionDescription: Sendable, Equatable {
     /// The long name with its dashes: `--profile`.
     public let name: String
     /// The letter of the short name: `p` for `-p`.
     public let short: Character?
-    /// The placeholder of its value; nil for a flag.
+    /// The placeholder for the value; nil for a flag.
     public let valueName: String?
     public let help: String
     public let environment: String?
     public var defaultText: String?
-    /// All accepted values, if they can be listed.
+    /// The accepted values, if they can be listed.
     public let choices: [String]
     public let completion: CompletionHint
     public let isRepeatable: Bool
     public let isHidden: Bool
-    /// The heading of the group that it came with; nil for the command's own.
+    /// The heading of the option's group; nil for the command's own options.
     public var group: String?
     let role: Role
 
-    /// The parser answers `--help` and `--version` itself.
+    /// How the parser treats the option: it handles `--help` and `--version` itself.
     enum Role: Sendable { case ordinary, help, version }
 
     init(
@@ -39,20 +39,20 @@ public struct OptionDescription: Sendable, Equatable {
         self.role = role
     }
 
-    /// `-p` and `--profile`.
+    /// The short and the long name: `-p` and `--profile`.
     public var spellings: [String] { (short.map { ["-\($0)"] } ?? []) + [name] }
 }
 
-/// How values of an option or operand are completed.
+/// The kind of completion for the values of an option or operand.
 public enum CompletionHint: Sendable, Equatable {
     case none
     case values([String])
     case file
     case directory
-    /// A program, then its own arguments.
+    /// A program, followed by its own arguments.
     case command
-    /// The names of the program's own commands.
+    /// The names of this program's commands.
     case commandNames
-    /// Words that the program itself lists, under this name.
+    /// Words that this program lists, under this name.
     case dynamic(String)
 }

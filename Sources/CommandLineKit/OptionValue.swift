@@ -1,11 +1,11 @@
-/// A type that an option or operand can have, read from one argument.
+/// A type that options and operands can have, read from one argument.
 public protocol OptionValue: Sendable {
     init?(argument: String)
-    /// The value as a user would type it; empty if there is no default to show.
+    /// The value as a user would type it; empty if the help is to show no default.
     var argument: String { get }
-    /// What is accepted, to follow "takes": `a whole number`.
+    /// The accepted values, as words that follow "takes": `a whole number`.
     static var expectation: String { get }
-    /// All accepted words, if they can be listed.
+    /// The accepted words, if they can be listed.
     static var choices: [String] { get }
 }
 
@@ -21,11 +21,11 @@ extension OptionValue {
 }
 
 extension UsageError {
-    /// A value that is not accepted, with the word that was probably meant.
+    /// Returns the error for a value that is not accepted, with the most similar accepted word.
     static func unaccepted(
         _ argument: String, for name: String, expected: String, _ words: [String]
     ) -> UsageError {
-        // An operand such as `bash|zsh|fish` is named by the words it takes.
+        // An operand such as `bash|zsh|fish` already lists its words as its name.
         let beginning = name.utf8.contains(UInt8(ascii: "|")) ? "expected" : "\(name) takes"
         let nearest = Nearest.match(argument, among: words).map { ", did you mean \($0)?" } ?? ""
         return UsageError("\(beginning) \(expected), not \(quoted(argument))" + nearest)

@@ -1,8 +1,8 @@
-/// What the command line asks for.
+/// The action that a command line asks for.
 public enum Invocation: Sendable {
-    /// The command with its options set, and its path without the program's name.
+    /// A command with its options set, and its path without the program's name.
     case run(any Command, path: [String])
-    /// The help of the command or topic at this path, or of the program if the path is empty.
+    /// The help of a command or topic, or of the program if the path is empty.
     case help(String, path: [String])
     case version
 }
@@ -31,7 +31,7 @@ extension Program {
         }
     }
 
-    /// Reads the arguments of a command. A request for help wins over any fault.
+    /// Reads a command's arguments. `--help` takes precedence over any error.
     private func read<Root: Command>(_ type: Root.Type, _ route: Route) throws(UsageError) -> Invocation {
         let declaration = type.declaration
         lazy var options = declaration.options
@@ -54,7 +54,7 @@ extension Program {
         return .run(command, path: Array(route.path.dropFirst()))
     }
 
-    /// Assigns arguments to operands. Optional operands share what the required ones leave, from left to right.
+    /// Assigns arguments to operands. Optional operands get what the required ones leave, from left to right.
     private func assign<Root>(
         _ arguments: [String], to operands: [Operand<Root>], in root: inout Root, _ route: Route
     ) throws(UsageError) {
@@ -97,7 +97,8 @@ extension Program {
         return UsageError("\(route.call) needs \(TextLayout.list(names(below: route.type)))")
     }
 
-    /// Points at the command that is meant by a word or two of other programs, or else suggests a similar word.
+    /// Returns the error for an unknown command, with the command that corresponds to these words of other
+    /// programs, or else a similar word.
     private func unknownCommand(_ words: [String], _ route: Route) -> UsageError {
         let word = words.first ?? ""
         let message = "unknown command \(UsageError.quoted(word))"
@@ -130,16 +131,16 @@ extension Program {
     }
 }
 
-/// The part of the command line that has been read.
+/// The command that the words read so far lead to.
 private struct Route {
     var path: [String]
     var type: (any Command.Type)?
-    /// Options given before the command's name.
+    /// Options that were given before the command's name.
     var leading: [String] = []
     var rest: ArraySlice<String>
     var request: OptionDescription.Role?
     var fault: UsageError?
-    /// The option that the fault is about, if it is not in the table.
+    /// The option that caused the error, if it is not in the table.
     var unknownOption: String?
 
     init(program: String, rest: ArraySlice<String>) {
@@ -161,15 +162,15 @@ private struct Route {
 
     var call: String { path.joined(separator: " ") }
 
-    /// The command line that explains the command reached so far.
+    /// The command line that prints the help of this command.
     var hint: String {
         path.count == 1 ? "\(call) --help" : ([path[0], "help"] + path.dropFirst()).joined(separator: " ")
     }
 }
 
 extension OptionGroup {
-    /// Reads only this group's options and ignores everything else; for `-o json` on a command line that cannot
-    /// be parsed.
+    /// Reads only this group's options and ignores everything else, to honor `-o json` on a command line that
+    /// cannot be parsed.
     public static func lenient(_ arguments: [String]) -> Self {
         let entries = entries
         let scan = Scan(arguments[...], table: table)

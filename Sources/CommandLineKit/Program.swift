@@ -5,11 +5,11 @@ public struct Program: Sendable {
     public let sections: [CommandSection]
     /// The text below the list of commands in `--help`.
     public let footnote: String
-    /// The group of options that every command has; accepted before the command's name too.
+    /// The options that every command has; they are also accepted before the command's name.
     public let common: any OptionGroup.Type
-    /// The command that prints the completion scripts and answers them.
+    /// The command that prints the completion scripts and answers their calls.
     public let completionCommand: String
-    /// Commands and options that users of other programs try, each with the command line or sentence for the hint.
+    /// Commands and options of other programs, each with a hint: a command line or a sentence.
     public let otherNames: [String: String]
     /// The sections of the manual; those with a topic are printed by `help TOPIC`.
     public let manual: @Sendable () -> [ManSection]
@@ -43,7 +43,7 @@ public struct CommandSection: Sendable {
     }
 }
 
-/// The `help` command. List it in a section; the parser answers it.
+/// The `help` command, to be listed in a section. The parser handles it.
 public struct HelpCommand: Command {
     public static let name = "help"
     public static let summary = "Explain a command"

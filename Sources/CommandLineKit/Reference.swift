@@ -1,6 +1,7 @@
 /// The reference of all commands and options in Markdown.
 public enum Reference {
-    /// Returns a heading for each section, a table for each command, and the shared options once at the end.
+    /// Returns a heading for each section, a table for each command, and one table of the shared options at
+    /// the end.
     public static func markdown(_ program: Program, headingLevel: Int = 3) -> String {
         let marks = String(repeating: "#", count: headingLevel)
         let all = program.descriptions
@@ -72,6 +73,6 @@ public enum Reference {
 }
 
 extension String {
-    /// `SIGN IN` as `Sign in`.
+    /// The string with only its first letter in upper case: `Sign in` for `SIGN IN`.
     fileprivate var capitalizedFirst: String { prefix(1).uppercased() + dropFirst().lowercased() }
 }

@@ -1,17 +1,23 @@
-/// A manual page in man(7), built line by line; text is escaped, so none of it is read as a request.
+/// A manual page in man(7), built line by line. Text is escaped, so roff does not interpret it.
 struct Roff {
     private(set) var text = ""
+
+    /// Starts the page. `date` is written as it is: `2026-11-22`.
+    mutating func title(_ name: String, date: String, source: String) {
+        text +=
+            ".TH \"\(Self.escaped(name))\" \"1\" \"\(date)\" \"\(Self.escaped(source))\" \"User Commands\"\n"
+    }
 
     mutating func request(_ name: String, _ arguments: [String] = []) {
         let words = arguments.map { " \"\(Self.escaped($0))\"" }.joined()
         text += ".\(name)\(words)\n"
     }
 
-    /// Adds a line of text.
+    /// Adds text, in lines of at most 80 bytes.
     mutating func line(_ content: String) {
-        guard !content.isEmpty else { return }
-        let escaped = Self.escaped(content)
-        text += (escaped.first == "." ? "\\&" : "") + escaped + "\n"
+        for part in TextLayout.wrap(Self.escaped(content), width: TextLayout.width - 2) {
+            text += (part.first == "." ? "\\&" : "") + part + "\n"
+        }
     }
 
     /// Adds a line that starts with a bold word.
@@ -19,7 +25,7 @@ struct Roff {
         text += "\\fB\(Self.escaped(word))\\fR" + (plain.isEmpty ? "" : " \(Self.escaped(plain))") + "\n"
     }
 
-    /// Adds a term and, indented, its meaning.
+    /// Adds a term and its meaning, which is indented.
     mutating func entry(bold: String, plain: String, _ meaning: String) {
         request("TP")
         let parts = [
@@ -41,7 +47,7 @@ struct Roff {
         }
     }
 
-    /// Adds lines that are not filled.
+    /// Adds lines that roff does not fill.
     mutating func verbatim(_ lines: [String]) {
         request("PP")
         request("nf")
@@ -49,7 +55,7 @@ struct Roff {
         request("fi")
     }
 
-    /// Escapes characters that roff would interpret or replace, and writes others than ASCII by their number.
+    /// Escapes characters that roff would interpret or replace, and writes non-ASCII characters as numbers.
     static func escaped(_ content: String) -> String {
         var result = ""
         for scalar in content.unicodeScalars {

@@ -1,9 +1,9 @@
-/// An argument list sorted into options and operands. The scan keeps the first fault and reads on, because a
-/// request for help may follow.
+/// An argument list sorted into options and operands. The scan keeps the first error and continues, as
+/// `--help` may follow.
 struct Scan {
-    /// An option that was given.
+    /// An option on the command line.
     struct Setting: Equatable {
-        /// The option's place in the table.
+        /// The option's index in the table.
         let index: Int
         let argument: String
     }
@@ -12,18 +12,18 @@ struct Scan {
     private(set) var operands: [String] = []
     private(set) var request: OptionDescription.Role?
     private(set) var fault: UsageError?
-    /// The option that the fault is about, if it is not in the table.
+    /// The option that caused the error, if it is not in the table.
     private(set) var unknownOption: String?
-    /// The option that the arguments end with and that still needs its value.
+    /// The option at the end of the arguments that still needs a value.
     private(set) var waiting: Int?
-    /// Whether a `--` or an operand has ended the options.
+    /// Whether `--` or an operand has ended the options.
     private(set) var optionsEnded = false
-    /// The arguments before the first operand, without a `--` that ends them.
+    /// The arguments before the first operand, without a final `--`.
     private(set) var leading: ArraySlice<String>
-    /// Follows the name of an unknown option in its message.
+    /// Words that follow the name of an unknown option in the error message.
     private let place: String
 
-    /// `table` is evaluated if the arguments hold an option.
+    /// Sorts the arguments. `table` is evaluated only if they contain an option.
     init(
         _ arguments: ArraySlice<String>, table makeTable: @autoclosure () -> [OptionDescription],
         stopsAtFirstOperand: Bool = false, place: String = ""
@@ -50,7 +50,7 @@ struct Scan {
         }
     }
 
-    /// Tells options from operands; `-` alone is an operand that means standard input.
+    /// Returns whether an argument is an option; `-` alone is an operand, which means standard input.
     static func isOption(_ word: String) -> Bool {
         word.utf8.first == UInt8(ascii: "-") && word.utf8.count > 1
     }
@@ -74,7 +74,7 @@ struct Scan {
         }
     }
 
-    /// Reads one or several letters: `-vq` is `-v -q`, and `-pwork` is `-p work`.
+    /// Reads one or more short options: `-vq` means `-v -q`, and `-pwork` means `-p work`.
     private mutating func readShort(
         _ word: String, _ rest: inout ArraySlice<String>, _ table: [OptionDescription]
     ) {
@@ -105,7 +105,8 @@ struct Scan {
         settings.append(Setting(index: index, argument: value))
     }
 
-    /// Takes the next word, unless it is an option. A value that looks like one is written as `--issuer=-x`.
+    /// Returns the next argument unless it is an option. A value that looks like an option is written
+    /// `--issuer=-x`.
     private static func nextValue(_ rest: inout ArraySlice<String>, _ table: [OptionDescription]) -> String? {
         guard let next = rest.first else { return nil }
         let letter = Self.isOption(next) ? next.unicodeScalars.dropFirst().first.map { Character($0) } : nil

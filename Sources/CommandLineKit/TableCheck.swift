@@ -1,5 +1,5 @@
 extension Program {
-    /// Mistakes in the tables, one line each. A program's tests expect none.
+    /// The mistakes in the program's tables, one line each, for its tests.
     public var tableFaults: [String] {
         let commands = descriptions
         var faults = overviewFaults
@@ -16,7 +16,7 @@ extension Program {
         return faults
     }
 
-    /// Checks that the list of commands fits a terminal of 40 lines and 80 columns.
+    /// A mistake if the list of commands does not fit a terminal of 40 lines and 80 columns.
     private var overviewFaults: [String] {
         let lines = help().split(separator: "\n", omittingEmptySubsequences: false).dropLast()
         let wide = lines.filter { TextLayout.length($0) > TextLayout.width }.map {

@@ -1,8 +1,8 @@
-/// Lays out plain text in lines of a given width, counted in Unicode scalars.
+/// The layout of plain text in lines of a given width, counted in Unicode scalars.
 enum TextLayout {
     static let width = 80
 
-    /// Fills lines with words. A word longer than a line is not broken.
+    /// Fills lines with words. Words longer than a line are not broken.
     static func wrap(_ text: String, width: Int = width, indent: Int = 0) -> [String] {
         let margin = spaces(indent)
         var lines: [String] = []
@@ -21,7 +21,7 @@ enum TextLayout {
         return lines
     }
 
-    /// Fills each paragraph; a line that starts with a space is kept as it is.
+    /// Fills each paragraph; lines that start with a space are kept as they are.
     static func prose(_ text: String, width: Int = width) -> [String] {
         var lines: [String] = []
         for block in blocks(text) {
@@ -40,7 +40,7 @@ enum TextLayout {
         var lines: [String]
     }
 
-    /// Splits a text into paragraphs and indented examples.
+    /// Splits text into paragraphs and indented examples.
     static func blocks(_ text: String) -> [Block] {
         var blocks: [Block] = []
         var isOpen = false

@@ -1,7 +1,7 @@
-/// A mistake on the command line: what is wrong, and what to type instead.
+/// An error on the command line, with a hint what to type instead.
 public struct UsageError: Error, Equatable {
     public let message: String
-    /// A command to type, or one plain sentence; shown after `try: `.
+    /// A command to type or one plain sentence, shown after `try: `.
     public var hint: String?
 
     public init(_ message: String, hint: String? = nil) {
@@ -9,8 +9,8 @@ public struct UsageError: Error, Equatable {
         self.hint = hint
     }
 
-    /// Quotes an argument for a message, without control characters. A long one is not shown, as it may be a token
-    /// that was pasted in the wrong place.
+    /// Quotes an argument for a message, without control characters. A long argument is left out, as it may
+    /// be a token that was pasted in the wrong place.
     public static func quoted(_ argument: String) -> String {
         let scalars = argument.unicodeScalars
         guard scalars.count <= 40 else { return "a string of \(scalars.count) characters" }
@@ -34,10 +34,10 @@ extension Unicode.Scalar {
     }
 }
 
-/// Finds the known word that was probably meant.
+/// The search for the known word most similar to a misspelled one.
 public enum Nearest {
-    /// Returns the closest of `words`, or nil if none is close: a third of the letters may differ, or the end may
-    /// be missing.
+    /// Returns the closest of `words`, or nil if none is close enough: at most a third of the letters may
+    /// differ, or the end may be missing.
     public static func match(_ word: String, among words: [String]) -> String? {
         let typed = Array(word.unicodeScalars)
         guard !typed.isEmpty, typed.count <= 64 else { return nil }

@@ -1,10 +1,10 @@
 import OIDCCore
 
-/// A request taken apart: the endpoint it is for, its parameters and its cookies.
+/// A parsed request: its endpoint, parameters and cookies.
 struct Call {
     let request: HTTPRequest
     let endpoint: Endpoint
-    /// Below the issuer's own path.
+    /// The path below the issuer's path.
     let path: String
     let now: Instant
 
@@ -17,7 +17,7 @@ struct Call {
         return try Parameters(pairs)
     }
 
-    /// The parameters of a form body, or of a JSON object where the endpoint takes one.
+    /// Returns the parameters of a form body, or of a JSON object if the endpoint accepts one.
     func body(acceptingJSON: Bool = false) throws(Refusal) -> Parameters {
         switch mediaType {
         case "application/x-www-form-urlencoded":
@@ -32,7 +32,7 @@ struct Call {
         }
     }
 
-    /// A browser's parameters: the query of a GET, the form of a POST (OIDC Core §3.1.2.1).
+    /// Returns a browser's parameters: the query of a GET or the form of a POST (OIDC Core §3.1.2.1).
     func parameters() throws(Refusal) -> Parameters {
         isPost ? try body() : try query()
     }
@@ -47,7 +47,7 @@ struct Call {
         return nil
     }
 
-    /// The credentials of an `Authorization` header of that scheme (RFC 9110 §11.4).
+    /// Returns the credentials of an `Authorization` header with this scheme (RFC 9110 §11.4).
     func credentials(_ scheme: String) -> String? {
         guard let header = request.headers["Authorization"],
             let blank = header.firstIndex(of: " "),
@@ -64,7 +64,7 @@ struct Call {
     }
 }
 
-/// Request parameters; only `resource` and `audience` may be repeated (RFC 6749 §3.1, RFC 8707 §2).
+/// Request parameters. Only `resource` and `audience` may be repeated (RFC 6749 §3.1, RFC 8707 §2).
 struct Parameters: Sendable {
     private(set) var pairs: [FormEncoding.Pair]
 
@@ -94,7 +94,7 @@ struct Parameters: Sendable {
         try self.init(pairs)
     }
 
-    /// An empty value counts as absent (RFC 6749 §3.1).
+    /// The value of a parameter; an empty value counts as absent (RFC 6749 §3.1).
     subscript(name: String) -> String? {
         get { pairs.first { $0.name == name && !$0.value.isEmpty }?.value }
         set {

@@ -1,13 +1,14 @@
 import OIDCCore
 package import OIDCCrypto
 
-/// How the provider behaves where the specifications leave a choice; what they forbid is left to the tests.
+/// The provider's behavior in points that the specifications leave open. Forbidden behavior is only in the
+/// tests.
 package struct DemoConfiguration: Sendable {
-    /// Who answers the pages.
+    /// The one who answers the pages.
     package enum Person: Hashable, Sendable {
-        /// Somebody at a browser, or a program that plays one.
+        /// A user at a browser, or a program that plays one.
         case atBrowser
-        /// Signs in and agrees at once, without any page.
+        /// An account that signs in and consents at once, without any page.
         case approves(String)
         case denies
     }
@@ -18,12 +19,12 @@ package struct DemoConfiguration: Sendable {
     package var scopes = [
         "openid", "profile", "email", "offline_access", "api:read", "api:write", "api:admin",
     ]
-    /// One key is made for each; the first signs ID tokens.
+    /// The signing algorithms, with a key for each; the first one signs ID tokens.
     package var signingAlgorithms: [SignatureAlgorithm] = [.rs256, .es256]
-    /// Used in place of new keys where the kind fits, so tests need not make RSA keys.
+    /// Existing keys to use instead of new ones if their kind fits, so tests need not generate RSA keys.
     package var signingKeys: [PrivateKey] = []
     package var trustedIssuers: [TrustedIssuer] = []
-    /// What `aud` of a client assertion must be, as one string; nil: the issuer or the endpoint.
+    /// The exact `aud` of client assertions; nil accepts the issuer or the endpoint.
     package var assertionAudience: String?
 
     package var codeLifetime: Int64 = 60
@@ -32,11 +33,12 @@ package struct DemoConfiguration: Sendable {
     package var refreshTokenLifetime: Int64 = 30 * 86_400
     package var issuesJWTAccessTokens = false
     package var rotatesRefreshTokens = true
-    /// For so long a used refresh token still works, as some providers allow against lost answers.
+    /// The seconds for which a used refresh token still works, as with Okta's and Auth0's grace periods for
+    /// lost answers.
     package var refreshReuseGrace: Int64 = 0
-    /// OIDC Core §11: `offline_access` counts only together with `prompt=consent`.
+    /// Whether `offline_access` counts only together with `prompt=consent` (OIDC Core §11).
     package var offlineAccessNeedsConsentPrompt = false
-    /// A refresh token even without `offline_access`.
+    /// Whether refresh tokens are issued even without `offline_access`.
     package var alwaysIssuesRefreshTokens = false
     package var refreshReturnsIDToken = true
     package var requiresPushedAuthorization = false
@@ -49,23 +51,24 @@ package struct DemoConfiguration: Sendable {
 
     package var deviceLifetime: Int64 = 600
     package var deviceInterval: Int64 = 5
-    /// Pending answers before a `person` that is not at a browser has decided.
+    /// The number of pending answers before a `person` who is not at a browser decides.
     package var devicePollsBeforeDecision = 0
 
-    /// The header in which a TLS terminator passes the client's certificate on, percent-encoded PEM; with
-    /// `-Subject` added its subject, with `-Verify` whether it was verified (`SUCCESS`).
+    /// The header in which a TLS terminator passes on the client's certificate, as percent-encoded PEM. The
+    /// same name with `-Subject` contains the subject, with `-Verify` the result of the verification
+    /// (`SUCCESS`).
     package var certificateHeader: String?
-    /// Where clients with certificates are sent (RFC 8705 §5).
+    /// The base URL for clients with certificates (RFC 8705 §5).
     package var mutualTLSBase: String?
 
-    /// For how long metadata and keys may be cached; nil: no `Cache-Control` at all.
+    /// The seconds for which metadata and keys may be cached; nil sends no `Cache-Control`.
     package var cacheLifetime: Int64? = 3_600
-    /// How far the provider's clock is ahead.
+    /// The seconds by which the provider's clock is ahead.
     package var clockOffset: Int64 = 0
     package var stepUpMaxAge: Int64 = 300
     package var stepUpACR = "urn:demo:acr:strong"
     package var basicACR = "urn:demo:acr:basic"
-    /// Demanded at registration (RFC 7591 §3), where set.
+    /// The token that registration requires (RFC 7591 §3); nil requires none.
     package var initialAccessToken: String?
 
     package init() {}

@@ -3,7 +3,8 @@ package import OIDCCrypto
 
 /// An OpenID provider as a value: a request and the time give an answer and the next state.
 ///
-/// No I/O, no clock; its randomness is passed in. It checks for real what a provider must check.
+/// It does no I/O and reads no clock; randomness is passed in. It really performs the checks that a provider
+/// must perform.
 package struct DemoProvider: Sendable {
     package let issuer: WebURL
     package var configuration: DemoConfiguration
@@ -24,8 +25,8 @@ package struct DemoProvider: Sendable {
         for client in configuration.clients { state.clients[client.id] = client }
     }
 
-    /// The answer to a request, whose path alone says where it was sent: what stands before a TLS
-    /// terminator, or a name in `Host`, does not matter.
+    /// Answers a request. Only its path selects the endpoint; the `Host` and the TLS terminator's name are
+    /// ignored.
     package mutating func handle(_ request: HTTPRequest, at time: Instant) -> HTTPResponse {
         let now = time.adding(configuration.clockOffset)
         let (endpoint, path) = route(request.url.path)
@@ -33,7 +34,7 @@ package struct DemoProvider: Sendable {
         return stamped(answer(Call(request: request, endpoint: endpoint, path: path, now: now)), at: time)
     }
 
-    /// Adds the headers that every answer has; the tests use it for answers that they put instead of ours.
+    /// Adds the headers that every answer has; tests also use it for their own answers.
     package func stamped(_ response: HTTPResponse, at time: Instant) -> HTTPResponse {
         var response = response
         response.headers["Date"] = HTTPDate.text(time.adding(configuration.clockOffset))
@@ -41,7 +42,7 @@ package struct DemoProvider: Sendable {
         return response
     }
 
-    /// Random text that no one guesses: 192 bits.
+    /// Returns a random string of 192 bits.
     func secret() -> String { Base64URL.encode(random(24)) }
 
     private mutating func sweepNowAndThen(_ now: Instant) {

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// What the provider answers, by the names that the steps of the protocol have in messages.
+/// The provider's endpoints, by the names that messages use for protocol steps.
 package enum Endpoint: String, Sendable, CaseIterable {
     case discovery, jwks, authorize, login, consent, token, userinfo, revocation, introspection, device
     case devicePage = "device_page"
@@ -9,7 +9,7 @@ package enum Endpoint: String, Sendable, CaseIterable {
     case pushedAuthorization = "par"
     case resource, home, unknown
 
-    /// Below the issuer's own path; the resource server answers everything below its path.
+    /// The path below the issuer's path; the resource server also answers everything below its own.
     package var path: String {
         switch self {
         case .discovery: "/.well-known/openid-configuration"
@@ -31,7 +31,7 @@ package enum Endpoint: String, Sendable, CaseIterable {
         }
     }
 
-    /// The answer to an unsuitable method (RFC 9110 §15.5.6); nil where each method has its own answer.
+    /// The accepted methods, as other ones are refused (RFC 9110 §15.5.6); nil if the endpoint accepts any.
     var methods: [HTTPMethod]? {
         switch self {
         case .discovery, .jwks, .home: [.get]

@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCCrypto
 
 extension DemoProvider {
-    /// OIDC Discovery §3 and RFC 8414 §2, at both well-known places.
+    /// Returns the metadata (OIDC Discovery §3, RFC 8414 §2), for both well-known URLs.
     func metadata(_ call: Call) -> HTTPResponse {
         var metadata = JSONObject()
         metadata["issuer"] = .string(issuer.text)
@@ -41,7 +41,7 @@ extension DemoProvider {
         return response
     }
 
-    /// RFC 8705 §5.
+    /// Returns `mtls_endpoint_aliases` (RFC 8705 §5).
     private func mutualTLSAliases() -> JSONValue? {
         guard let base = configuration.mutualTLSBase else { return nil }
         var aliases = JSONObject()

@@ -1,20 +1,20 @@
 import OIDCCore
 import OIDCCrypto
 
-/// Why a request is refused, as the OAuth specifications word it (RFC 6749 §4.1.2.1, §5.2).
+/// A refused request, with an OAuth error code (RFC 6749 §4.1.2.1, §5.2).
 struct Refusal: Error {
     var code: String
     var description: String
     var status = 400
-    /// Challenges and nonces that go with it.
+    /// Additional headers, such as challenges and nonces.
     var headers: [(String, String)] = []
 
-    /// The description keeps to the alphabet of RFC 6749 §5.2.
+    /// Makes a refusal; the description is reduced to the alphabet of RFC 6749 §5.2.
     init(_ code: String, _ description: String, status: Int = 400, headers: [(String, String)] = []) {
         self.init(code, raw: Refusal.plain(description), status: status, headers: headers)
     }
 
-    /// As it is, also where it breaks the alphabet.
+    /// Makes a refusal with the description unchanged, even outside the alphabet of RFC 6749 §5.2.
     init(_ code: String, raw description: String, status: Int = 400, headers: [(String, String)] = []) {
         self.code = code
         self.description = description
@@ -54,7 +54,7 @@ struct Refusal: Error {
     }
 }
 
-/// Runs cryptography whose failure is the provider's own fault.
+/// Runs cryptography; a failure is a server error.
 func crypto<Value>(_ work: () throws(CryptoError) -> Value) throws(Refusal) -> Value {
     do { return try work() } catch { throw .serverError(error) }
 }
@@ -67,7 +67,7 @@ extension HTTPResponse {
             body: value.bytes)
     }
 
-    /// 303: what follows a form is fetched by GET, whatever the form's method was (RFC 9700 §4.12).
+    /// Returns a redirect with 303, which is always followed by GET, even after a POST (RFC 9700 §4.12).
     static func redirect(to location: String) -> HTTPResponse {
         HTTPResponse(
             status: 303,

@@ -1,19 +1,19 @@
 import OIDCCore
 
 extension DemoProvider {
-    /// The issuer's path without a slash at its end.
+    /// The issuer's path without a final slash.
     var basePath: String {
         issuer.path.hasSuffix("/") ? String(issuer.path.dropLast()) : issuer.path
     }
 
-    /// The absolute URL of a path below the issuer, whatever URL the request came to.
+    /// Returns the absolute URL of a path below the issuer, independent of the request's URL.
     package func address(_ path: String) -> String { "\(issuer.origin)\(basePath)\(path)" }
 
     package func address(_ endpoint: Endpoint) -> String { address(endpoint.path) }
 
-    /// Returns the endpoint that answers a request for a path, and the path below the issuer's own.
+    /// Returns the endpoint for a path, and the path below the issuer's path.
     package func route(_ requested: String) -> (Endpoint, path: String) {
-        // RFC 8414 §3.1: the well-known part stands before the issuer's path.
+        // RFC 8414 §3.1 inserts the well-known part before the issuer's path.
         if requested == "/.well-known/oauth-authorization-server\(basePath)" {
             return (.discovery, requested)
         }
@@ -48,7 +48,7 @@ extension DemoProvider {
 
     typealias Handler = (inout DemoProvider, Call) throws(Refusal) -> HTTPResponse
 
-    /// For programs: a refusal becomes a JSON object (RFC 6749 §5.2).
+    /// Runs a handler for programs: a refusal becomes a JSON object (RFC 6749 §5.2).
     mutating func protected(_ call: Call, _ handler: Handler) -> HTTPResponse {
         do { return try handler(&self, call) } catch { return error.response }
     }
@@ -67,7 +67,7 @@ extension DemoProvider {
         }
     }
 
-    /// For people: a refusal becomes a page.
+    /// Handles a request for a page: a refusal becomes a page too.
     private mutating func page(_ call: Call) -> HTTPResponse {
         do {
             switch call.endpoint {
@@ -81,7 +81,7 @@ extension DemoProvider {
     }
 }
 
-/// The date of a header (RFC 9110 §5.6.7).
+/// Dates in HTTP headers (RFC 9110 §5.6.7).
 enum HTTPDate {
     private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
     private static let months = [
@@ -89,7 +89,7 @@ enum HTTPDate {
     ]
 
     static func text(_ moment: Instant) -> String {
-        // 2026-01-31T12:00:00Z
+        // The description has the form 2026-01-31T12:00:00Z.
         let parts = moment.description.split { "-T:Z".contains($0) }
         guard parts.count == 6, let month = Int(parts[1]), (1...12).contains(month) else {
             return "Thu, 01 Jan 1970 00:00:00 GMT"

@@ -1,19 +1,19 @@
 package import OIDCCore
 package import OIDCCrypto
 
-/// A private key with the name under which its public half is published.
+/// A private key and the `kid` of its public half.
 package struct SigningKey: Sendable {
     package let id: String
     package let algorithm: SignatureAlgorithm
     package let key: PrivateKey
 
-    /// RFC 7517 §4.
+    /// The members of the published key (RFC 7517 §4).
     package var publicMembers: JSONObject {
         JSONWebKey(publicKey: key.publicKey, keyID: id, algorithm: algorithm).json.object ?? JSONObject()
     }
 }
 
-/// The provider's keys; after a rotation the one before is still published.
+/// The provider's keys; after a rotation, the previous ones are still published.
 struct SigningKeys: Sendable {
     private(set) var current: [SigningKey] = []
     private(set) var previous: [SigningKey] = []
@@ -26,13 +26,13 @@ struct SigningKeys: Sendable {
         }
     }
 
-    /// The key of one algorithm that fits; RS256 and PS256 share theirs.
+    /// Returns the key for an algorithm; RS256 and PS256 share one.
     func key(for algorithm: SignatureAlgorithm) -> SigningKey? {
         current.first { $0.algorithm == algorithm }
             ?? current.first { $0.key.supportedAlgorithms.contains(algorithm) }
     }
 
-    /// New keys in place of the current ones, under new names.
+    /// Replaces the current keys by new ones with new names.
     mutating func rotate() throws(CryptoError) {
         let algorithms = current.map(\.algorithm)
         previous = current
@@ -60,10 +60,10 @@ struct SigningKeys: Sendable {
 }
 
 extension DemoProvider {
-    /// Returns the key that signs with an algorithm; the tests sign with it what the provider never would.
+    /// Returns the key for an algorithm, with which tests sign tokens that the provider never would.
     package func signingKey(for algorithm: SignatureAlgorithm) -> SigningKey? { keys.key(for: algorithm) }
 
-    /// Replaces the signing keys; tokens signed by the ones before still verify.
+    /// Replaces the signing keys; tokens signed by the previous ones still verify.
     package mutating func rotateKeys() throws(CryptoError) {
         try keys.rotate()
     }

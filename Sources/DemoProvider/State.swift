@@ -1,19 +1,19 @@
 import OIDCCore
 
-/// Who signs in; every name is an account.
+/// A user; every name is an account.
 struct Account: Hashable, Sendable {
     let name: String
 
-    /// A blank name is alice's.
+    /// Makes an account; an empty name means alice.
     init(_ text: String) {
         let cleaned = ASCII.trimmed(DisplayText.clean(text, limit: 64))
         name = cleaned.isEmpty ? "alice" : cleaned
     }
 
-    /// The part before an @, as `login_hint` often carries it.
+    /// The name before an @, as `login_hint` often is an email address.
     var user: String { ASCII.lowercased(name.split(separator: "@").first ?? "alice") }
 
-    /// ASCII of at most 255 characters (OIDC Core §2).
+    /// The `sub`: ASCII of at most 255 characters (OIDC Core §2).
     var subject: String {
         user.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "._-".utf8.contains($0) }
             ? user : "u-\(Base64URL.encode(Array(user.utf8)))"
@@ -23,7 +23,7 @@ struct Account: Hashable, Sendable {
     var givenName: String { user.prefix(1).uppercased() + user.dropFirst() }
 }
 
-/// A browser that was here before, by its cookie.
+/// A browser's session, identified by a cookie.
 struct BrowserSession: Sendable {
     let id: String
     var account: Account?
@@ -32,7 +32,7 @@ struct BrowserSession: Sendable {
     var lastSeen: Instant
 }
 
-/// An authorization request that waits for a user, bound to the browser that made it.
+/// An authorization request that waits for a user, bound to the browser that sent it.
 struct Interaction: Sendable {
     let id: String
     let browser: String
@@ -41,7 +41,7 @@ struct Interaction: Sendable {
     let expiresAt: Instant
 }
 
-/// A code that was issued, or has been redeemed for `grant`.
+/// An issued code; `grant` is set once it is redeemed.
 struct CodeRecord: Sendable {
     let request: RequestedAuthorization
     let grant: Int
@@ -49,14 +49,14 @@ struct CodeRecord: Sendable {
     var isRedeemed = false
 }
 
-/// What a user or a client was granted; all tokens of one sign-in share it, and end with it.
+/// A grant to a user or client. All tokens of one sign-in share it and end with it.
 struct Grant: Sendable {
     var client: String
     var subject: String
     var account: Account?
     var scope: Scope
     var audience: [String] = []
-    /// What was granted beyond the scope (RFC 9396).
+    /// The granted authorization details (RFC 9396).
     var details: JSONValue?
     var nonce: String?
     var authenticatedAt: Instant?
@@ -83,7 +83,7 @@ struct RefreshRecord: Sendable {
     var usedAt: Instant?
 }
 
-/// The key or certificate that a token works with alone (RFC 9449 §6, RFC 8705 §3).
+/// The key or certificate that a token is bound to (RFC 9449 §6, RFC 8705 §3).
 struct Binding: Hashable, Sendable {
     var keyThumbprint: String?
     var certificateThumbprint: String?
@@ -96,7 +96,7 @@ struct Binding: Hashable, Sendable {
     }
 }
 
-/// All that the provider remembers.
+/// The provider's whole state.
 struct State: Sendable {
     var clients: [String: DemoClient] = [:]
     var browsers: [String: BrowserSession] = [:]
@@ -108,16 +108,17 @@ struct State: Sendable {
     var refresh: [String: RefreshRecord] = [:]
     var pushed: [String: PushedRequest] = [:]
     var devices: [String: DeviceRecord] = [:]
-    /// Identifiers of assertions and proofs that were seen, until they expire.
+    /// Identifiers of used assertions and proofs, until they expire.
     var seenIdentifiers: [String: Instant] = [:]
     var nonces: [String: Instant] = [:]
     var nextGrant = 1
-    /// Clients that registered themselves, and consents, oldest first.
+    /// Dynamically registered clients, oldest first.
     var registrations: [String] = []
+    /// Keys of the stored consents, oldest first.
     var consentOrder: [String] = []
     static let limits = Limits()
 
-    /// How much is kept: a provider that runs for days stays small.
+    /// The limits of the state, so a provider that runs for days stays small.
     struct Limits {
         var tokens = 20_000
         var others = 1_000

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// What the provider forgets: what has expired, and the oldest of what is too much.
+/// The removal of expired and excess state.
 extension State {
     mutating func register(_ client: DemoClient) {
         clients[client.id] = client
@@ -15,7 +15,8 @@ extension State {
         consents[consentOrder.removeFirst()] = nil
     }
 
-    /// Forgets what has expired, then the oldest beyond the limits; grants stay as long as a token of theirs.
+    /// Removes expired entries, then the oldest ones beyond the limits. A grant stays as long as one of its
+    /// tokens.
     mutating func sweep(at now: Instant) {
         let limits = State.limits
         browsers = newest(

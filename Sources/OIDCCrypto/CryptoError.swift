@@ -1,8 +1,8 @@
-/// Why a cryptographic operation could not be done; a signature that does not hold is not an error.
+/// The reason why a cryptographic operation failed; an invalid signature is not an error.
 public enum CryptoError: Error, Equatable, Sendable {
-    /// The library of the system is missing or too old; the text says which.
+    /// The system's library is missing or too old; the string names it.
     case unavailable(String)
-    /// The library cannot be opened for now, as too many files are open.
+    /// The library cannot be opened now, as too many files are open.
     case outOfDescriptors(String)
     case invalidKey(String)
     case passphraseNeeded

@@ -1,8 +1,8 @@
-/// A hash function of FIPS 180-4 that JOSE uses, RFC 7518 §3.
+/// A hash function of FIPS 180-4 that JOSE uses (RFC 7518 §3).
 public enum HashAlgorithm: Sendable, CaseIterable {
     case sha256, sha384, sha512
 
-    /// Bytes of a hash.
+    /// The length of a hash in bytes.
     public var byteCount: Int {
         switch self {
         case .sha256: 32
@@ -12,14 +12,14 @@ public enum HashAlgorithm: Sendable, CaseIterable {
     }
 }
 
-/// Hashes, and the message authentication codes made of them.
+/// Hashes and message authentication codes.
 public enum Digest {
     /// Returns the hash of the bytes.
     public static func hash(_ bytes: [UInt8], _ algorithm: HashAlgorithm) throws(CryptoError) -> [UInt8] {
         try SystemCryptography.hash(bytes, algorithm)
     }
 
-    /// HMAC, RFC 2104; to be compared with `equalInConstantTime`.
+    /// Returns an HMAC (RFC 2104). Compare it with `equalInConstantTime`.
     public static func authenticationCode(
         _ message: [UInt8], key: [UInt8], _ algorithm: HashAlgorithm
     ) throws(CryptoError) -> [UInt8] {
@@ -27,7 +27,7 @@ public enum Digest {
     }
 }
 
-/// Compares secrets without telling by its duration where they differ; only their lengths may show.
+/// Compares secrets in a time that depends only on their lengths.
 public func equalInConstantTime(_ a: [UInt8], _ b: [UInt8]) -> Bool {
     guard a.count == b.count else { return false }
     var difference: UInt8 = 0

@@ -1,14 +1,14 @@
 /// Encoded points of Ed25519 (RFC 8032 §5.1.2).
 enum EdwardsPoint {
-    /// Whether a point has order 1, 2, 4 or 8. Under such a key, one signature fits many messages, and anybody can
-    /// make it.
+    /// Returns whether a point has order 1, 2, 4 or 8. For such a key, one signature is valid for many
+    /// messages, and anyone can make it.
     static func hasSmallOrder(_ encoded: [UInt8]) -> Bool {
         guard encoded.count == 32, let last = encoded.last else { return false }
-        // The top bit is the sign of x: a point and its negative have the same order.
+        // The top bit is the sign of x; a point and its negative have the same order.
         return smallOrder.contains(encoded.dropLast() + [last & 0x7F])
     }
 
-    /// The y coordinates of the eight points, little-endian, with their encodings that are not reduced modulo
+    /// The y coordinates of the eight points, little-endian, including encodings that are not reduced modulo
     /// p = 2^255 - 19.
     private static let smallOrder: Set<[UInt8]> = [
         little(0x00),
@@ -17,7 +17,7 @@ enum EdwardsPoint {
         little(0xEC, 0xFF, 0x7F),
         little(0xED, 0xFF, 0x7F),
         little(0xEE, 0xFF, 0x7F),
-        // The two that belong to the points of order 8.
+        // The two y coordinates of the points of order 8.
         [
             0x26, 0xE8, 0x95, 0x8F, 0xC2, 0xB2, 0x27, 0xB0, 0x45, 0xC3, 0xF4, 0x89, 0xF2, 0xEF, 0x98, 0xF0,
             0xD5, 0xDF, 0xAC, 0x05, 0xD3, 0xC6, 0x33, 0x39, 0xB1, 0x38, 0x02, 0x88, 0x6D, 0x53, 0xFC, 0x05,

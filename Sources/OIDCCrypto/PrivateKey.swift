@@ -1,4 +1,4 @@
-/// A key that signs; whatever describes or mirrors it shows its type only.
+/// A key that signs. Its descriptions and mirror show only its type.
 public struct PrivateKey: Sendable {
     /// The kinds of keys that can be generated.
     public enum Kind: Sendable, CaseIterable {
@@ -9,7 +9,7 @@ public struct PrivateKey: Sendable {
     public let publicKey: PublicKey
     private let handle: PrivateKeyHandle
 
-    /// Reads PKCS #8, encrypted PKCS #8 and the traditional RSA and EC forms; never asks a user.
+    /// Reads PKCS #8, encrypted PKCS #8 and the traditional RSA and EC forms; never prompts.
     public init(pem: [UInt8], passphrase: [UInt8]?) throws(CryptoError) {
         try self.init(PrivateKeyHandle(pem: pem, passphrase: passphrase))
     }
@@ -24,13 +24,14 @@ public struct PrivateKey: Sendable {
         try PrivateKey(PrivateKeyHandle.generate(kind))
     }
 
-    /// PKCS #8, unencrypted: for a file that only its owner can read.
+    /// The key as unencrypted PKCS #8, for a file that only its owner can read.
     public var pem: [UInt8] { handle.pem }
 
-    /// The algorithms that fit the key, the usual one first.
+    /// The algorithms that the key can sign with, the usual one first.
     public var supportedAlgorithms: [SignatureAlgorithm] { publicKey.supportedAlgorithms }
 
-    /// The signature in the form of RFC 7518 §3: for ECDSA, r and s at full length one after the other.
+    /// Signs a message and returns the signature in the form of RFC 7518 §3: for ECDSA, r and s at full
+    /// length.
     public func sign(_ message: [UInt8], _ algorithm: SignatureAlgorithm) throws(CryptoError) -> [UInt8] {
         try publicKey.check(algorithm)
         return try handle.sign(message, algorithm)
@@ -38,10 +39,10 @@ public struct PrivateKey: Sendable {
 }
 
 extension PrivateKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The type of the key, and nothing of the key itself.
+    /// The type of the key, without any secret.
     public var description: String { "PrivateKey(\(publicKey.typeName))" }
     /// The same as `description`.
     public var debugDescription: String { description }
-    /// No member, so nothing secret is dumped.
+    /// A mirror without members, so `dump` shows nothing secret.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,17 +1,18 @@
-/// A key that verifies signatures, held as its public numbers.
+/// A key that verifies signatures, given by its public numbers.
 public struct PublicKey: Hashable, Sendable {
-    /// Big-endian bytes; the coordinates of a point have the full size of the curve, RFC 7518 §6.2.1.2.
+    /// The public numbers as big-endian bytes; coordinates have the full length of the curve (RFC 7518
+    /// §6.2.1.2).
     public enum Parameters: Hashable, Sendable {
         case rsa(modulus: [UInt8], exponent: [UInt8])
         case elliptic(EllipticCurve, x: [UInt8], y: [UInt8])
         case ed25519([UInt8])
     }
 
-    /// The numbers that make the key.
+    /// The public numbers.
     public let parameters: Parameters
 
-    /// Refuses what no signature should be trusted with: RSA under 2048 bits, a point off its curve, an
-    /// Ed25519 point of small order.
+    /// Checks and makes a key. Throws for RSA keys under 2048 bits, points that are not on their curve, and
+    /// Ed25519 points of small order.
     public init(_ parameters: Parameters) throws(CryptoError) {
         switch parameters {
         case .rsa(let modulus, let exponent):
@@ -22,12 +23,12 @@ public struct PublicKey: Hashable, Sendable {
         case .elliptic(let curve, let x, let y):
             let size = curve.coordinateByteCount
             guard x.count == size, y.count == size else {
-                throw .invalidKey("a coordinate of \(curve.rawValue) has \(size) bytes")
+                throw .invalidKey("a coordinate of \(curve.rawValue) must have \(size) bytes")
             }
             try SystemCryptography.checkPoint(curve, x: x, y: y)
             self.parameters = parameters
         case .ed25519(let point):
-            guard point.count == 32 else { throw .invalidKey("an Ed25519 key has 32 bytes") }
+            guard point.count == 32 else { throw .invalidKey("an Ed25519 key must have 32 bytes") }
             guard !EdwardsPoint.hasSmallOrder(point) else {
                 throw .invalidKey("an Ed25519 key of small order")
             }
@@ -44,7 +45,7 @@ public struct PublicKey: Hashable, Sendable {
         }
     }
 
-    /// The algorithms whose signatures this key can verify; its curve leaves an elliptic key only one.
+    /// The algorithms whose signatures this key can verify; an elliptic key has only one, given by its curve.
     public var supportedAlgorithms: [SignatureAlgorithm] {
         switch parameters {
         case .rsa: [.rs256, .rs384, .rs512, .ps256, .ps384, .ps512]
@@ -53,7 +54,7 @@ public struct PublicKey: Hashable, Sendable {
         }
     }
 
-    /// False for every signature that was not positively verified; an algorithm of another key type throws.
+    /// Returns whether a signature was verified; throws for an algorithm of another key type.
     public func isValidSignature(
         _ signature: [UInt8], for message: [UInt8], _ algorithm: SignatureAlgorithm
     ) throws(CryptoError) -> Bool {
@@ -84,15 +85,18 @@ public struct PublicKey: Hashable, Sendable {
         }
     }
 
-    /// The upper bounds keep a hostile key set from costing seconds for each signature.
+    /// Checks the size of an RSA key. The upper bounds keep a hostile key set from costing seconds per
+    /// signature.
     private static func checkRSA(modulus: [UInt8], exponent: [UInt8]) throws(CryptoError) {
         let bits = bitCount(modulus)
         guard (2048...16384).contains(bits) else {
-            throw .invalidKey("an RSA key has 2048 to 16384 bits, this one \(bits)")
+            throw .invalidKey("an RSA key must have 2048 to 16384 bits, not \(bits)")
         }
-        guard modulus.last.map({ $0 & 1 == 1 }) == true else { throw .invalidKey("an RSA modulus is odd") }
+        guard modulus.last.map({ $0 & 1 == 1 }) == true else {
+            throw .invalidKey("an RSA modulus must be odd")
+        }
         guard exponent.last.map({ $0 & 1 == 1 }) == true, exponent != [1], exponent.count <= 8 else {
-            throw .invalidKey("an RSA exponent is odd, at least 3 and at most 64 bits long")
+            throw .invalidKey("an RSA exponent must be odd, at least 3 and at most 64 bits long")
         }
     }
 

@@ -1,6 +1,6 @@
-/// Bytes of the operating system's generator.
+/// Random bytes from the operating system.
 public enum Random {
-    /// Returns random bytes of the system.
+    /// Returns random bytes from the operating system.
     public static func bytes(_ count: Int) -> [UInt8] {
         var generator = SystemRandomNumberGenerator()
         var bytes: [UInt8] = []

@@ -1,4 +1,4 @@
-/// The `alg` of a signed token: RFC 7518 §3.1, RFC 8037 §3.1.
+/// The `alg` of a signed token (RFC 7518 §3.1, RFC 8037 §3.1).
 public enum SignatureAlgorithm: String, Sendable, CaseIterable {
     case rs256 = "RS256"
     case rs384 = "RS384"
@@ -14,7 +14,7 @@ public enum SignatureAlgorithm: String, Sendable, CaseIterable {
     case hs384 = "HS384"
     case hs512 = "HS512"
 
-    /// Nil for EdDSA, which hashes by itself.
+    /// The hash function; nil for EdDSA, which does its own hashing.
     public var hash: HashAlgorithm? {
         switch self {
         case .rs256, .ps256, .es256, .hs256: .sha256
@@ -32,7 +32,7 @@ public enum SignatureAlgorithm: String, Sendable, CaseIterable {
         }
     }
 
-    /// The one curve that an ECDSA algorithm is defined for, RFC 7518 §3.4.
+    /// The only curve that an ECDSA algorithm is defined for (RFC 7518 §3.4).
     public var curve: EllipticCurve? {
         switch self {
         case .es256: .p256
@@ -50,13 +50,13 @@ public enum SignatureAlgorithm: String, Sendable, CaseIterable {
     }
 }
 
-/// A curve of RFC 7518 §6.2.1.1, by its `crv` name.
+/// A curve, by its `crv` name (RFC 7518 §6.2.1.1).
 public enum EllipticCurve: String, Sendable, CaseIterable {
     case p256 = "P-256"
     case p384 = "P-384"
     case p521 = "P-521"
 
-    /// Bytes of one coordinate.
+    /// The length of a coordinate in bytes.
     public var coordinateByteCount: Int { (bitCount + 7) / 8 }
 
     var bitCount: Int {

@@ -4,7 +4,7 @@ public enum SymmetricSeal {
     static let nonceByteCount = 12
     static let tagByteCount = 16
 
-    /// Encrypts under a fresh random nonce; `authenticating` is bound to the result but not part of it.
+    /// Encrypts with a fresh random nonce. `authenticating` is authenticated but not part of the result.
     public static func seal(
         _ plain: [UInt8], key: [UInt8], authenticating context: [UInt8]
     ) throws(CryptoError) -> [UInt8] {
@@ -13,13 +13,13 @@ public enum SymmetricSeal {
         return try nonce + SystemCryptography.encrypt(plain, key: key, nonce: nonce, authenticating: context)
     }
 
-    /// Gives the plain text back, or fails when key, context or any byte of `sealed` is not what it was.
+    /// Returns the plaintext; throws if the key, the context or any byte of `sealed` differs.
     public static func open(
         _ sealed: [UInt8], key: [UInt8], authenticating context: [UInt8]
     ) throws(CryptoError) -> [UInt8] {
         try check(key)
         guard sealed.count >= nonceByteCount + tagByteCount else {
-            throw .failed("the sealed text is too short")
+            throw .failed("the sealed data is too short")
         }
         let nonce = Array(sealed.prefix(nonceByteCount))
         let ciphertext = Array(sealed.dropFirst(nonceByteCount).dropLast(tagByteCount))
@@ -29,6 +29,6 @@ public enum SymmetricSeal {
     }
 
     private static func check(_ key: [UInt8]) throws(CryptoError) {
-        guard key.count == keyByteCount else { throw .invalidKey("an AES-256 key has 32 bytes") }
+        guard key.count == keyByteCount else { throw .invalidKey("an AES-256 key must have 32 bytes") }
     }
 }

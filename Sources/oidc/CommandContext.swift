@@ -21,13 +21,24 @@ struct CommandContext: Sendable {
         _ options: ProviderOptions, and more: [SettingLayers.Entry] = []
     ) throws(OIDCError) -> Settings {
         let settings = try settingsLoader.load(more + (try options.entries()))
-        if console.isVerbose, !settings.layers.withheld.isEmpty {
-            let names = settings.layers.withheld.map { "\($0.setting.name) (\($0.origin.text))" }
-            console.trace(
-                "not used, because they belong to another provider or client: \(names.joined(separator: ", "))"
-            )
-        }
+        if console.isVerbose { trace(settings) }
         return settings
+    }
+
+    /// Logs where the settings come from.
+    private func trace(_ settings: Settings) {
+        let file = settingsLoader.path ?? "none (neither HOME nor XDG_CONFIG_HOME is set)"
+        let profile = settings.profile.map { "profile \($0)" } ?? "no profile in use"
+        console.trace("configuration: \(file), \(profile)")
+        let given = settings.layers.entries.filter { $0.origin.layer != .profile }
+        if !given.isEmpty {
+            let names = given.map { "\($0.setting.name) (\($0.origin.text))" }
+            console.trace("options and variables: \(names.joined(separator: ", "))")
+        }
+        guard !settings.layers.withheld.isEmpty else { return }
+        let names = settings.layers.withheld.map { "\($0.setting.name) (\($0.origin.text))" }
+        console.trace(
+            "not used, because they belong to another provider or client: \(names.joined(separator: ", "))")
     }
 
     /// Returns the provider of the options, variables and profile.
@@ -46,5 +57,11 @@ struct CommandContext: Sendable {
 /// A command that can be run, and returns the exit code.
 protocol RunnableCommand: Command {
     var common: CommonOptions { get }
+    /// Whether it can print JSON; `-o json` is refused if not.
+    var hasJSONForm: Bool { get }
     func run(_ context: CommandContext) throws(OIDCError) -> Int32
+}
+
+extension RunnableCommand {
+    var hasJSONForm: Bool { true }
 }

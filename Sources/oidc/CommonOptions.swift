@@ -31,6 +31,19 @@ struct CommonOptions: OptionGroup {
     var output = OutputFormat.text
     var isVerbose = false
     var isQuiet = false
+
+    /// Completes `oidc config set` in a hint with the profile and file that the command line names.
+    func completing(_ hint: String) -> String {
+        let command = "oidc config set "
+        let place =
+            (profile.map { "-p \(ShellWord.quoted($0)) " } ?? "")
+            + (config.map { "--config \(ShellWord.quoted($0)) " } ?? "")
+        guard !place.isEmpty else { return hint }
+        let parts = hint.split(separator: command, omittingEmptySubsequences: false)
+        return parts.dropFirst().reduce(String(parts.first ?? "")) { text, rest in
+            text + command + (rest.hasPrefix("-p ") ? "" : place) + rest
+        }
+    }
 }
 
 /// The options of every command that talks to a provider.
@@ -43,6 +56,9 @@ struct ProviderOptions: OptionGroup {
         .repeated(
             \.scope, "--scope", "S", "scope to request, or a quoted list",
             environment: "OIDC_SCOPE"),
+        .value(
+            \.account, "--account", "NAME", "one of several sign-ins of the client",
+            environment: "OIDC_ACCOUNT"),
         .value(\.audience, "--audience", "A", "the API that the token is for", environment: "OIDC_AUDIENCE"),
         .repeated(\.resource, "--resource", "URI", "a resource indicator (RFC 8707)"),
         .value(
@@ -56,6 +72,7 @@ struct ProviderOptions: OptionGroup {
     var issuer: String?
     var clientID: String?
     var scope: [String] = []
+    var account: String?
     var audience: String?
     var resource: [String] = []
     var grant: String?
@@ -66,7 +83,8 @@ struct ProviderOptions: OptionGroup {
         var entries = try SettingsLoader.entries([
             (.issuer, "--issuer", issuer), (.clientID, "--client-id", clientID),
             (.scope, "--scope", scope.isEmpty ? nil : scope.joined(separator: " ")),
-            (.audience, "--audience", audience), (.grant, "--grant", grant),
+            (.account, "--account", account), (.audience, "--audience", audience),
+            (.grant, "--grant", grant),
         ])
         if !resource.isEmpty {
             entries.append(

@@ -6,11 +6,13 @@ struct Console: Sendable {
     let isJSON: Bool
     let isVerbose: Bool
     let isQuiet: Bool
+    private let common: CommonOptions
 
     init(_ common: CommonOptions) {
         isJSON = common.output == .json
         isVerbose = common.isVerbose
         isQuiet = common.isQuiet
+        self.common = common
     }
 
     /// Prints a message.
@@ -22,7 +24,7 @@ struct Console: Sendable {
     /// Prints a warning; the command continues.
     func warn(_ text: String) {
         guard !isQuiet else { return }
-        Console.write("warning: \(text)")
+        Console.write("warning: \(common.completing(text))")
     }
 
     /// Explains on a terminal why Ctrl-C has no effect yet.
@@ -31,9 +33,10 @@ struct Console: Sendable {
         note("finishing the request in progress; press Ctrl-C again to stop now (the session may be lost)")
     }
 
-    func trace(_ text: String) {
+    /// Logs a step, with `--verbose`.
+    func trace(_ text: @autoclosure () -> String) {
         guard isVerbose else { return }
-        Console.write("debug: \(text)")
+        Console.write("debug: \(text())")
     }
 
     /// Messages hold names from files and providers, also inside commands to paste.

@@ -16,10 +16,15 @@ enum Diagnostics {
         }
     }
 
-    /// What stands on stderr last: two lines for people, one JSON line for `-o json`.
-    static func report(_ error: OIDCError, asJSON: Bool, exitCode: Int32) -> String {
+    /// Returns the end of stderr: two lines for people, one JSON line for `-o json`. `common` names the profile and
+    /// file for the hint.
+    static func report(
+        _ error: OIDCError, asJSON: Bool, exitCode: Int32, common: CommonOptions = CommonOptions()
+    ) -> String {
         let message = DisplayText.clean(error.message, limit: 900)
-        let hint = error.hint.map { DisplayText.clean(withoutLongWords($0.commandLine), limit: 600) }
+        let hint = error.hint.map { hint in
+            DisplayText.clean(withoutLongWords(common.completing(hint.commandLine)), limit: 600)
+        }
         guard asJSON else {
             return "error: \(message)\n" + (hint.map { "  try: \($0)\n" } ?? "")
         }

@@ -6,40 +6,72 @@ enum HelpDocument {
     /// Describes the command or topic at a path, or the program if the path is empty.
     static func json(_ program: Program, _ path: [String]) -> JSONValue {
         if path.count == 1, let topic = program.topic(path[0]) {
-            return [
-                "name": .string(path[0]), "description": .string(topic.text),
-                "entries": .array(
-                    topic.entries.map { ["term": .string($0.term), "meaning": .string($0.meaning)] }),
-            ]
+            return document(topic)
         }
-        guard let command = program.command(path) else {
-            let commands = program.sections.flatMap { section in
-                section.commands.map { command($0.name, $0.summary, section: section.title) }
-            }
-            return [
-                "name": .string(program.name), "summary": .string(program.summary),
-                "commands": .array(commands),
-            ]
+        guard let command = program.command(path) else { return reference(program) }
+        return document(command, options: command.options)
+    }
+
+    /// Describes every command with its own options, and the shared options and topics once.
+    private static func reference(_ program: Program) -> JSONValue {
+        let descriptions = program.descriptions
+        let sections = program.sections.map { section in
+            (section.title, section.commands.map { $0.name })
         }
+        let commands = descriptions.map { command -> JSONValue in
+            var object = document(command, options: command.options.filter { $0.group == nil }).object
+            object?["name"] = .string(command.path.dropFirst().joined(separator: " "))
+            object?["section"] = JSONValue(
+                sections.first { $0.1.contains(command.path.dropFirst().first ?? "") }?.0)
+            object?["option_groups"] = .array(groups(command).map { .string($0) })
+            return object.map { .object($0) } ?? .null
+        }
+        var shared = JSONObject()
+        for option in descriptions.flatMap(\.options) {
+            guard let title = option.group else { continue }
+            let known = shared[title]?.array ?? []
+            guard !known.contains(where: { $0["name"]?.string == option.name }) else { continue }
+            shared[title] = .array(known + [self.option(option)])
+        }
+        return [
+            "name": .string(program.name), "summary": .string(program.summary),
+            "commands": .array(commands), "option_groups": .object(shared),
+            "topics": .array(program.manual().filter { $0.topic != nil }.map(document)),
+        ]
+    }
+
+    private static func document(_ topic: ManSection) -> JSONValue {
+        let entries = topic.entries.map { entry -> JSONValue in
+            ["term": .string(entry.term), "meaning": .string(entry.meaning)]
+        }
+        return [
+            "name": JSONValue(topic.topic), "description": .string(topic.text),
+            "entries": topic.topic == PresetReference.topic ? PresetReference.json : .array(entries),
+        ]
+    }
+
+    /// Returns the titles of the shared options that a command has.
+    private static func groups(_ command: CommandDescription) -> [String] {
+        var titles: [String] = []
+        for case let title? in command.options.map(\.group) where !titles.contains(title) {
+            titles.append(title)
+        }
+        return titles
+    }
+
+    private static func document(_ command: CommandDescription, options: [OptionDescription]) -> JSONValue {
         return [
             "name": .string(command.path.joined(separator: " ")), "summary": .string(command.summary),
             "usage": .array(command.usage.map { .string($0) }), "description": .string(command.discussion),
-            "commands": .array(command.subcommands.map { self.command($0.name, $0.summary) }),
+            "commands": .array(
+                command.subcommands.map { ["name": .string($0.name), "summary": .string($0.summary)] }),
             "arguments": .array(command.operands.filter { !$0.help.isEmpty }.map(operand)),
-            "options": .array(command.options.map(option)),
+            "options": .array(options.map(option)),
             "examples": .array(
                 command.examples.map { ["command": .string($0.command), "text": .string($0.explanation)] }),
             "exit_codes": .array(
                 command.exitCodes.map { ["code": .string($0.code), "meaning": .string($0.meaning)] }),
         ]
-    }
-
-    private static func command(_ name: String, _ summary: String, section: String? = nil) -> JSONValue {
-        var object: JSONObject = JSONObject()
-        object["name"] = .string(name)
-        object["summary"] = .string(summary)
-        if let section { object["section"] = .string(section) }
-        return .object(object)
     }
 
     private static func operand(_ operand: OperandDescription) -> JSONValue {

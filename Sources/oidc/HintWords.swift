@@ -8,16 +8,17 @@ extension Hint {
         case .signInForScope(let scope): "oidc login --scope \(ShellWord.quoted(DisplayText.clean(scope)))"
         case .orSignIn(let hint): "\(hint.commandLine), or oidc login"
         case .advice(let advice): advice.commandLine
-        case .set(let setting, let value): "set \(setting.name) to \(value)"
+        case .set(let setting, let value): "oidc config set \(setting.name)=\(ShellWord.quoted(value))"
         case .setEndpoint(let endpoint): "set \(endpoint.rawValue)"
         case .useIssuer(let issuer): "--issuer \(ShellWord.quoted(issuer))"
         case .allowAlgorithm(let name):
-            "if the client is registered for it and has a secret, set id_token_signed_response_alg to \(name)"
+            "if the client is registered for it and has a secret: "
+                + "oidc config set id_token_signed_response_alg=\(ShellWord.quoted(name))"
         case .checkPath(let name):
             "check the path in \(name == "configuration" ? "--config or OIDC_CONFIG" : name)"
         case .trustAuthority(let setting):
             "name the file of the authority that signed it in \(setting ?? "ca_file")"
-        case .tryAgain, .text: description
+        case .tryAgain, .checkRegistration, .text: description
         }
     }
 }
@@ -31,6 +32,9 @@ extension Hint.Setting {
         case .dpop: "dpop"
         case .clientAuthentication: "client_auth"
         case .store: "store"
+        case .tokenType: "token_type"
+        case .prompt: "prompt"
+        case .resourceParameter: "resource_parameter"
         }
     }
 }
@@ -39,7 +43,7 @@ extension Hint.Advice {
     fileprivate var commandLine: String {
         switch self {
         case .signInAndAllow: "oidc login, and allow the access"
-        case .signInForNewCode: "oidc login (a code serves once, and not for long)"
+        case .signInForNewCode: "oidc login (codes are single-use and expire quickly)"
         case .allowMoreTime: "oidc login --timeout SECONDS gives more time"
         case .giveClientID: "--client-id ID"
         case .giveClientSecret: "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET"
@@ -54,37 +58,53 @@ extension Hint.Advice {
         case .giveKeyPassphrase: "set private_key_passphrase_file"
         case .useRegisteredAuthentication: "set client_auth to the method that the client is registered for"
         case .checkClient: "check client_id, client_secret and client_auth"
+        case .allowDeviceGrant:
+            "oidc login --flow browser, or allow the device grant for this client at the provider "
+                + "(Google: a client of the type TVs and Limited Input devices)"
+        case .checkClientOrDeviceGrant:
+            "check client_id and client_secret; if they are right, the provider does not allow this client to use "
+                + "device codes: oidc login --flow browser"
         case .checkRedirectURI: "check redirect_uri"
         case .checkACRValues: "check acr_values"
         case .chooseGrant: "the provider does not offer this grant: choose another with --grant"
         case .checkScope: "check --scope"
         case .checkTarget: "check --resource and --audience"
-        case .giveAudience: "a name that is no address goes into --audience"
+        case .giveAudience: "a name that is not a URL goes into --audience"
         case .checkIssuerSpelling:
             "check --issuer against what the provider documents: both must be the same"
-        case .checkIssuerAddress: "--issuer takes an address as in https://login.example.com"
+        case .checkIssuerAddress: "--issuer takes a URL, as in https://login.example.com"
         case .checkIssuerMetadata:
             "check --issuer: the provider's metadata is JSON at ISSUER/.well-known/openid-configuration"
-        case .checkIssuerOrSetEndpoints: "check --issuer, or name authorization_endpoint and token_endpoint"
+        case .checkIssuerOrSetEndpoints:
+            "check --issuer, or set metadata_url, or authorization_endpoint and token_endpoint"
+        case .checkMetadataURL: "check metadata_url"
+        case .setMetadataURL: "set metadata_url, or give --issuer without {tenantid}"
+        case .keepTenantsApart:
+            "oidc logout --local, and sign in again; or keep both sessions, one of them with --set account=NAME"
+        case .turnNonceOff: "if the provider's ID tokens never have a nonce, set nonce to off"
+        case .leaveOutMaxAge: "if the provider's ID tokens never have an auth_time, leave max_age out"
+        case .introspectAsOtherClient:
+            "introspection is for confidential clients: give the client_id and secret of one that the provider "
+                + "lets introspect tokens"
         case .setIssuerOrKeys: "set issuer, or jwks_uri beside it"
         case .setUserInfoEndpoint: "set userinfo_endpoint and sign in again"
         case .useHTTPS: "use https, or set allow_insecure_http"
-        case .allowUnboundTokens: "set dpop to false, if tokens need not be bound to a key"
+        case .allowUnboundTokens: "oidc config set dpop=false, if tokens need not be bound to a key"
         case .sendPendingUnchanged: "use what authorize-url printed, unchanged"
         case .pasteAddress:
-            "run it on a terminal, or pipe the redirected address into: oidc login --flow paste"
+            "run it on a terminal, or pipe the redirected URL into: oidc login --flow paste"
         case .acceptForm: "If the provider sends a form (POST), set response_mode to form_post."
         case .pasteOrAcceptForm:
             "Paste the URL of this page into the terminal, or set response_mode to form_post."
         case .choosePort:
             "--port N, or more ports in redirect_ports, as far as the provider has them registered"
         case .nameBrowser:
-            "open the address yourself, or name a browser in $BROWSER or the browser setting"
+            "open the URL yourself, or name a browser in $BROWSER or the browser setting"
         case .installAuthorities: "install the package ca-certificates, or set ca_file"
         case .raiseHTTPTimeout: "try again later, or raise http_timeout"
         case .useNewerVersion: "use the newer oidc, or forget the session with oidc logout --local"
-        case .installHelper: "install it, or set store to file"
-        case .unlockKeychain: "unlock the keychain it uses, or set store to file"
+        case .installHelper: "install it, or: oidc config set store=file"
+        case .unlockKeychain: "unlock the keychain it uses, or: oidc config set store=file"
         case .freeSpace: "free some space, or set OIDC_STATE_DIR to another disk"
         case .useOtherDisk: "set OIDC_STATE_DIR to another disk"
         case .useWritableDirectory: "set OIDC_STATE_DIR to a directory that you can write"

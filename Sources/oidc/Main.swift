@@ -19,8 +19,10 @@ struct Main {
             return postponedCode ?? code
         } catch {
             let code = exitCode(error)
-            let isJSON = CommonOptions.lenient(words).output == .json
-            StandardError.write(Diagnostics.report(error, asJSON: isJSON, exitCode: code))
+            let common = CommonOptions.lenient(words)
+            StandardError.write(
+                Diagnostics.report(
+                    error, asJSON: common.output == .json, exitCode: code, common: common))
             return code
         }
     }
@@ -35,7 +37,8 @@ struct Main {
             try StandardOutput.write(isJSON ? HelpDocument.json(Program.oidc, path).compact + "\n" : text)
             return 0
         case .version:
-            try StandardOutput.write(Array((Version.text + "\n").utf8))
+            let isJSON = CommonOptions.lenient(words).output == .json
+            try StandardOutput.write(Array(((isJSON ? Version.json.compact : Version.text) + "\n").utf8))
             return 0
         case .run(let command, let path):
             // Casts to the concrete type first: a cast to the protocol scans every conformance record.
@@ -43,6 +46,10 @@ struct Main {
                 throw OIDCError.usage(
                     "oidc \(path.joined(separator: " ")) needs a command of its own",
                     hint: "oidc help \(path.joined(separator: " "))")
+            }
+            guard command.common.output == .text || command.hasJSONForm else {
+                throw OIDCError.usage(
+                    "oidc \(path.joined(separator: " ")) has no JSON form", hint: "leave -o json out")
             }
             let context = CommandContext(
                 console: Console(command.common), environment: ProcessEnvironment.current,

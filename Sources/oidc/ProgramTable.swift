@@ -1,5 +1,6 @@
 import CPlatform
 import CommandLineKit
+import OIDCCore
 
 extension Program {
     /// Every command there is, in the order of the help.
@@ -29,7 +30,7 @@ extension Program {
         ],
         footnote: """
             Without an account: oidc demo. More on a command: oidc help COMMAND, or on a \
-            topic (settings, environment, exit-codes): oidc help TOPIC
+            topic (providers, settings, environment, exit-codes): oidc help TOPIC
             """,
         otherNames: [
             "auth": "oidc login", "auth login": "oidc login", "auth logout": "oidc logout",
@@ -51,9 +52,10 @@ extension Program {
 /// The commands about the settings.
 struct ConfigCommand: Command {
     static let name = "config"
-    static let summary = "Show, check or write the settings"
+    static let summary = "Show, check or change the settings"
     static let subcommands: [any Command.Type] = [
-        ConfigShowCommand.self, ConfigPathCommand.self, ConfigInitCommand.self, ConfigCheckCommand.self,
+        ConfigShowCommand.self, ConfigListCommand.self, ConfigUseCommand.self, ConfigSetCommand.self,
+        ConfigUnsetCommand.self, ConfigPathCommand.self, ConfigInitCommand.self, ConfigCheckCommand.self,
     ]
 }
 
@@ -70,8 +72,13 @@ struct CredentialCommand: Command {
 /// What `oidc --version` prints.
 enum Version {
     static let number = "0.1.0"
+    /// The day of the version, for the manual page.
+    static let date = "2026-11-22"
 
     static var commit: String { String(cString: oidc_build_commit()) }
+    static var json: JSONValue {
+        ["name": "oidc", "version": .string(number), "commit": commit.isEmpty ? .null : .string(commit)]
+    }
     static var text: String { commit.isEmpty ? "oidc \(number)" : "oidc \(number) (\(commit))" }
 }
 
@@ -80,6 +87,32 @@ enum Manual {
     static let description = """
         Signs users and machines in at OAuth 2.0 and OpenID Connect providers, keeps their sessions, and \
         prints valid tokens. Data goes to stdout, everything else to stderr.
+        """
+
+    static let examples = """
+        Write a profile, sign in, and see who is signed in:
+
+          oidc config init --issuer https://login.example.com --client-id cli
+          oidc login
+          oidc status
+
+        Call an API, with curl or without:
+
+          curl -H "$(oidc token --header)" https://api.example.com/me
+          oidc request https://api.example.com/me
+
+        Get a token in a CI job, which has no user and no files:
+
+          OIDC_CLIENT_SECRET=… oidc token --grant client_credentials
+
+        Give the token to one command only:
+
+          oidc exec -- ./deploy.sh
+
+        Change a setting, or the profile that is used by default:
+
+          oidc config set -p work flow=device
+          oidc config use work
         """
 
     static let exitCodes: [(String, String)] = [
@@ -99,10 +132,12 @@ enum Manual {
 
     static var sections: [ManSection] {
         [
+            PresetReference.section,
             ManSection(
                 "SETTINGS", topic: "settings",
                 "Members of a profile in the configuration file, OIDC_<NAME> variables, or --set name=value.",
                 entries: Setting.all.map { (term: $0.name, meaning: $0.summary) }),
+            ManSection("EXAMPLES", examples),
             ManSection(
                 "EXIT STATUS", topic: "exit-codes", entries: exitCodes.map { (term: $0.0, meaning: $0.1) }),
             ManSection(
@@ -126,6 +161,14 @@ enum Manual {
                     (term: "~/.local/state/oidc/", meaning: "sessions, one file each, mode 0600"),
                     (term: "~/.cache/oidc/", meaning: "metadata and keys; safe to delete"),
                 ]),
+            ManSection(
+                "SEE ALSO",
+                """
+                curl(1), jq(1), gitcredentials(7)
+
+                OpenID Connect Core 1.0, RFC 6749 (OAuth 2.0), RFC 8252 (OAuth 2.0 for native apps), RFC 8628 (device \
+                authorization grant), RFC 9700 (security best current practice)
+                """),
         ]
     }
 }

@@ -23,6 +23,15 @@ enum TimeWords {
             ? "in \(duration(seconds))" : "\(duration(seconds == .min ? .max : -seconds)) ago"
     }
 
+    /// `4:59`, `1:02:03`: a countdown.
+    static func countdown(_ seconds: Int64) -> String {
+        let seconds = max(0, seconds)
+        let (minutes, rest) = (seconds / 60 % 60, twoDigits(seconds % 60))
+        return seconds < 3_600 ? "\(minutes):\(rest)" : "\(seconds / 3_600):\(twoDigits(minutes)):\(rest)"
+    }
+
+    private static func twoDigits(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+
     private static func count(_ number: Int64, _ unit: String) -> String {
         "\(number) \(unit)\(number == 1 ? "" : "s")"
     }

@@ -5,7 +5,7 @@ import Testing
 @Suite("the man page")
 struct ManPageTests {
     private static let page = ManPage.text(
-        Toy.program, version: "1.0",
+        Toy.program, version: "1.0", date: "2026-01-02",
         description:
             ".dots and 'quotes' begin lines\n'like this\n\n  kept -- \\n as it is\n\nand än — ✓ end.",
         sections: [

@@ -74,7 +74,7 @@ struct AuthorizeTests {
             try world.callback(["prompt": "none", "scope": "openid email"])["error"] == "consent_required")
     }
 
-    @Test("prompt=login, prompt=consent and an old session ask again")
+    @Test("prompt=login, prompt=consent and an old session show the page again")
     func asksAgain() throws {
         var world = try DemoWorld()
         _ = try world.signIn()

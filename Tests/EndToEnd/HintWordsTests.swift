@@ -14,8 +14,8 @@ struct HintWordsTests {
                 "check client_id, client_secret and client_auth, or oidc login"
             ),
             (.tryAgain(seconds: 20), "try again in 20 seconds"), (.tryAgain(seconds: nil), "try again later"),
-            (.set(.pushedAuthorization, to: "require"), "set par to require"),
-            (.set(.store, to: "file"), "set store to file"),
+            (.set(.pushedAuthorization, to: "require"), "oidc config set par=require"),
+            (.set(.store, to: "file"), "oidc config set store=file"),
             (.setEndpoint(.authorization), "set authorization_endpoint"),
             (.useIssuer("https://op.example/$(id)"), "--issuer 'https://op.example/$(id)'"),
             (.checkPath(of: "configuration"), "check the path in --config or OIDC_CONFIG"),
@@ -26,12 +26,37 @@ struct HintWordsTests {
             ),
             (
                 .allowAlgorithm("HS256"),
-                "if the client is registered for it and has a secret, set id_token_signed_response_alg to HS256"
+                "if the client is registered for it and has a secret: "
+                    + "oidc config set id_token_signed_response_alg=HS256"
+            ),
+            (
+                .advice(.turnNonceOff), "if the provider's ID tokens never have a nonce, set nonce to off"
+            ),
+            (
+                .advice(.keepTenantsApart),
+                "oidc logout --local, and sign in again; or keep both sessions, one of them with --set account=NAME"
             ),
             (.advice(.checkClock), "check this machine's clock"), (.text("chmod 600 x"), "chmod 600 x"),
         ] as [(Hint, String)])
     func words(_ hint: Hint, _ words: String) {
         #expect(hint.commandLine == words)
+    }
+
+    @Test("a command that changes a setting names the profile and file of the command line")
+    func completed() {
+        var common = CommonOptions()
+        #expect(common.completing("oidc config set a=b") == "oidc config set a=b")
+        common.profile = "my work"
+        common.config = "f.json"
+        #expect(
+            common.completing("install it, or: oidc config set store=file")
+                == "install it, or: oidc config set -p 'my work' --config f.json store=file")
+        #expect(common.completing("oidc config set -p x a=b") == "oidc config set -p x a=b")
+        #expect(common.completing("oidc config list") == "oidc config list")
+        let error = OIDCError(.usage, "no", hint: .set(.store, to: "file"))
+        #expect(
+            Diagnostics.report(error, asJSON: false, exitCode: 2, common: common)
+                == "error: no\n  try: oidc config set -p 'my work' --config f.json store=file\n")
     }
 
     @Test("a report ends with the hint, and a warning has it in parentheses")

@@ -66,7 +66,7 @@ struct LoginTests {
         let outcome = try program.run(
             "login", "--timeout", "5", "--set", #"browser=["sh","-c","firefox '%s'"]"#)
         #expect(outcome.status == 2, "\(outcome.errorOutput)")
-        #expect(outcome.error == "browser: sh -c would run what the URL says")
+        #expect(outcome.error == "browser: sh -c could execute parts of the URL")
     }
 
     @Test("a token parameter that cannot be sent is an error before the sign-in starts")

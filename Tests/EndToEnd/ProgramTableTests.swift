@@ -1,17 +1,71 @@
 import CommandLineKit
+import Foundation
+import OIDCCore
+import TestSupport
 import Testing
 
 @testable import oidc
 
 @Suite("the table of commands") struct ProgramTableTests {
+    private let program = CommandLineKit.Program.oidc
+
     @Test("the table has no mistakes")
     func table() {
         #expect(CommandLineKit.Program.oidc.tableFaults == [])
     }
 
+    @Test("every option that a message or hint names is an option of a command")
+    func namedOptions() throws {
+        var known = Set(program.descriptions.flatMap(\.options).map(\.name))
+        known.formUnion(["--complete", "--reference", "--settings"])
+        // Options of other programs: docker, git, kubectl.
+        known.formUnion(["--global", "--replace-all", "--add", "--user"])
+        let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("Sources/oidc")
+        let files = try #require(FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil))
+        var count = 0
+        for case let file as URL in files where file.pathExtension == "swift" {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            for match in text.matches(of: /(?<![-\w])--[a-z][a-z-]+/) {
+                count += 1
+                #expect(known.contains(String(match.output)), "\(match.output) in \(file.lastPathComponent)")
+            }
+        }
+        #expect(count > 100)
+    }
+
+    @Test("the manual page has a date, examples and other pages, and mandoc finds nothing to say")
+    func manual() throws {
+        let page = ManPage.text(
+            program, version: Version.number, date: Version.date, description: Manual.description,
+            sections: Manual.sections)
+        #expect(page.hasPrefix(".TH \"OIDC\" \"1\" \"\(Version.date)\" \"oidc \(Version.number)\""))
+        for title in ["EXAMPLES", "SEE ALSO", "EXIT STATUS"] { #expect(page.contains(".SH \"\(title)\"\n")) }
+        guard Installed.programs("mandoc") else { return }
+        let process = try TestSupport.Program().start(
+            ["-T", "lint"], input: .text(page), executable: "/usr/bin/mandoc")
+        let outcome = process.finish()
+        #expect(outcome.output + outcome.errorOutput == "")
+    }
+
+    @Test("the whole reference is JSON: every command with its own options, shared options once, topics")
+    func document() {
+        let document = HelpDocument.json(program, [])
+        let commands = document["commands"]?.array ?? []
+        #expect(commands.compactMap { $0["name"]?.string }.contains("config set"))
+        #expect(commands.count == program.descriptions.count)
+        let login = commands.first { $0["name"] == "login" }
+        #expect(login?["option_groups"] == ["Provider options", "Common options"])
+        #expect(login?["options"]?.array?.contains { $0["name"] == "--flow" } == true)
+        #expect(login?["options"]?.array?.contains { $0["name"] == "--issuer" } == false)
+        #expect(
+            document["option_groups"]?["Provider options"]?.array?.contains { $0["name"] == "--account" }
+                == true)
+        #expect(document["topics"]?.array?.contains { $0["name"] == "exit-codes" } == true)
+    }
+
     @Test("the hint for each word of another program is a command line that can be parsed")
     func otherNames() {
-        let program = CommandLineKit.Program.oidc
         for (name, hint) in program.otherNames where hint.hasPrefix("oidc ") {
             let words = hint.split(separator: " ").dropFirst().map(String.init)
             #expect(throws: Never.self, "\(name)") { try program.parse(words) }

@@ -34,6 +34,10 @@ struct SettingsOwnershipTests {
             ["OIDC_ISSUER": "https://a.example", "OIDC_CLIENT_ID": "c"], nil
         ),
         (
+            ["refresh_endpoint=https://b.example/refresh"],
+            ["OIDC_ISSUER": "https://a.example", "OIDC_CLIENT_ID": "c"], nil
+        ),
+        (
             ["revocation_endpoint=https://b.example/revoke"],
             ["OIDC_ISSUER": "https://a.example", "OIDC_CLIENT_ID": "c"], nil
         ),
@@ -48,6 +52,17 @@ struct SettingsOwnershipTests {
         (
             ["issuer=https://b.example"], ["OIDC_CLIENT_ID": "c"],
             #"{"issuer":"https://a.example","client_id":"c"}"#
+        ),
+        // The metadata name the endpoints that secrets are sent to.
+        (
+            ["metadata_url=https://b.example/m"],
+            ["OIDC_ISSUER": "https://a.example", "OIDC_CLIENT_ID": "c"], nil
+        ),
+        (["metadata_url=https://b.example/m"], [:], #"{"issuer":"https://a.example","client_id":"c"}"#),
+        // A template has an origin too.
+        (
+            ["token_endpoint=https://b.example/token"],
+            ["OIDC_ISSUER": "https://a.example/{tenantid}/v2.0", "OIDC_CLIENT_ID": "c"], nil
         ),
         // Differs in normalization alone.
         (["client_id=e\u{301}"], ["OIDC_CLIENT_ID": "\u{E9}"], nil),
@@ -74,6 +89,15 @@ struct SettingsOwnershipTests {
         ),
         (["issuer=https://a.example"], [:], #"{"issuer":"https://a.example","client_id":"c"}"#),
         (["token_endpoint=https://a.example/other"], ["OIDC_ISSUER": "https://a.example/tenant"], nil),
+        (["token_endpoint=https://a.example/t"], ["OIDC_ISSUER": "https://a.example/{tenantid}/v2.0"], nil),
+        (["metadata_url=https://a.example/m"], ["OIDC_ISSUER": "https://a.example/tenant"], nil),
+        (
+            [],
+            [
+                "OIDC_ISSUER": "https://a.example", "OIDC_METADATA_URL": "https://b.example/m",
+                "OIDC_CLIENT_ID": "c",
+            ], nil
+        ),
         (
             ["issuer=https://accounts.example", "token_endpoint=https://tokens.example/t"],
             ["OIDC_ISSUER": "https://accounts.example", "OIDC_TOKEN_ENDPOINT": "https://tokens.example/t"],
@@ -102,7 +126,7 @@ struct SettingsOwnershipTests {
         "endpoints and identity tokens from variables are not used for another issuer, in any combination",
         arguments: [
             ("OIDC_TOKEN_ENDPOINT", "https://a.example/token", Setting.tokenEndpoint),
-            ("OIDC_JWKS_URI", "https://a.example/keys", .jwksURI),
+            ("OIDC_JWKS_URI", "https://a.example/keys", .jwksURI), ("OIDC_NONCE", "off", .nonce),
             ("OIDC_SUBJECT_TOKEN_FILE", "/t", .subjectTokenFile),
             ("OIDC_SUBJECT_TOKEN_ENV", "T", .subjectTokenEnv),
             ("OIDC_SUBJECT_TOKEN_SOURCE", "gitlab", .subjectTokenSource),
@@ -115,7 +139,7 @@ struct SettingsOwnershipTests {
         #expect(try load(["issuer=https://b.example"], variables)[setting] == nil)
         #expect(try load(["issuer=https://a.example"], variables)[setting] != nil)
         // They are not sent to another token endpoint either.
-        let isEndpoint = setting.kind.isURL || setting == .extraAuthorizeParams
+        let isEndpoint = setting.kind.isURL || setting == .extraAuthorizeParams || setting == .nonce
         let elsewhere = try load(["token_endpoint=https://b.example/t"], variables)
         #expect((elsewhere[setting] != nil) == isEndpoint)
         // The profile's own value counts again for the issuer that the option and the profile name.

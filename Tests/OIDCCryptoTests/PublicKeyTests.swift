@@ -13,7 +13,7 @@ struct PublicKeyTests {
 
     static let modulus = PEM.rsaModulus
     static let exponent = CryptoError.invalidKey(
-        "an RSA exponent is odd, at least 3 and at most 64 bits long")
+        "an RSA exponent must be odd, at least 3 and at most 64 bits long")
     static let zeros = [UInt8](repeating: 0, count: 32)
     static let field = bytes(hex: "ffffffff00000001000000000000000000000000ffffffffffffffffffffffff")
 
@@ -21,26 +21,26 @@ struct PublicKeyTests {
         Refused(
             testDescription: "RSA of 1024 bits",
             parameters: .rsa(modulus: [0x80] + [UInt8](repeating: 1, count: 127), exponent: [1, 0, 1]),
-            error: .invalidKey("an RSA key has 2048 to 16384 bits, this one 1024")),
+            error: .invalidKey("an RSA key must have 2048 to 16384 bits, not 1024")),
         Refused(
             testDescription: "RSA of 2047 bits",
             parameters: .rsa(modulus: [0x7f] + modulus.dropFirst(), exponent: [1, 0, 1]),
-            error: .invalidKey("an RSA key has 2048 to 16384 bits, this one 2047")),
+            error: .invalidKey("an RSA key must have 2048 to 16384 bits, not 2047")),
         Refused(
             testDescription: "RSA of 1024 bits behind zeros",
             parameters: .rsa(modulus: [UInt8](repeating: 0, count: 200) + [0x80, 1], exponent: [1, 0, 1]),
-            error: .invalidKey("an RSA key has 2048 to 16384 bits, this one 16")),
+            error: .invalidKey("an RSA key must have 2048 to 16384 bits, not 16")),
         Refused(
             testDescription: "RSA of 16385 bits",
             parameters: .rsa(modulus: [UInt8](repeating: 1, count: 2049), exponent: [1, 0, 1]),
-            error: .invalidKey("an RSA key has 2048 to 16384 bits, this one 16385")),
+            error: .invalidKey("an RSA key must have 2048 to 16384 bits, not 16385")),
         Refused(
             testDescription: "no modulus", parameters: .rsa(modulus: [], exponent: [1, 0, 1]),
-            error: .invalidKey("an RSA key has 2048 to 16384 bits, this one 0")),
+            error: .invalidKey("an RSA key must have 2048 to 16384 bits, not 0")),
         Refused(
             testDescription: "an even modulus",
             parameters: .rsa(modulus: modulus.dropLast() + [2], exponent: [1, 0, 1]),
-            error: .invalidKey("an RSA modulus is odd")),
+            error: .invalidKey("an RSA modulus must be odd")),
         Refused(
             testDescription: "exponent 1", parameters: .rsa(modulus: modulus, exponent: [1]), error: exponent),
         Refused(
@@ -71,7 +71,7 @@ struct PublicKeyTests {
         Refused(
             testDescription: "a point of another curve",
             parameters: .elliptic(.p384, x: PEM.p256X, y: PEM.p256Y),
-            error: .invalidKey("a coordinate of P-384 has 48 bytes")),
+            error: .invalidKey("a coordinate of P-384 must have 48 bytes")),
         Refused(
             testDescription: "a point of another curve, filled up",
             parameters: .elliptic(.p384, x: zeros.prefix(16) + PEM.p256X, y: zeros.prefix(16) + PEM.p256Y),
@@ -79,17 +79,17 @@ struct PublicKeyTests {
         Refused(
             testDescription: "a coordinate with a zero in front",
             parameters: .elliptic(.p256, x: [0] + PEM.p256X, y: PEM.p256Y),
-            error: .invalidKey("a coordinate of P-256 has 32 bytes")),
+            error: .invalidKey("a coordinate of P-256 must have 32 bytes")),
         Refused(
             testDescription: "a short coordinate",
             parameters: .elliptic(.p256, x: PEM.p256X, y: Array(PEM.p256Y.dropLast())),
-            error: .invalidKey("a coordinate of P-256 has 32 bytes")),
+            error: .invalidKey("a coordinate of P-256 must have 32 bytes")),
         Refused(
             testDescription: "Ed25519 of 31 bytes", parameters: .ed25519(Array(PEM.ed25519Point.dropLast())),
-            error: .invalidKey("an Ed25519 key has 32 bytes")),
+            error: .invalidKey("an Ed25519 key must have 32 bytes")),
         Refused(
             testDescription: "Ed25519 of 33 bytes", parameters: .ed25519(PEM.ed25519Point + [0]),
-            error: .invalidKey("an Ed25519 key has 32 bytes")),
+            error: .invalidKey("an Ed25519 key must have 32 bytes")),
     ]
 
     @Test("numbers that make no trustworthy key are refused", arguments: refused)

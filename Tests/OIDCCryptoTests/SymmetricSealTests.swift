@@ -5,7 +5,7 @@ import Testing
 struct SymmetricSealTests {
     static let key = [UInt8](repeating: 7, count: 32)
     static let context = Array("session main".utf8)
-    static let changed = CryptoError.failed("the sealed text was changed, or the key is another")
+    static let changed = CryptoError.failed("the sealed data was changed, or the key is a different one")
 
     @Test("what was sealed opens to the same bytes", arguments: [0, 1, 15, 16, 17, 1000, 100_000])
     func roundTrip(_ count: Int) throws {
@@ -64,7 +64,7 @@ struct SymmetricSealTests {
     func cut() throws {
         let sealed = try SymmetricSeal.seal(Array("secret".utf8), key: Self.key, authenticating: Self.context)
         for count in sealed.indices {
-            let error = count < 28 ? CryptoError.failed("the sealed text is too short") : Self.changed
+            let error = count < 28 ? CryptoError.failed("the sealed data is too short") : Self.changed
             #expect(throws: error) {
                 try SymmetricSeal.open(
                     Array(sealed.prefix(count)), key: Self.key, authenticating: Self.context)
@@ -75,7 +75,7 @@ struct SymmetricSealTests {
     @Test("a key of another size is refused", arguments: [0, 16, 31, 33])
     func keySize(_ count: Int) throws {
         let key = [UInt8](repeating: 7, count: count)
-        let error = CryptoError.invalidKey("an AES-256 key has 32 bytes")
+        let error = CryptoError.invalidKey("an AES-256 key must have 32 bytes")
         #expect(throws: error) { try SymmetricSeal.seal([1], key: key, authenticating: []) }
         #expect(throws: error) {
             try SymmetricSeal.open([UInt8](repeating: 0, count: 40), key: key, authenticating: [])

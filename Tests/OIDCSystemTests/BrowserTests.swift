@@ -170,7 +170,7 @@ struct BrowserTests {
         #expect(found == [["firefox"]])
         #expect(
             remarks == [
-                "an entry of $BROWSER is not used: sh -c would run what the URL says",
+                "an entry of $BROWSER is not used: sh -c could execute parts of the URL",
                 "an entry of $BROWSER is not used: a quote is not closed",
             ])
     }

@@ -108,7 +108,7 @@ struct CredentialHelperFailureTests {
         #expect(
             failure { () throws(OIDCError) in try fake.store().probe(.example) }
                 == OIDCError(
-                    .failed, "docker-credential-fake does not give back what it was given to keep",
+                    .failed, "docker-credential-fake does not return what it stored",
                     hint: .set(.store, to: "file"), stage: .store))
     }
 

@@ -91,7 +91,8 @@ struct CredentialHelperTests {
     }
 
     static let damages = [
-        Damage(testDescription: "truncated", reason: "it is no JSON: the text ends too early at byte 5") {
+        Damage(testDescription: "truncated", reason: "it is not valid JSON: the text is incomplete at byte 5")
+        {
             truncate($0.scratch[$1], 5)
         },
         Damage(testDescription: "no seal", reason: "its member entry is missing or wrong") {
@@ -111,15 +112,16 @@ struct CredentialHelperTests {
             }
         },
         Damage(
-            testDescription: "another key", reason: "the key in docker-credential-fake does not open it"
+            testDescription: "another key", reason: "the key in docker-credential-fake does not decrypt it"
         ) { helper, _ in
             let secret = Base64URL.encode(Array(repeating: 7, count: 32))
             for entry in helper.entries {
                 helper.scratch.put(#"{"Username":"oidc","Secret":"\#(secret)"}"#, "keychain/\(entry)")
             }
         },
-        Damage(testDescription: "changed seal", reason: "the key in docker-credential-fake does not open it")
-        {
+        Damage(
+            testDescription: "changed seal", reason: "the key in docker-credential-fake does not decrypt it"
+        ) {
             var stored = try EncryptedSession(stored: Array(($0.scratch.text($1) ?? "").utf8))
             stored.sealed[20] ^= 1
             $0.scratch.put(stored.json.compact, $1)
@@ -164,7 +166,7 @@ struct CredentialHelperTests {
         scratch.put(stored.json.compact, "oidc/\(SessionKey.other.fileStem).sealed")
         #expect(
             failure { () throws(OIDCError) in try helper.store().load(.other) }?.message.hasSuffix(
-                "is damaged: the key in docker-credential-fake does not open it") == true)
+                "is damaged: the key in docker-credential-fake does not decrypt it") == true)
     }
 
     @Test("a file of another key or a newer version is not changed")

@@ -10,9 +10,9 @@ struct CertificateAuthoritiesTests {
     @Test(
         "a ca_file that cannot be used is an error for every request",
         arguments: [
-            (nil, "cannot be read: No such file or directory"), ("", "holds no PEM certificate"),
-            ("not a certificate", "holds no PEM certificate"),
-            ("-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n", "holds no PEM certificate"),
+            (nil, "cannot be read: No such file or directory"), ("", "contains no PEM certificate"),
+            ("not a certificate", "contains no PEM certificate"),
+            ("-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n", "contains no PEM certificate"),
         ] as [(String?, String)], ["http", "https"])
     func unusable(file: (text: String?, problem: String), scheme: String) throws {
         let path = NSTemporaryDirectory() + "oidc-ca-\(UInt64.random(in: 0 ... .max)).pem"
@@ -42,14 +42,14 @@ struct CertificateAuthoritiesTests {
         let url = try #require(WebURL("https://127.0.0.1:\(server.port)/"))
         #expect(
             throws: OIDCError(
-                .usage, "ca_file: \(path) holds no usable certificate",
-                hint: "name a PEM file of certificate authorities", stage: .settings)
+                .usage, "ca_file: \(path) contains no usable certificate",
+                hint: "use a PEM file of certificate authorities", stage: .settings)
         ) { try CurlTransport(configuration).send(.json(url), stage: .discovery) }
     }
 
     @Test(
         "a server that does not speak TLS is out of reach, not untrusted",
-        .enabled(if: Installed.certificateAuthorities, "this machine has no list of certificate authorities"))
+        .enabled(if: Installed.certificateAuthorities, "this machine has no certificate authorities"))
     func noTLS() throws {
         let server = try ScriptedServer { peer in
             peer.write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
@@ -59,13 +59,13 @@ struct CertificateAuthoritiesTests {
         #expect(
             throws: OIDCError(
                 .unreachable, "discovery: \(url.hostAndPort) does not answer with TLS",
-                hint: "check the address and its port", stage: .discovery)
+                hint: "check the host and the port", stage: .discovery)
         ) { try CurlTransport().send(.json(url), stage: .discovery) }
     }
 
     @Test(
         "a TLS handshake that is cut off is out of reach, not untrusted",
-        .enabled(if: Installed.certificateAuthorities, "this machine has no list of certificate authorities"))
+        .enabled(if: Installed.certificateAuthorities, "this machine has no certificate authorities"))
     func cutOff() throws {
         let server = try ScriptedServer { _ in }
         let url = try #require(WebURL("https://127.0.0.1:\(server.port)/?secret"))

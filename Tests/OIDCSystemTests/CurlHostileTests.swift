@@ -138,7 +138,7 @@ struct CurlHostileTests {
             failure(server)
                 == refused(
                     "127.0.0.1:\(server.port) does not answer with HTTP",
-                    hint: "check the address and its port"))
+                    hint: "check the host and the port"))
     }
 
     @Test("an empty answer to a GET counts as no answer")
@@ -148,7 +148,7 @@ struct CurlHostileTests {
             failure(server)
                 == OIDCError(
                     .unreachable,
-                    "discovery: 127.0.0.1:\(server.port) closed the connection without an answer",
+                    "discovery: 127.0.0.1:\(server.port) closed the connection without answering",
                     hint: .tryAgain(seconds: nil), stage: .discovery))
     }
 
@@ -187,8 +187,8 @@ struct CurlHostileTests {
         #expect(
             throws: OIDCError(
                 .unreachable,
-                "token: no complete answer from 127.0.0.1:\(server.port) within 500 ms after the request was sent: "
-                    + "it is not known whether the provider acted on it",
+                "token: no complete answer from 127.0.0.1:\(server.port) within 500 ms after the request was sent; "
+                    + "the provider may have acted on it",
                 hint: .advice(.raiseHTTPTimeout), stage: .token)
         ) { try CurlTransport(configuration).send(.form(server.url(), []), stage: .token) }
     }
@@ -198,7 +198,7 @@ struct CurlHostileTests {
         let server = try ScriptedServer { peer in peer.waitForEnd() }
         let transport = CurlTransport().bounded(by: .now().adding(milliseconds: 200))
         let expected = OIDCError(
-            .timedOut, "token: the time for the sign-in is over, waiting for 127.0.0.1:\(server.port)",
+            .timedOut, "token: timed out waiting for 127.0.0.1:\(server.port)",
             stage: .token)
         #expect(throws: expected) { try transport.send(.form(server.url(), []), stage: .token) }
         let count = server.connectionCount
@@ -239,8 +239,8 @@ struct CurlHostileTests {
         let url = try #require(WebURL("https://nobody.invalid/x?secret"))
         #expect(
             throws: OIDCError(
-                .unreachable, "discovery: cannot find host nobody.invalid",
-                hint: "check the name, and this machine's network and name server", stage: .discovery)
+                .unreachable, "discovery: cannot resolve host nobody.invalid",
+                hint: "check the name, and this machine's network and DNS", stage: .discovery)
         ) { try CurlTransport(configuration).send(.json(url), stage: .discovery) }
     }
 }

@@ -40,7 +40,7 @@ struct CurlProxyTests {
 
     @Test(
         "https is tunnelled: the proxy learns the host and nothing else",
-        .enabled(if: Installed.certificateAuthorities, "this machine has no list of certificate authorities"))
+        .enabled(if: Installed.certificateAuthorities, "this machine has no certificate authorities"))
     func tunnel() throws {
         let proxy = try ScriptedServer { peer in
             guard peer.readRequest() != nil else { return }
@@ -59,17 +59,17 @@ struct CurlProxyTests {
     @Test(
         "a proxy that refuses is named, and nothing was sent",
         arguments: [
-            (401, "give user and password in the proxy's address"),
-            (407, "give user and password in the proxy's address"),
-            (403, "check the proxy's address and no_proxy"),
-            (502, "check the proxy's address and no_proxy"),
+            (401, "set user and password in the proxy's URL"),
+            (407, "set user and password in the proxy's URL"),
+            (403, "check the proxy's URL and no_proxy"),
+            (502, "check the proxy's URL and no_proxy"),
         ] as [(Int, Hint)])
     func refusing(status: Int, hint: Hint) throws {
         let proxy = try ScriptedServer.answering(answer("\(status) No", "Proxy-Authenticate: Basic realm=x"))
         let url = try #require(WebURL("https://idp.invalid/token?secret"))
         #expect(
             throws: OIDCError(
-                .unreachable, "token: the proxy does not connect to idp.invalid: it answers \(status)",
+                .unreachable, "token: the proxy does not connect to idp.invalid: it answered \(status)",
                 hint: hint,
                 stage: .token)
         ) {
@@ -83,8 +83,8 @@ struct CurlProxyTests {
         let url = try #require(WebURL("http://idp.invalid/keys"))
         #expect(
             throws: OIDCError(
-                .unreachable, "jwks: the proxy does not connect to idp.invalid: it answers 407",
-                hint: "give user and password in the proxy's address", stage: .keys)
+                .unreachable, "jwks: the proxy does not connect to idp.invalid: it answered 407",
+                hint: "set user and password in the proxy's URL", stage: .keys)
         ) { try CurlTransport(through(proxy)).send(.json(url), stage: .keys) }
         let server = try ScriptedServer.answering(answer("407 No"))
         #expect(try CurlTransport(through(proxy)).send(.json(server.url()), stage: .keys).status == 407)
@@ -98,8 +98,8 @@ struct CurlProxyTests {
         configuration.proxy = .url("http://me:secret@proxy.invalid:3128")
         #expect(
             throws: OIDCError(
-                .unreachable, "token: cannot find the proxy for idp.invalid",
-                hint: "check the proxy's address",
+                .unreachable, "token: cannot resolve the proxy for idp.invalid",
+                hint: "check the proxy's URL",
                 stage: .token)
         ) { try CurlTransport(configuration).send(.form(url, []), stage: .token) }
         configuration.proxy = .url("http://me:secret@127.0.0.1:\(try closedPort())")
@@ -107,7 +107,7 @@ struct CurlProxyTests {
             try CurlTransport(configuration).send(.form(url, []), stage: .token)
         }
         #expect(error?.message == "token: cannot connect to the proxy for idp.invalid: Connection refused")
-        #expect(error?.hint == "check the proxy's address")
+        #expect(error?.hint == "check the proxy's URL")
     }
 
     @Test("the environment's proxies and exceptions are curl's, and never for this machine")
@@ -178,7 +178,7 @@ struct CurlProxyTests {
         #expect(
             throws: OIDCError(
                 .unreachable, "token: cannot use the proxy for idp.invalid: its URL is not supported",
-                hint: "check the proxy's address", stage: .token)
+                hint: "check the proxy's URL", stage: .token)
         ) { try CurlTransport(configuration).send(.form(url, []), stage: .token) }
     }
 

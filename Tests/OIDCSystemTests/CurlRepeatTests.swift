@@ -66,7 +66,7 @@ struct CurlRepeatTests {
         #expect(
             throws: OIDCError(
                 .refused,
-                "discovery: 127.0.0.1:\(server.port) redirects to something that is no web address",
+                "discovery: 127.0.0.1:\(server.port) redirects to an invalid URL",
                 stage: .discovery)
         ) { try CurlTransport().send(.json(server.url()), stage: .discovery) }
     }
@@ -192,16 +192,16 @@ struct CurlRepeatTests {
         let host = "127.0.0.1:\(server.port)"
         let what =
             switch ending {
-            case .closed: "\(host) closed the connection without an answer"
+            case .closed: "\(host) closed the connection without answering"
             case .reset: "the connection to \(host) broke: Connection reset by peer"
-            case .interim: "\(host) closed the connection without an answer"
-            case .partial: "the answer of \(host) broke off"
+            case .interim: "\(host) closed the connection without answering"
+            case .partial: "the answer from \(host) is incomplete"
             }
         #expect(
             error
                 == OIDCError(
                     .unreachable,
-                    "token: \(what) after the request was sent: it is not known whether the provider acted on it",
+                    "token: \(what) after the request was sent; the provider may have acted on it",
                     hint: .tryAgain(seconds: nil), stage: .token))
     }
 }

@@ -71,7 +71,7 @@ struct CurlStreamTests {
         #expect(server.requests.first?.contains("Accept-Encoding") == false)
     }
 
-    @Test("a file is sent with its length, from where it was read to")
+    @Test("a file is sent with its length, from its current offset")
     func file() throws {
         let path = NSTemporaryDirectory() + "oidc-stream-\(UInt64.random(in: 0 ... .max))"
         try Data("skip0123456789".utf8).write(to: URL(fileURLWithPath: path))

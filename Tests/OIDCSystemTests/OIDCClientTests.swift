@@ -132,6 +132,46 @@ struct OIDCClientTests {
         #expect(provider.with { $0.requestCount(grant: "refresh_token") } == 1)
     }
 
+    @Test(
+        "if UserInfo refuses the token, it is called once more with a new one, with any status",
+        arguments: [(400, true), (401, true), (200, true), (400, false)])
+    func refusedByUserInfo(status: Int, isRefreshed: Bool) async throws {
+        let provider = try provider()
+        let client = client(provider)
+        let old = try await client.signIn(scope: Self.scope).tokens.access.token.revealed
+        provider.intercept { request in
+            guard request.url.path == "/userinfo", request.headers["Authorization"] == "Bearer \(old)" else {
+                return nil
+            }
+            let code = isRefreshed ? "invalid_token" : "invalid_request"
+            return HTTPResponse(status: status, body: Array(#"{"error":"\#(code)"}"#.utf8))
+        }
+        guard isRefreshed else {
+            await #expect(throws: OIDCError.self) { try await client.userInfo() }
+            #expect(provider.with { $0.requestCount(grant: "refresh_token") } == 0)
+            return
+        }
+        #expect(try await client.userInfo()["sub"] == "alice")
+        #expect(provider.with { $0.requestCount(grant: "refresh_token") } == 1)
+    }
+
+    @Test("a session is pinned to its tenant until the user signs out")
+    func tenants() async throws {
+        let provider = try provider()
+        let client = client(provider) { $0.issuer = Tenancy.common }
+        provider.faults = [.authorization(.issuerMissing)]
+        provider.play(Tenancy())
+        let first = try await client.signIn(scope: Self.scope)
+        #expect(try await client.userInfo()["sub"] == "alice")
+        provider.play(Tenancy(tenant: "another"))
+        let error = await #expect(throws: OIDCError.self) { try await client.signIn(scope: Self.scope) }
+        #expect(error?.kind == .untrusted && error?.hint == .advice(.keepTenantsApart))
+        #expect(try client.session() == first)
+        try await client.signOut()
+        let second = try await client.signIn(scope: Self.scope)
+        #expect(second.endpoints.issuer == Tenancy.issuer(of: "another"))
+    }
+
     @Test("a device code signs in without a browser (RFC 8628)")
     func device() async throws {
         let provider = try provider {
@@ -203,6 +243,46 @@ struct RefusedSignInTests {
             let body = String(decoding: requests.first?.body ?? [], as: UTF8.self)
             #expect(body.contains("token_type_hint=\(hint)"))
         }
+    }
+}
+
+extension RefusedSignInTests {
+    @Test(
+        "the tokens are revoked if the answer cannot be used, also without a refresh token and with a device code",
+        arguments: [.tokenResponse(.typeUnknown), .tokenResponse(.typeMissing), .idToken(.expired)]
+            as [Fault],
+        [false, true])
+    func unusable(fault: Fault, onDevice: Bool) throws {
+        for scope in ["openid offline_access", "openid"] {
+            let provider = try InMemoryProvider { $0.person = .approves("alice") }
+            provider.faults = [fault]
+            let login = try provider.login(scope)
+            #expect(throws: OIDCError.self) {
+                guard onDevice else { return _ = try provider.finish(login) }
+                _ = try login.outcome(of: login.poll(login.beginOnDevice()))
+            }
+            let body = provider.with { $0.requests(to: .revocation).first?.body } ?? []
+            let isOffline = scope.contains("offline_access")
+            #expect(
+                String(decoding: body, as: UTF8.self)
+                    .contains("token_type_hint=\(isOffline ? "refresh_token" : "access_token")"))
+        }
+    }
+
+    @Test("the access token is revoked if the provider cannot revoke the refresh token")
+    func accessToken() throws {
+        let provider = try InMemoryProvider()
+        provider.faults = [.idToken(.nonceInvalid)]
+        provider.intercept { request throws(OIDCError) in
+            let body = String(decoding: request.body, as: UTF8.self)
+            guard request.url.path == "/revoke", body.contains("hint=refresh_token") else { return nil }
+            return HTTPResponse(status: 503)
+        }
+        #expect(throws: OIDCError.self) { try provider.signIn() }
+        let bodies = provider.with {
+            $0.requests(to: .revocation).map { String(decoding: $0.body, as: UTF8.self) }
+        }
+        #expect(bodies.count == 1 && bodies.first?.contains("hint=access_token") == true)
     }
 }
 

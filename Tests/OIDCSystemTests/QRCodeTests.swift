@@ -82,7 +82,7 @@ struct QRCodeTests {
     @Test("on a terminal it has its own colours and a light border, two rows a line")
     func terminal() throws {
         let code = try #require(QRCode("HELLO"))
-        let lines = code.terminalText.split(separator: "\n")
+        let lines = code.text(usesColor: true).split(separator: "\n")
         #expect(lines.count == 15)
         #expect(
             lines.allSatisfy { $0.hasPrefix("\u{1B}[38;5;16;48;5;231m    ") && $0.hasSuffix("\u{1B}[0m") })

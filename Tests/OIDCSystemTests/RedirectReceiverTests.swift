@@ -57,7 +57,8 @@ private final class World {
             warn: { _ in },
             turnedAway: { [self] in turnedAway.append($0) })
         var input: TerminalInput?
-        let arrival = try receiver.wait(until: deadline, reading: &input, isTerminal: false) { _ in }
+        let arrival = try #require(
+            try receiver.wait(until: deadline, reading: &input, isTerminal: false) { _ in deadline })
         return (arrival.code, clients.map { $0.received() ?? "" })
     }
 }
@@ -152,7 +153,7 @@ struct RedirectReceiverTests {
         #expect(
             world.turnedAway.map(\.message) == [
                 "a callback with another iss arrived: expected https://op.example, found x[2Jy",
-                "a callback was not read: a header holds a control character",
+                "a callback was not read: a header contains a control character",
             ])
     }
 
@@ -183,7 +184,7 @@ struct RedirectReceiverTests {
         #expect(
             world.turnedAway.map(\.logLine) == [
                 "turned away: GET /favicon.ico: not the callback's path (404)",
-                "turned away: no path: TLS, where plain HTTP is spoken (400)",
+                "turned away: no path: TLS on a plain HTTP port (400)",
             ])
         #expect(pages.prefix(2).allSatisfy { $0.hasSuffix("This is not an address of this program.\n") })
     }
@@ -191,9 +192,8 @@ struct RedirectReceiverTests {
     @Test("the time-out names what was turned away, the redirect URL and the client")
     func timeout() throws {
         let world = try World()
-        let hint = Hint.text(
-            "check that the redirect URL http://127.0.0.1:\(world.server.port)/callback is registered for the "
-                + "client my-app at the provider")
+        let hint = Hint.checkRegistration(
+            redirectURL: "http://127.0.0.1:\(world.server.port)/callback", clientID: "my-app")
         func error(_ requests: [String]) -> OIDCError? {
             #expect(throws: OIDCError.self) {
                 try world.receive(requests, until: .now().adding(milliseconds: 500))

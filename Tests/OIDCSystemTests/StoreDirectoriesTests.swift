@@ -118,7 +118,7 @@ struct StorePrivateDirectoryTests {
         #expect(
             failure { () throws(OIDCError) in try PrivateDirectory.create(scratch["file/oidc"]) }
                 == OIDCError(
-                    .failed, "the directory \(scratch["file/oidc"]): a part of this path is no directory",
+                    .failed, "the directory \(scratch["file/oidc"]): a part of this path is not a directory",
                     hint: .advice(.correctDirectory), stage: .store))
     }
 

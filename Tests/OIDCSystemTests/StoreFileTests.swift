@@ -62,10 +62,10 @@ struct StoreFileTests {
     }
 
     static let damages = [
-        Damage(name: "empty", text: "", reason: "it is no JSON: the text ends too early at byte 0"),
+        Damage(name: "empty", text: "", reason: "it is not valid JSON: the text is incomplete at byte 0"),
         Damage(
             name: "truncated", text: #"{"version":1,"key"#,
-            reason: "it is no JSON: the text ends too early at byte 17"),
+            reason: "it is not valid JSON: the text is incomplete at byte 17"),
         Damage(name: "foreign JSON", text: #"{"a":1}"#, reason: "its member version is missing or wrong"),
         Damage(name: "no key", text: #"{"version":1}"#, reason: "its member key is missing or wrong"),
     ]
@@ -121,7 +121,7 @@ struct StoreFileTests {
         scratch.put(text, "oidc/\(fileName)")
         let expected = OIDCError(
             .failed,
-            "the session file \(file) holds another session's key; it is neither used nor overwritten",
+            "the session file \(file) contains another session's key; it is neither used nor overwritten",
             hint: "move it away: mv \(file) \(file).old", stage: .store)
         #expect(failure { () throws(OIDCError) in try store.load(.example) } == expected)
         #expect(failure { () throws(OIDCError) in try store.probe(.example) } == expected)
@@ -179,7 +179,7 @@ struct StoreFileTests {
             found = "a directory"
         case .pipe:
             mkfifo(file, 0o600)
-            found = "no regular file"
+            found = "a special file"
         }
         let expected = OIDCError(
             .failed, "the session file \(file) is \(found), expected a regular file",
@@ -236,6 +236,22 @@ struct StoreFileTests {
     }
 }
 
+@Suite("locks of a session's file")
+struct StoreLockPurposeTests {
+    @Test("a sign-in that waits for its user does not keep the session's tokens locked")
+    func purposes() throws {
+        let scratch = ScratchDirectory()
+        let store = FileSessionStore(directory: scratch["oidc"])
+        try store.withLock(.example, for: .signIn, LockWait(limit: .zero)) { () throws(OIDCError) in
+            try store.withLock(.example, LockWait(limit: .zero)) {}
+            let second = failure { () throws(OIDCError) in
+                try store.withLock(.example, for: .signIn, LockWait(limit: .zero)) {}
+            }
+            #expect(second?.kind == .failed)
+        }
+    }
+}
+
 @Suite("sessions in memory")
 struct StoreMemoryTests {
     @Test("they stay until they are removed, and their lock excludes other threads")
@@ -251,6 +267,7 @@ struct StoreMemoryTests {
             }
             #expect(second?.kind == .failed)
             try store.withLock(.other, LockWait(limit: .zero)) {}
+            try store.withLock(.example, for: .signIn, LockWait(limit: .zero)) {}
         }
         try store.withLock(.example, LockWait(limit: .zero)) {}
         try store.remove(try store.all()[0])

@@ -129,7 +129,7 @@ struct TerminalTests {
         let pipe = try FileDescriptor.pipe()
         pipe.reading.close()
         defer { pipe.writing.close() }
-        #expect(throws: OIDCError(.failed, "standard output can't be written: its reader has gone")) {
+        #expect(throws: OIDCError(.failed, "standard output can't be written: broken pipe")) {
             try StandardOutput.write([1], to: pipe.writing)
         }
     }

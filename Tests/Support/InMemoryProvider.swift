@@ -66,17 +66,42 @@ package final class InMemoryProvider: HTTPTransport {
         _ scope: String = "openid profile email offline_access", client: Client = Client(id: "demo"),
         dpop: DPoPKey? = nil, _ change: (inout Login) throws -> Void = { _ in }
     ) throws -> Session {
+        try outcome(scope, client: client, dpop: dpop, change).session
+    }
+
+    /// The same, with the warnings.
+    package func outcome(
+        _ scope: String = "openid profile email offline_access", client: Client = Client(id: "demo"),
+        dpop: DPoPKey? = nil, _ change: (inout Login) throws -> Void = { _ in }
+    ) throws -> Login.Outcome {
+        var login = try login(scope, client: client, dpop: dpop)
+        try change(&login)
+        let (pending, url) = try login.begin(redirectURI: "http://127.0.0.1:8765/callback")
+        return try login.finish(try pending.acceptPasted(callback(of: url)))
+    }
+
+    /// A sign-in of the public demo client that has not started.
+    package func login(
+        _ scope: String = "openid profile email offline_access", client: Client = Client(id: "demo"),
+        dpop: DPoPKey? = nil, explicit: [ProviderEndpoint: WebURL] = [:],
+        endpoint change: (inout TokenEndpoint) -> Void = { _ in }
+    ) throws -> Login {
         let metadata = try ProviderDocuments(environment: environment).metadata(
-            issuer: InMemoryProvider.issuer)
-        var login = Login(
-            environment: environment, metadata: metadata,
-            tokenEndpoint: TokenEndpoint(url: try metadata.require(.token), client: client, dpop: dpop),
+            issuer: InMemoryProvider.issuer
+        ).merging(explicit: explicit)
+        var endpoint = TokenEndpoint(url: try metadata.require(.token), client: client, dpop: dpop)
+        change(&endpoint)
+        return Login(
+            environment: environment, metadata: metadata, tokenEndpoint: endpoint,
             request: AuthorizationRequest(
                 client: client, redirectURI: "http://127.0.0.1/callback", scope: Scope(scope)),
             key: SessionKey(provider: InMemoryProvider.issuer, clientID: client.id))
-        try change(&login)
+    }
+
+    /// Runs a sign-in that was prepared.
+    package func finish(_ login: Login) throws -> Login.Outcome {
         let (pending, url) = try login.begin(redirectURI: "http://127.0.0.1:8765/callback")
-        return try login.finish(try pending.acceptPasted(callback(of: url))).session
+        return try login.finish(try pending.acceptPasted(callback(of: url)))
     }
 
     /// The URL that the browser of a user who agrees ends on.

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-// The part of libcrypto 3 that is called, declared here so no header package is needed.
-// A pointer without a mark may be NULL.
+// The part of libcrypto 3 that is used, declared here so no header package is needed. A pointer without
+// a nullability mark may be NULL.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wnullability-completeness"
 
@@ -33,7 +33,7 @@ typedef int pem_password_cb(char *buffer, int size, int writing, void *context);
 #define LIBCRYPTO_SET_TAG 0x11                // EVP_CTRL_AEAD_SET_TAG
 #define LIBCRYPTO_EVP_UNSUPPORTED 0x308010CUL // ERR_R_UNSUPPORTED of ERR_LIB_EVP
 
-/// Every symbol that is looked up: its result, name and parameters.
+/// The symbols that are looked up: result, name and parameters.
 #define LIBCRYPTO_SYMBOLS(X) \
     X(void, ERR_clear_error, (void)) \
     X(unsigned long, ERR_get_error, (void)) \
@@ -113,13 +113,13 @@ typedef struct {
 } Libcrypto;
 #undef LIBCRYPTO_MEMBER
 
-/// The functions of libcrypto.so.3, loaded by the first call; NULL with the reason in `failure`.
+/// Loads libcrypto.so.3 at the first call and returns its functions, or NULL with the reason in `failure`.
 const Libcrypto *_Nullable libcrypto_load(const char *_Nullable *_Nonnull failure);
 
-/// Whether `libcrypto_load` failed because this process or machine could open no more files.
+/// Returns whether `libcrypto_load` failed because this process or machine could not open more files.
 int libcrypto_lacked_descriptors(void);
 
-/// Fills `library` from the shared object `name`; 0 with a text in `failure` when that cannot be done.
+/// Fills `library` from the shared object `name`. Returns 0, with the reason in `failure`, if that fails.
 int libcrypto_open(const char *_Nonnull name, Libcrypto *_Nonnull library, char *_Nonnull failure, size_t size);
 
 #pragma clang diagnostic pop

@@ -6,8 +6,8 @@
 
 #pragma clang assume_nonnull begin
 
-// The interface of libcurl 7.66 and later as far as it is used here. Prototypes and numbers are written
-// out because they are frozen by libcurl's own promise, and so no development package is needed.
+// The part of libcurl 7.66 and later that is used. Prototypes and numbers are written out, so that no
+// development package is needed; libcurl promises never to change them.
 
 typedef struct oidc_curl_easy oidc_curl_easy;
 typedef struct oidc_curl_multi oidc_curl_multi;
@@ -28,7 +28,7 @@ typedef struct oidc_curl_version {
     const char *_Nullable tls_library;
 } oidc_curl_version;
 
-/// `struct curl_waitfd`: one more descriptor to wait for.
+/// `struct curl_waitfd`: an additional descriptor to wait for.
 typedef struct oidc_curl_wait {
     int descriptor;
     short events;
@@ -45,8 +45,8 @@ typedef struct oidc_curl_message {
     } data;
 } oidc_curl_message;
 
-/// The one list of symbols: result, name without its prefix, parameters. The two variadic ones are
-/// reached through the typed functions below.
+/// The symbols that are looked up: result, name without prefix, and parameters. The typed functions below
+/// call the two variadic ones.
 #define OIDC_CURL_SYMBOLS(X)                                                                             \
     X(int, global_init, (long flags))                                                                    \
     X(oidc_curl_version *_Nonnull, version_info, (int age))                                                      \
@@ -69,20 +69,20 @@ typedef struct oidc_curl_message {
        int *_Nullable ready))                                                                            \
     X(oidc_curl_message *_Nullable, multi_info_read, (oidc_curl_multi * multi, int *left))
 
-/// libcurl, loaded.
+/// The functions of the loaded libcurl.
 typedef struct oidc_curl_library {
 #define OIDC_CURL_FIELD(result, name, parameters) result (*_Nonnull name) parameters;
     OIDC_CURL_SYMBOLS(OIDC_CURL_FIELD)
 #undef OIDC_CURL_FIELD
 } oidc_curl_library;
 
-/// The library of this machine, loaded at the first call; NULL where there is none.
+/// Loads libcurl at the first call and returns it, or NULL if there is none.
 const oidc_curl_library *_Nullable oidc_curl(void);
 
-/// Why `oidc_curl` is NULL.
+/// Returns the reason why `oidc_curl` returned NULL.
 const char *oidc_curl_problem(void);
 
-/// Loads the first of `names` (NULL at the end) that is there. Returns NULL, or writes the reason to
+/// Loads the first of `names` (terminated by NULL) that exists. Returns NULL, or writes the reason to
 /// `problem` and returns it.
 const char *_Nullable oidc_curl_load(
     const char *_Nullable const *_Nonnull names, oidc_curl_library *library, char *problem, size_t size);
@@ -99,13 +99,13 @@ int oidc_curl_set_string(oidc_curl_easy *easy, int option, const char *_Nullable
 int oidc_curl_set_pointer(oidc_curl_easy *easy, int option, const void *_Nullable value);
 int oidc_curl_set_data_function(oidc_curl_easy *easy, int option, oidc_curl_data_function function);
 int oidc_curl_set_before_request(oidc_curl_easy *easy, oidc_curl_before_request_function function);
-/// No program that is started later inherits a connection.
+/// Keeps programs that are started later from inheriting connections.
 int oidc_curl_keep_sockets(oidc_curl_easy *easy);
 int oidc_curl_get_long(oidc_curl_easy *easy, int info, long *value);
 int oidc_curl_get_offset(oidc_curl_easy *easy, int info, int64_t *value);
 int oidc_curl_get_string(oidc_curl_easy *easy, int info, const char *_Nullable *_Nonnull value);
 
-/// CURLOPT_…: the thousands tell the type of the value.
+/// CURLOPT_…: the thousands encode the type of the value.
 enum {
     OIDC_CURLOPT_SSLVERSION = 32,
     OIDC_CURLOPT_NOBODY = 44,
@@ -155,10 +155,11 @@ enum {
     OIDC_CURLOPT_POSTFIELDSIZE_LARGE = 30120,
 };
 
-/// CURLINFO_…: the type of the value is in the sixth hexadecimal digit.
+/// CURLINFO_…: the sixth hexadecimal digit encodes the type of the value.
 enum {
     OIDC_CURLINFO_CAINFO = 0x100000 + 61,
     OIDC_CURLINFO_CAPATH = 0x100000 + 62,
+    OIDC_CURLINFO_SSL_VERIFYRESULT = 0x200000 + 13,
     OIDC_CURLINFO_HTTP_CONNECTCODE = 0x200000 + 22,
     OIDC_CURLINFO_OS_ERRNO = 0x200000 + 25,
     OIDC_CURLINFO_NUM_CONNECTS = 0x200000 + 26,

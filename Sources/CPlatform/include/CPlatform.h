@@ -4,17 +4,17 @@
 #include "CPlatformProcess.h"
 #include "CPlatformSockets.h"
 
-/// The commit this build was made from; empty when it is not known.
+/// Returns the commit that this build was made from; empty if unknown.
 const char *oidc_build_commit(void);
 
-/// No core dump and no tracing of this process by another of the same user, as it holds secrets.
+/// Disables core dumps, and tracing by other processes of the same user, as this process contains secrets.
 /// Returns 0, or errno.
 int oidc_forbid_dumps(void);
 
-/// Gives the program that takes this process's place the limit that we were started with.
+/// Restores the core size limit that this process was started with, before another program replaces it.
 void oidc_restore_dumps(void);
 
-/// 1 where reading from the descriptor would give the end of input now, else 0.
+/// Returns 1 if reading from the descriptor would now return the end of input, else 0.
 int oidc_input_is_exhausted(int descriptor);
 
 #endif

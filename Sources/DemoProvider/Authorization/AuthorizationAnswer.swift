@@ -1,7 +1,7 @@
 import OIDCCore
 
 extension DemoProvider {
-    /// Grants what was asked and sends a code to the client.
+    /// Grants the request and redirects to the client with a code.
     mutating func finish(
         _ request: RequestedAuthorization, _ browser: BrowserSession, _ now: Instant
     ) throws(Refusal) -> HTTPResponse {
@@ -29,7 +29,8 @@ extension DemoProvider {
         ]
     }
 
-    /// RFC 6749 §4.1.2 with `iss` (RFC 9207 §2), in the response mode that was asked for.
+    /// Returns the authorization response (RFC 6749 §4.1.2) with `iss` (RFC 9207 §2), in the requested
+    /// response mode.
     func authorizationAnswer(_ target: RedirectTarget, _ pairs: [FormEncoding.Pair]) -> HTTPResponse {
         var pairs = pairs
         if let state = target.state { pairs.append(FormEncoding.Pair("state", state)) }

@@ -3,7 +3,8 @@ import OIDCCore
 extension DemoProvider {
     static let cookieName = "oidc_demo_session"
 
-    /// RFC 6749 §3.1: signs a user in where needed, asks for consent where needed, then redirects.
+    /// Handles an authorization request (RFC 6749 §3.1): asks for a sign-in and for consent if needed, then
+    /// redirects.
     mutating func authorize(_ call: Call) throws(Refusal) -> HTTPResponse {
         var parameters = try call.parameters()
         if let id = parameters["interaction"] { return try resume(id, call) }
@@ -49,7 +50,7 @@ extension DemoProvider {
         return withCookie(browser, try proceed(interaction, browser, call.now))
     }
 
-    /// The next page, or the answer when none is left to show.
+    /// Returns the next page, or the answer if no further page is needed.
     mutating func proceed(
         _ interaction: Interaction, _ browser: BrowserSession, _ now: Instant
     ) throws(Refusal) -> HTTPResponse {
@@ -67,7 +68,8 @@ extension DemoProvider {
         return try proceed(interaction, browser, call.now)
     }
 
-    /// An interaction belongs to the browser it began in, or another site could sign people in (CSRF).
+    /// Returns an interaction and its browser's session. It must be the browser that started it, or another
+    /// site could sign users in (CSRF).
     func interaction(_ id: String, _ call: Call) throws(Refusal) -> (Interaction, BrowserSession) {
         guard let interaction = state.interactions[id], interaction.expiresAt > call.now,
             let browser = state.browsers[interaction.browser],
@@ -76,7 +78,7 @@ extension DemoProvider {
         return (interaction, browser)
     }
 
-    /// The browser's session, or a new one for a browser that has none.
+    /// Returns the browser's session, or a new one.
     mutating func browserSession(_ call: Call) -> BrowserSession {
         if let id = call.cookie(DemoProvider.cookieName), var known = state.browsers[id] {
             known.lastSeen = call.now
@@ -88,7 +90,7 @@ extension DemoProvider {
         return session
     }
 
-    /// A new session at every sign-in, so none can be planted beforehand (session fixation).
+    /// Signs a user in with a new session, so an attacker cannot plant one beforehand (session fixation).
     mutating func signedIn(
         _ browser: BrowserSession, as account: Account, for request: RequestedAuthorization?, at now: Instant
     ) -> BrowserSession {

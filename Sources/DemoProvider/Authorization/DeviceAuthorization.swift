@@ -1,10 +1,10 @@
 import OIDCCore
 
-/// A device that waits for a user (RFC 8628).
+/// A device authorization that waits for a user (RFC 8628).
 struct DeviceRecord: Sendable {
     enum Decision: Sendable {
         case pending
-        /// Under that grant.
+        /// Approved, with the number of the grant.
         case approved(Int)
         case denied
     }
@@ -18,12 +18,12 @@ struct DeviceRecord: Sendable {
     var lastPoll: Instant?
     var polls = 0
     var decision = Decision.pending
-    /// The browser that was asked, and what its form must carry.
+    /// The browser that shows the consent form, and the form's token.
     var question: (browser: String, ticket: String)?
 }
 
 extension DemoProvider {
-    /// RFC 8628 §3.2.
+    /// Handles a device authorization request (RFC 8628 §3.1, §3.2).
     mutating func authorizeDevice(_ call: Call) throws(Refusal) -> HTTPResponse {
         let parameters = try call.body()
         let client = try authenticatedClient(parameters, call)
@@ -49,14 +49,14 @@ extension DemoProvider {
         return .json(.object(answer))
     }
 
-    /// RFC 8628 §6.1: eight consonants that are easy to tell apart.
+    /// Returns a user code of eight consonants that are easy to distinguish (RFC 8628 §6.1).
     private func userCode() -> String {
         let letters = Array("BCDFGHJKLMNPQRSTVWXZ")
         let code = random(8).map { letters[Int($0) % letters.count] }
         return "\(String(code.prefix(4)))-\(String(code.suffix(4)))"
     }
 
-    /// RFC 8628 §3.4, §3.5.
+    /// Redeems a device code (RFC 8628 §3.4, §3.5).
     mutating func redeemDeviceCode(_ request: TokenCall) throws(Refusal) -> JSONObject {
         let code = try request.parameters.required("device_code")
         guard var record = state.devices[code], record.client == request.client.id else {
@@ -87,7 +87,7 @@ extension DemoProvider {
         }
     }
 
-    /// The decision of a user that the configuration plays.
+    /// Decides in place of a user, as the configuration says.
     private mutating func decide(_ record: inout DeviceRecord, _ now: Instant) {
         guard case .pending = record.decision, record.polls > configuration.devicePollsBeforeDecision else {
             return

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// An authorization request that was sent ahead (RFC 9126).
+/// A pushed authorization request (RFC 9126).
 struct PushedRequest: Sendable {
     let client: String
     let parameters: Parameters
@@ -10,7 +10,7 @@ struct PushedRequest: Sendable {
 extension DemoProvider {
     static let requestURIPrefix = "urn:ietf:params:oauth:request_uri:"
 
-    /// RFC 9126 §2: checked here already, by an authenticated client.
+    /// Handles a pushed authorization request of an authenticated client, with all its checks (RFC 9126 §2).
     mutating func pushAuthorization(_ call: Call) throws(Refusal) -> HTTPResponse {
         var parameters = try call.body()
         let client = try authenticatedClient(parameters, call)
@@ -19,7 +19,7 @@ extension DemoProvider {
         }
         parameters["client_id"] = client.id
         if call.request.headers[DPoP.header] != nil {
-            // RFC 9449 §10.1: a proof here binds the code to its key.
+            // A proof in this request binds the code to its key (RFC 9449 §10.1).
             let thumbprint = try checkedProof(call, accessToken: nil, .authorizationServer)
             guard parameters["dpop_jkt"].map({ $0 == thumbprint }) ?? true else {
                 throw .invalidRequest("dpop_jkt is not the key of the proof")
@@ -35,8 +35,8 @@ extension DemoProvider {
         return .json(["request_uri": .string(reference), "expires_in": JSONValue(lifetime)], status: 201)
     }
 
-    /// What was pushed under the reference, once, for the client that pushed it (RFC 9126 §4). Other
-    /// parameters than these two count for nothing.
+    /// Returns the pushed parameters of a reference, once, for the client that pushed them (RFC 9126 §4). All
+    /// parameters other than these two are ignored.
     mutating func pushedParameters(_ parameters: Parameters, _ call: Call) throws(Refusal) -> Parameters {
         let reference = try parameters.required("request_uri")
         let client = try parameters.required("client_id")

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// An authorization request that was found in order (RFC 6749 §4.1.1, OIDC Core §3.1.2.1).
+/// A valid authorization request (RFC 6749 §4.1.1, OIDC Core §3.1.2.1).
 struct RequestedAuthorization: Sendable {
     let client: String
     let redirect: RedirectTarget
@@ -12,15 +12,15 @@ struct RequestedAuthorization: Sendable {
     let loginHint: String?
     let acr: [String]
     let audience: [String]
-    /// RFC 9396 §2.
+    /// `authorization_details` (RFC 9396 §2).
     let details: JSONValue?
-    /// RFC 9449 §10: the key that alone may redeem the code.
+    /// The thumbprint of the only key that may redeem the code (RFC 9449 §10).
     let keyThumbprint: String?
 
     var isOpenID: Bool { scope.contains("openid") }
 }
 
-/// Where and how an authorization request is answered.
+/// The redirect URI and response mode of the answer to an authorization request.
 struct RedirectTarget: Sendable {
     enum Mode: String, Sendable {
         case query
@@ -33,8 +33,8 @@ struct RedirectTarget: Sendable {
 }
 
 extension DemoProvider {
-    /// The client and the address for the answer. Until both are certain nothing is sent to the address
-    /// (RFC 6749 §4.1.2.1), so what fails here becomes a page.
+    /// Returns the client and the target of the answer. Until both are verified, nothing is sent to the
+    /// redirect URI (RFC 6749 §4.1.2.1), so errors here become a page.
     func redirectTarget(_ parameters: Parameters) throws(Refusal) -> (DemoClient, RedirectTarget) {
         let id = try parameters.required("client_id")
         guard let client = state.clients[id] else {
@@ -49,7 +49,7 @@ extension DemoProvider {
         return (client, RedirectTarget(address: address, mode: mode, state: parameters["state"]))
     }
 
-    /// Everything else; what fails here is sent to the address.
+    /// Returns the checked request; errors here are sent to the redirect URI.
     func requested(
         _ parameters: Parameters, by client: DemoClient, answering redirect: RedirectTarget
     ) throws(Refusal) -> RequestedAuthorization {
@@ -82,7 +82,7 @@ extension DemoProvider {
             keyThumbprint: parameters["dpop_jkt"])
     }
 
-    /// RFC 7636 §4.3: demanded of every client, by S256 alone (RFC 9700 §2.1.1).
+    /// Returns the code challenge (RFC 7636 §4.3), which every client must send, with S256 (RFC 9700 §2.1.1).
     private func codeChallenge(_ parameters: Parameters) throws(Refusal) -> String {
         guard let challenge = parameters["code_challenge"] else {
             throw .invalidRequest("code_challenge is missing: PKCE is required")
@@ -96,7 +96,7 @@ extension DemoProvider {
         return challenge
     }
 
-    /// The scope that was asked for, all of it known; nothing asked is nothing granted.
+    /// Returns the requested scope, and refuses unknown tokens; an empty request grants nothing.
     func allowedScope(_ text: String?) throws(Refusal) -> Scope {
         let scope = Scope(text ?? "")
         if let unknown = scope.tokens.first(where: { !configuration.scopes.contains($0) }) {
@@ -105,7 +105,8 @@ extension DemoProvider {
         return scope
     }
 
-    /// RFC 8707 §2: absolute addresses without fragment; `audience` takes any name.
+    /// Returns the requested audiences: `resource` must be an absolute URL without fragment (RFC 8707 §2),
+    /// `audience` can be any name.
     func audience(_ parameters: Parameters) throws(Refusal) -> [String] {
         let resources = parameters.values("resource")
         for resource in resources {
@@ -117,7 +118,7 @@ extension DemoProvider {
         return resources + parameters.values("audience")
     }
 
-    /// RFC 9396 §2, §5: an array of objects, each with a type.
+    /// Returns the authorization details, an array of objects with a type (RFC 9396 §2, §5).
     private func authorizationDetails(_ text: String?) throws(Refusal) -> JSONValue? {
         guard let text else { return nil }
         guard let details = try? JSONValue(parsing: text), let items = details.array,

@@ -1,7 +1,7 @@
 import OIDCCore
 
 extension DemoProvider {
-    /// The login page's form.
+    /// Handles the form of the login page.
     mutating func signIn(_ call: Call) throws(Refusal) -> HTTPResponse {
         let form = try call.body()
         if form["user_code"] != nil { return try signInForDevice(form, call) }
@@ -16,7 +16,7 @@ extension DemoProvider {
         return withCookie(browser, .redirect(to: continuation(interaction)))
     }
 
-    /// The consent page's form.
+    /// Handles the form of the consent page.
     mutating func decideConsent(_ call: Call) throws(Refusal) -> HTTPResponse {
         let form = try call.body()
         let (interaction, browser) = try interaction(try form.required("interaction"), call)

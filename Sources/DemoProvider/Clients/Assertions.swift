@@ -4,7 +4,8 @@ import OIDCCrypto
 extension DemoProvider {
     static let assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
-    /// RFC 7523 §2.2: a client proven by a token that it signed, or that its own issuer signed for it.
+    /// Authenticates a client by an assertion that it signed, or that its configured issuer signed (RFC 7523
+    /// §2.2).
     mutating func clientByAssertion(
         _ assertion: String, _ parameters: Parameters, _ call: Call
     ) throws(Refusal) -> DemoClient {
@@ -35,7 +36,7 @@ extension DemoProvider {
         return client
     }
 
-    /// The client that an assertion speaks for; where both are there, `client_id` must agree.
+    /// Returns the client that an assertion is about; `client_id` must agree if it is present.
     private func asserted(
         _ issuer: String, _ subject: String, _ parameters: Parameters
     ) throws(Refusal) -> DemoClient {
@@ -77,7 +78,7 @@ extension DemoProvider {
         }
     }
 
-    /// RFC 7523 §3: `exp` is there, ahead, and not further than an hour.
+    /// Checks that `exp` is present and in the future, at most an hour away (RFC 7523 §3).
     func checkTimes(_ claims: JSONObject, _ now: Instant, longest: Int64 = 3_600) throws(Refusal) {
         func moment(_ name: String) -> Instant? {
             claims[name]?.number?.wholePart.map { Instant(secondsSinceEpoch: $0) }
@@ -92,7 +93,8 @@ extension DemoProvider {
         }
     }
 
-    /// `aud` names this provider; where the configuration says which name, that one alone as a string.
+    /// Checks that `aud` names this provider; if the configuration sets an audience, `aud` must be exactly
+    /// that string.
     private func checkAudience(_ claims: JSONObject, _ call: Call) throws(Refusal) {
         if let expected = configuration.assertionAudience {
             guard claims["aud"]?.string == expected else { throw .invalidGrant("aud must be \(expected)") }
@@ -109,7 +111,7 @@ extension DemoProvider {
         claims["aud"].map { $0.array?.compactMap(\.string) ?? [$0.string].compactMap { $0 } } ?? []
     }
 
-    /// A token of an issuer that the configuration trusts, checked (RFC 7523 §3, RFC 8693 §2.1).
+    /// Checks a token of a trusted issuer and returns its claims (RFC 7523 §3, RFC 8693 §2.1).
     func trustedToken(_ text: String, _ now: Instant) throws(Refusal) -> JSONObject {
         guard let token = try? JWS(compact: text), let claims = token.claims,
             let name = claims["iss"]?.string

@@ -1,16 +1,17 @@
 import OIDCCore
 import OIDCCrypto
 
-/// A client certificate as a TLS terminator passes it on.
+/// A client certificate that a TLS terminator passed on.
 struct PresentedCertificate {
-    /// SHA-256 of its DER form (RFC 8705 §3.1).
+    /// The SHA-256 hash of the certificate's DER form (RFC 8705 §3.1).
     let thumbprint: String
-    /// Nil unless the terminator has verified the chain.
+    /// The certificate's subject; nil unless the terminator verified the chain.
     let verifiedSubject: String?
 }
 
 extension DemoProvider {
-    /// Nil unless the configuration trusts the header: anybody can send one.
+    /// Reads the client certificate; nil unless the configuration trusts the header, as any client could send
+    /// it.
     func certificate(_ call: Call) -> PresentedCertificate? {
         guard let header = configuration.certificateHeader, let value = call.request.headers[header],
             let pem = FormEncoding.decode("v=\(value)")?.first?.value
@@ -25,7 +26,7 @@ extension DemoProvider {
             verifiedSubject: isVerified ? call.request.headers["\(header)-Subject"] : nil)
     }
 
-    /// RFC 8705 §2: by the certificate itself, or by the subject of a verified one.
+    /// Authenticates a client by its certificate, or by the subject of a verified one (RFC 8705 §2).
     func clientByCertificate(_ client: DemoClient, _ call: Call) throws(Refusal) -> DemoClient {
         guard let certificate = certificate(call) else {
             throw invalidClient("this client must authenticate with its certificate")

@@ -1,7 +1,7 @@
 import OIDCCore
 
 extension DemoProvider {
-    /// RFC 6749 §2.3: the client, proven by the one method it is registered for.
+    /// Authenticates a client by a method that it is registered for (RFC 6749 §2.3).
     mutating func authenticatedClient(
         _ parameters: Parameters, _ call: Call
     ) throws(Refusal) -> DemoClient {
@@ -36,13 +36,13 @@ extension DemoProvider {
         return Refusal("invalid_client", description, status: 401, headers: challenge)
     }
 
-    /// Id and secret are form-encoded before they become user and password (RFC 6749 §2.3.1).
+    /// Authenticates a client by HTTP Basic, with form-encoded id and secret (RFC 6749 §2.3.1).
     private func clientByBasic(
         _ credentials: String, _ parameters: Parameters
     ) throws(Refusal) -> DemoClient {
         guard let bytes = Base64.decode(credentials),
             let text = String(validating: bytes, as: UTF8.self),
-            let colon = text.utf8.firstIndex(of: 0x3A),
+            let colon = text.utf8.firstIndex(of: .colon),
             let id = formDecoded(text[..<colon]),
             let secret = formDecoded(text[text.index(after: colon)...])
         else { throw invalidClient("the Basic credentials are malformed", basic: true) }

@@ -1,30 +1,30 @@
 package import OIDCCore
 package import OIDCCrypto
 
-/// A client as it is registered (RFC 7591 §2).
+/// A registered client (RFC 7591 §2).
 package struct DemoClient: Sendable {
     package var id: String
     package var secret: Redacted<String>?
-    /// `none`, `client_secret_basic`, `client_secret_post`, `client_secret_jwt`, `private_key_jwt`,
-    /// `tls_client_auth` or `self_signed_tls_client_auth`.
+    /// The allowed authentication methods: `none`, `client_secret_basic`, `client_secret_post`,
+    /// `client_secret_jwt`, `private_key_jwt`, `tls_client_auth` or `self_signed_tls_client_auth`.
     package var authenticationMethods: Set<String>
-    /// Compared exactly, but for the port of a loopback address (RFC 8252 §7.3).
+    /// The registered redirect URIs, compared exactly except for the port of a loopback URL (RFC 8252 §7.3).
     package var redirectURIs: [String]
-    /// Any path and port on 127.0.0.1, [::1] and localhost will do.
+    /// Whether any path and port on 127.0.0.1, [::1] and localhost is accepted.
     package var allowsAnyLoopbackRedirect: Bool
     package var postLogoutRedirectURIs: [String]
-    /// Nil: every grant.
+    /// The allowed grant types; nil allows all.
     package var grantTypes: Set<String>?
-    /// Public keys for `private_key_jwt`.
+    /// The public keys for `private_key_jwt`.
     package var keys: JWKSet
-    /// The outside identity whose tokens serve as this client's assertions (RFC 7523 §3).
+    /// The external identity whose tokens are accepted as this client's assertions (RFC 7523 §3).
     package var federatedIdentity: FederatedIdentity?
-    /// SHA-256 of the client's certificate, base64url (RFC 8705 §2.2); its tokens are bound to it, however
-    /// it authenticates.
+    /// The base64url SHA-256 hash of the client's certificate (RFC 8705 §2.2). The client's tokens are bound
+    /// to it, whatever its authentication method is.
     package var certificateThumbprint: String?
-    /// The subject of a certificate that the terminator has verified (RFC 8705 §2.1).
+    /// The subject of the client's certificate, verified by the terminator (RFC 8705 §2.1).
     package var certificateSubject: String?
-    /// Nil: the provider's first algorithm.
+    /// The algorithm of ID tokens; nil means the provider's first one.
     package var idTokenAlgorithm: SignatureAlgorithm?
 
     package init(
@@ -52,11 +52,11 @@ package struct DemoClient: Sendable {
         self.idTokenAlgorithm = idTokenAlgorithm
     }
 
-    /// A native application without a secret; a redirect to a scheme of its own serves pasted addresses.
+    /// A public native application; the redirect URI with its own scheme is for pasted URLs.
     package static let publicDemo = DemoClient(id: "demo", redirectURIs: ["com.example.demo:/callback"])
     package static let confidentialDemo = DemoClient(id: "demo-confidential", secret: "demo-secret")
 
-    /// For people: the name, and how it proves itself.
+    /// The client's name and authentication methods, for display.
     package var summary: String {
         "\(id) (\(secret.map { "secret: \($0.revealed)" } ?? "public"))"
     }
@@ -80,14 +80,14 @@ package struct DemoClient: Sendable {
             || registered.contains { WebURL($0).map { isSame($0, url) } ?? false }
     }
 
-    /// Equal but for the port.
+    /// Returns whether two URLs are equal except for the port.
     private func isSame(_ left: WebURL, _ right: WebURL) -> Bool {
         left.scheme == right.scheme && left.host == right.host && left.path == right.path
             && left.query == right.query
     }
 }
 
-/// A subject of another issuer, such as a job of a CI system.
+/// A subject at another issuer, such as a CI job.
 package struct FederatedIdentity: Hashable, Sendable {
     package var issuer: String
     package var subject: String
@@ -98,11 +98,11 @@ package struct FederatedIdentity: Hashable, Sendable {
     }
 }
 
-/// An issuer whose tokens are taken as assertions and subject tokens, with its keys.
+/// An issuer whose tokens are accepted as assertions and subject tokens.
 package struct TrustedIssuer: Sendable {
     package var issuer: String
     package var keys: JWKSet
-    /// What the tokens' `aud` must contain; nil: this provider's issuer or token endpoint.
+    /// The audience that the tokens must contain; nil means this provider's issuer or token endpoint.
     package var audience: String?
 
     package init(issuer: String, keys: JWKSet, audience: String? = nil) {

@@ -1,14 +1,14 @@
 import OIDCCore
 import OIDCCrypto
 
-/// Which nonces count: each server gives out its own (RFC 9449 §8, §9).
+/// The server that issued a nonce; each one accepts only its own (RFC 9449 §8, §9).
 enum NonceRealm: String {
     case authorizationServer = "as"
     case resource = "rs"
 }
 
 extension DemoProvider {
-    /// The key and certificate that the tokens of this request will be bound to.
+    /// Returns the key and certificate that this request's tokens will be bound to.
     mutating func tokenBinding(_ client: DemoClient, _ call: Call) throws(Refusal) -> Binding {
         var binding = Binding()
         if call.request.headers[DPoP.header] != nil {
@@ -23,8 +23,7 @@ extension DemoProvider {
         return binding
     }
 
-    /// RFC 9449 §4.3: the thumbprint of the key of a proof that holds, was not seen before, and carries the
-    /// nonce where one is demanded.
+    /// Checks a proof (RFC 9449 §4.3), including replay and nonce, and returns the thumbprint of its key.
     mutating func checkedProof(
         _ call: Call, accessToken: String?, _ realm: NonceRealm
     ) throws(Refusal) -> String {
@@ -45,14 +44,14 @@ extension DemoProvider {
         return verified.thumbprint
     }
 
-    /// False when it is there already.
+    /// Remembers an identifier; returns false if it was already used.
     mutating func remember(_ identifier: String, until expiry: Instant) -> Bool {
         guard state.seenIdentifiers[identifier] == nil else { return false }
         state.seenIdentifiers[identifier] = expiry
         return true
     }
 
-    /// Adds the nonce that proofs must carry from now on (RFC 9449 §8.2), where nonces are demanded.
+    /// Adds the nonce for later proofs (RFC 9449 §8.2), if nonces are required.
     mutating func withNonce(_ response: HTTPResponse, _ realm: NonceRealm, _ call: Call) -> HTTPResponse {
         guard demandsNonce(realm) else { return response }
         var response = response
@@ -67,7 +66,7 @@ extension DemoProvider {
         }
     }
 
-    /// The nonce of the proof itself if it is one we issued in the last ten minutes, else the one to use.
+    /// Returns the proof's own nonce if it was issued in the last ten minutes, else the current one.
     private mutating func expectedNonce(_ proof: String, _ realm: NonceRealm, _ now: Instant) -> String? {
         guard demandsNonce(realm) else { return nil }
         let sent = (try? JWS(compact: proof))?.claims?["nonce"]?.string
@@ -79,7 +78,7 @@ extension DemoProvider {
         return currentNonce(realm, now)
     }
 
-    /// Given out for five minutes, good for ten.
+    /// Returns the current nonce, which is issued for five minutes and valid for ten.
     private mutating func currentNonce(_ realm: NonceRealm, _ now: Instant) -> String {
         let fresh = state.nonces.filter {
             $0.key.hasPrefix(realm.rawValue) && now.seconds(since: $0.value) < 300
@@ -90,7 +89,8 @@ extension DemoProvider {
         return nonce
     }
 
-    /// The address that clients know, which behind a TLS terminator is not the one that arrives here.
+    /// Returns the request's URL as clients know it, which differs from the received one behind a TLS
+    /// terminator.
     private func proofTarget(_ proof: String, _ call: Call) -> WebURL {
         let claimed = (try? JWS(compact: proof))?.claims?["htu"]?.string
         if let base = configuration.mutualTLSBase, claimed == "\(base)\(call.path)",

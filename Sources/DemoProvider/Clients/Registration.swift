@@ -1,7 +1,7 @@
 import OIDCCore
 
 extension DemoProvider {
-    /// RFC 7591 §3.
+    /// Registers a client (RFC 7591 §3).
     mutating func register(_ call: Call) throws(Refusal) -> HTTPResponse {
         if let expected = configuration.initialAccessToken {
             guard let token = call.credentials("Bearer"), isSameSecret(token, expected) else {
@@ -40,7 +40,7 @@ extension DemoProvider {
         }
     }
 
-    /// RFC 8252 §7: https, loopback http, or a scheme of the application's own.
+    /// Checks redirect URIs: https, loopback http, or the application's own scheme (RFC 8252 §7).
     private func checkedRedirects(_ wanted: JSONObject, _ grants: [String]) throws(Refusal) -> [String] {
         let redirects = try texts(wanted, "redirect_uris") ?? []
         guard !redirects.isEmpty || !grants.contains("authorization_code") else {
@@ -59,7 +59,7 @@ extension DemoProvider {
         return redirects
     }
 
-    /// What was registered (RFC 7591 §3.2.1).
+    /// Returns the response with the registered values (RFC 7591 §3.2.1).
     private func answer(
         _ client: DemoClient, _ wanted: JSONObject, _ method: String, _ grants: [String], _ now: Instant
     ) -> JSONObject {

@@ -1,19 +1,19 @@
 package import OIDCCore
 
-/// Plays a user at a browser: follows redirects, keeps cookies, presses the buttons of plain forms.
+/// A simulated browser with a user: follows redirects, keeps cookies, and presses the buttons of plain forms.
 ///
-/// Pure: it says what to send next, the caller sends it. It knows pages like those of `DemoProvider`, where
-/// each button is a form of its own.
+/// It only decides which request to send next; the caller sends it. It understands pages like those of
+/// `DemoProvider`, in which each button is a form of its own.
 package struct BrowserStandIn: Sendable {
     package enum Choice: Sendable {
-        /// The first form of every page.
+        /// Press the button of each page's first form.
         case approve
-        /// The form with the id `deny` where a page has one.
+        /// Press the button of the form with the id `deny` if the page has one.
         case deny
     }
 
     package var choice: Choice
-    /// Typed in place of what a form offers, by the field's name.
+    /// The values to type instead of a form's own, by field name.
     package var typed: [String: String]
     private var cookies: [String: [String: String]] = [:]
     private var requestsLeft = 0
@@ -23,13 +23,13 @@ package struct BrowserStandIn: Sendable {
         self.typed = typed
     }
 
-    /// Types an address; the cookies of earlier visits are sent along.
+    /// Opens a URL, with the cookies of earlier visits.
     package mutating func open(_ url: WebURL) -> HTTPRequest {
         requestsLeft = 20
         return withCookies(HTTPRequest(.get, url))
     }
 
-    /// What follows an answer: its redirect, or its form; nil where the page is the end, and after twenty
+    /// Returns the request that follows an answer, by redirect or form; nil if there is none, or after twenty
     /// requests.
     package mutating func next(after response: HTTPResponse, to request: HTTPRequest) -> HTTPRequest? {
         keepCookies(response, request.url)
@@ -74,7 +74,7 @@ package struct BrowserStandIn: Sendable {
     }
 }
 
-/// A form of a page, as far as a program can press its button.
+/// A form of a page, with what is needed to press its button.
 package struct HTMLForm {
     package var id: String?
     package var action: String

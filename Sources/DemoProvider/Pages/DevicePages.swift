@@ -1,7 +1,7 @@
 import OIDCCore
 
 extension DemoProvider {
-    /// RFC 8628 §3.3: enter the code, sign in, decide.
+    /// Handles the device page: enter the code, sign in, decide (RFC 8628 §3.3).
     mutating func devicePage(_ call: Call) throws(Refusal) -> HTTPResponse {
         let parameters = try call.parameters()
         let browser = browserSession(call)
@@ -23,7 +23,7 @@ extension DemoProvider {
         return withCookie(browser, questionPage(record, browser, ticket))
     }
 
-    /// The login page's form, for a device.
+    /// Handles the form of the login page, for a device.
     mutating func signInForDevice(_ form: Parameters, _ call: Call) throws(Refusal) -> HTTPResponse {
         guard let id = call.cookie(DemoProvider.cookieName), let browser = state.browsers[id] else {
             throw .invalidRequest("this sign-in was begun in another browser")
@@ -54,7 +54,7 @@ extension DemoProvider {
         return messagePage("Your device is signed in", "You can close this tab and go back to it.")
     }
 
-    /// However the code was typed: letters alone count.
+    /// Returns the pending device of a typed code; only the letters count.
     private func pendingDevice(_ typed: String, _ now: Instant) -> (code: String, DeviceRecord)? {
         func letters(_ text: String) -> [UInt8] {
             ASCII.lowercased(text).utf8.filter { ASCII.isAlphanumeric($0) }

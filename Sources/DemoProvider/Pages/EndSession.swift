@@ -1,7 +1,8 @@
 import OIDCCore
 
 extension DemoProvider {
-    /// OIDC RP-Initiated Logout §2: at once for who brings the session's own ID token, else after a question.
+    /// Handles a sign-out: immediately with the session's own ID token, else after a confirmation (OIDC
+    /// RP-Initiated Logout §2).
     mutating func endSession(_ call: Call) throws(Refusal) -> HTTPResponse {
         let parameters = try call.parameters()
         let browser = browserSession(call)
@@ -26,7 +27,7 @@ extension DemoProvider {
         return messagePage("You are signed out", "You can close this tab.")
     }
 
-    /// Only an address registered for a client that is known (§3).
+    /// Returns the URL to redirect to after a sign-out, which must be registered for a known client (§3).
     private func postLogoutTarget(_ parameters: Parameters, _ id: String?) throws(Refusal) -> String? {
         guard let address = parameters["post_logout_redirect_uri"] else { return nil }
         guard let id, let client = state.clients[id], client.allows(postLogoutRedirect: address) else {

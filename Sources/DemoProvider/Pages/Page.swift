@@ -1,18 +1,19 @@
 import OIDCCore
 
-/// A page for people: text from outside goes in escaped, nothing is loaded from elsewhere.
+/// A page for users, with text from outside escaped and without external resources.
 struct Page {
     var title: String
-    /// Markup, already escaped.
+    /// The content as HTML, already escaped.
     var content: String
     var status = 200
-    /// Run under the page's own nonce alone.
+    /// The page's script, which runs only with the page's nonce.
     var script: String?
 
-    /// `nonce` is fresh for every page, so no text in it could bring a script or style of its own.
+    /// Returns the page as a response. `nonce` is fresh for every page, so text in it cannot add a script or
+    /// style.
     func response(nonce: String) -> HTTPResponse {
         let scriptPolicy = script == nil ? "" : " script-src 'nonce-\(nonce)';"
-        // No form-action: browsers apply it to the redirects that follow a form, which lead to the client.
+        // No form-action: browsers also apply it to redirects after a form, which lead to the client.
         let policy =
             "default-src 'none'; style-src 'nonce-\(nonce)';\(scriptPolicy) img-src data:; base-uri 'none'; "
             + "frame-ancestors 'none'"
@@ -66,7 +67,7 @@ struct Page {
         return escaped
     }
 
-    /// A form of one button; every form of a page can be sent without a script.
+    /// Returns a form with one button, which works without scripts.
     static func form(
         id: String, action: String, hidden: [FormEncoding.Pair], fields: String = "", button: String,
         style: String = "primary"

@@ -1,5 +1,5 @@
 extension Page {
-    /// Light and dark by the browser's preference; one column that fits a phone.
+    /// The style sheet: light or dark by the browser's preference, in one column that fits a phone.
     static let style = """
         :root { color-scheme: light dark; --ink: #1d2130; --soft: #5d6478; --paper: #ffffff;
           --ground: #eef0f7; --line: #dfe2ec; --accent: #4f5bd5; --accent-ink: #ffffff; --tint: #f0f1fd;

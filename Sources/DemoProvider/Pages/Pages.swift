@@ -9,7 +9,7 @@ extension DemoProvider {
         return shown(loginPage(lead, hint: hint, hidden: [FormEncoding.Pair("interaction", interaction.id)]))
     }
 
-    /// One click for the usual account, a field for any other name.
+    /// Returns the login page: one click for the usual account, a field for any other name.
     func loginPage(_ lead: String, hint: String?, hidden: [FormEncoding.Pair]) -> Page {
         let account = Account(hint ?? "")
         let action = address(.login)
@@ -54,7 +54,8 @@ extension DemoProvider {
         return shown(Page(title: "Allow access?", content: content))
     }
 
-    /// OAuth 2.0 Form Post Response Mode §2: sends itself, and has a button where scripts are off.
+    /// Returns a page that submits itself, or has a button without scripts (OAuth 2.0 Form Post Response Mode
+    /// §2).
     func formPostPage(_ address: String, _ pairs: [FormEncoding.Pair]) -> HTTPResponse {
         let form = Page.form(id: "answer", action: address, hidden: pairs, button: "Continue")
         return shown(

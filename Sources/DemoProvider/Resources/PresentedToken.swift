@@ -2,8 +2,8 @@ import OIDCCore
 import OIDCCrypto
 
 extension DemoProvider {
-    /// The access token that a resource request carries, valid now (RFC 6750 §2.1, RFC 9449 §7.1); never
-    /// from the query or the body.
+    /// Returns the valid access token in a request's header (RFC 6750 §2.1, RFC 9449 §7.1); query and body
+    /// are ignored.
     mutating func presented(_ call: Call) throws(Refusal) -> (AccessRecord, Grant) {
         guard call.request.headers["Authorization"] != nil else { throw challenge(call) }
         guard let token = call.credentials("Bearer") ?? call.credentials("DPoP") else {
@@ -19,7 +19,8 @@ extension DemoProvider {
         return (record, grant)
     }
 
-    /// A bound token works with its key or certificate alone, an unbound one never under the DPoP scheme.
+    /// Checks that a bound token comes with its key or certificate, and an unbound one not with the DPoP
+    /// scheme.
     private mutating func checkBinding(_ binding: Binding, _ token: String, _ call: Call) throws(Refusal) {
         if let expected = binding.certificateThumbprint, certificate(call)?.thumbprint != expected {
             throw challenge(call, "invalid_token", "the token is bound to another certificate")
@@ -41,7 +42,7 @@ extension DemoProvider {
         }
     }
 
-    /// RFC 6750 §3: without credentials no error is named. The scheme is the one that was tried.
+    /// Returns a challenge with the request's scheme; without credentials, it names no error (RFC 6750 §3).
     func challenge(
         _ call: Call, _ code: String? = nil, _ description: String = "a token is needed",
         _ more: [(String, String)] = [], status: Int = 401

@@ -1,8 +1,8 @@
 import OIDCCore
 
 extension DemoProvider {
-    /// A sample resource server below `/api`: what a token opens depends on its scope, and for `/api/admin`
-    /// on how and when the user signed in.
+    /// Handles requests to a sample API below `/api`. Access depends on the scope, and for `/api/admin` on
+    /// how and when the user signed in.
     mutating func resource(_ call: Call) throws(Refusal) -> HTTPResponse {
         let (record, grant) = try presented(call)
         guard record.audience.contains(where: { address(call.path).hasPrefix($0) }) else {
@@ -37,7 +37,7 @@ extension DemoProvider {
         guard record.scope.contains(scope) else { throw insufficientScope(scope, call) }
     }
 
-    /// RFC 9470 §3.
+    /// Demands a stronger or more recent sign-in if needed (RFC 9470 §3).
     private func demandStepUp(_ grant: Grant, _ call: Call) throws(Refusal) {
         let isRecent = grant.authenticatedAt.map {
             call.now.seconds(since: $0) <= configuration.stepUpMaxAge

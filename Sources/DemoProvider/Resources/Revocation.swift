@@ -1,7 +1,8 @@
 import OIDCCore
 
 extension DemoProvider {
-    /// RFC 7009 §2: a refresh token takes the whole sign-in with it; an unknown token is not an error.
+    /// Revokes a token (RFC 7009 §2). A refresh token ends the whole sign-in; an unknown token is not an
+    /// error.
     mutating func revoke(_ call: Call) throws(Refusal) -> HTTPResponse {
         let parameters = try call.body()
         let client = try authenticatedClient(parameters, call)
@@ -22,7 +23,7 @@ extension DemoProvider {
         }
     }
 
-    /// RFC 7662 §2: what the token says, or only that it is not active.
+    /// Returns a token's claims, or only that it is not active (RFC 7662 §2).
     mutating func introspect(_ call: Call) throws(Refusal) -> HTTPResponse {
         let parameters = try call.body()
         _ = try authenticatedClient(parameters, call)

@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCCrypto
 
 extension DemoProvider {
-    /// OIDC Core §5.3: the claims that the token's scope opens, as JSON or signed.
+    /// Returns the claims that the token's scope permits, as JSON or signed (OIDC Core §5.3).
     mutating func userInfo(_ call: Call) throws(Refusal) -> HTTPResponse {
         let (record, grant) = try presented(call)
         guard record.scope.contains("openid") else { throw insufficientScope("openid", call) }

@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCCrypto
 
 extension DemoProvider {
-    /// Returns an ID token about who signed in (OIDC Core §2).
+    /// Returns a signed ID token (OIDC Core §2).
     func idToken(
         _ grant: Grant, _ client: DemoClient, accessToken: String?, isRefresh: Bool, _ now: Instant
     ) throws(Refusal) -> String {
@@ -16,7 +16,7 @@ extension DemoProvider {
         }
     }
 
-    /// Claims about who signed in, signed as that client expects.
+    /// Returns an unsigned ID token with the algorithm that the client expects.
     func draft(
         _ claims: JSONObject, for client: DemoClient, _ algorithm: SignatureAlgorithm
     ) throws(CryptoError) -> TokenDraft {
@@ -48,7 +48,7 @@ extension DemoProvider {
         return claims
     }
 
-    /// The claims of OIDC Core §5.4 that a scope opens.
+    /// Returns the profile claims that a scope permits (OIDC Core §5.4).
     func profile(_ grant: Grant, _ scope: Scope) -> JSONObject {
         var claims = JSONObject()
         guard let account = grant.account else { return claims }
@@ -65,7 +65,7 @@ extension DemoProvider {
         return claims
     }
 
-    /// OIDC Core §3.1.3.6: the left half of the digest that belongs to the signature algorithm.
+    /// Returns the left half of the hash for the signature algorithm (OIDC Core §3.1.3.6).
     private func halfHash(_ token: String, _ algorithm: SignatureAlgorithm) throws(CryptoError) -> String {
         let digest = try Digest.hash(Array(token.utf8), algorithm.hash ?? .sha512)
         return Base64URL.encode(Array(digest.prefix(digest.count / 2)))

@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCCrypto
 
-/// What is to be issued under a grant.
+/// The tokens to issue under a grant.
 struct Issue {
     let grant: Int
     var scope: Scope
@@ -9,14 +9,14 @@ struct Issue {
     var binding = Binding()
     var withIDToken = false
     var isRefresh = false
-    /// The refresh token that was presented; it stays the one to use where tokens are not rotated.
+    /// The presented refresh token, which stays valid if refresh tokens are not rotated.
     var presented: String?
     var actor: JSONValue?
     var asJWT = false
 }
 
 extension DemoProvider {
-    /// A token response (RFC 6749 §5.1, OIDC Core §3.1.3.3).
+    /// Issues tokens and returns the token response (RFC 6749 §5.1, OIDC Core §3.1.3.3).
     mutating func issue(_ issue: Issue, _ request: TokenCall) throws(Refusal) -> JSONObject {
         guard let grant = state.grants[issue.grant] else { throw .invalidGrant("the grant is gone") }
         let access = try accessToken(issue, grant, request)
@@ -35,7 +35,7 @@ extension DemoProvider {
         return answer
     }
 
-    /// Opaque, or a JWT of RFC 9068; both are remembered, so they can be revoked.
+    /// Issues an access token: opaque, or a JWT (RFC 9068). Both are remembered, so they can be revoked.
     private mutating func accessToken(
         _ issue: Issue, _ grant: Grant, _ request: TokenCall
     ) throws(Refusal) -> String {
@@ -61,7 +61,7 @@ extension DemoProvider {
         }
     }
 
-    /// What an access token says, in itself (RFC 9068 §2.2) or at introspection (RFC 7662 §2.2).
+    /// Returns an access token's claims, for JWTs (RFC 9068 §2.2) and introspection (RFC 7662 §2.2).
     func claims(of record: AccessRecord, _ grant: Grant) -> JSONObject {
         var claims = JSONObject()
         claims["iss"] = .string(issuer.text)
@@ -94,12 +94,12 @@ extension DemoProvider {
         return token
     }
 
-    /// Ends every access token that is out, as a provider does that restarts or changes its mind.
+    /// Ends all access tokens, as if the provider had restarted.
     package mutating func revokeAccessTokens() {
         for token in state.access.keys { state.access[token]?.isRevoked = true }
     }
 
-    /// Ends every sign-in: access and refresh tokens alike.
+    /// Ends all sign-ins, with their access and refresh tokens.
     package mutating func revokeAll() {
         for id in state.grants.keys { revokeGrant(id) }
     }

@@ -1,7 +1,7 @@
 import OIDCCore
 
 extension DemoProvider {
-    /// RFC 6749 §4.4: for the client itself, which must have proven who it is.
+    /// Issues a token for the client itself, which must be confidential (RFC 6749 §4.4).
     mutating func clientCredentials(_ request: TokenCall) throws(Refusal) -> JSONObject {
         guard !request.client.isPublic else {
             throw .unauthorizedClient("client_credentials needs a client that authenticates")
@@ -14,7 +14,7 @@ extension DemoProvider {
         return try issueAlone(request, subject: request.client.id, scope: scope)
     }
 
-    /// RFC 7523 §2.1: a token of a trusted issuer in place of a user's consent.
+    /// Issues a token for an assertion of a trusted issuer (RFC 7523 §2.1).
     mutating func assertionGrant(_ request: TokenCall) throws(Refusal) -> JSONObject {
         let assertion = try request.parameters.required("assertion")
         let claims: JSONObject
@@ -25,7 +25,7 @@ extension DemoProvider {
         return try issueAlone(request, subject: claims["sub"]?.string ?? "", scope: scope)
     }
 
-    /// An access token under a grant of its own, without a refresh token.
+    /// Returns a grant for an access token without a refresh token.
     func grantAlone(_ request: TokenCall, subject: String, scope: Scope) -> Grant {
         Grant(client: request.client.id, subject: subject, scope: scope)
     }

@@ -1,8 +1,8 @@
 import OIDCCore
 
 extension DemoProvider {
-    /// RFC 6749 §6 with rotation: a token that comes a second time was stolen or copied, and ends the whole
-    /// sign-in (RFC 9700 §4.14.2).
+    /// Refreshes tokens (RFC 6749 §6) with rotation. A refresh token that is used twice was stolen or copied,
+    /// and ends the whole sign-in (RFC 9700 §4.14.2).
     mutating func refresh(_ request: TokenCall) throws(Refusal) -> JSONObject {
         let token = try request.parameters.required("refresh_token")
         guard let record = state.refresh[token], let grant = state.grants[record.grant],
@@ -29,8 +29,8 @@ extension DemoProvider {
                 isRefresh: true, presented: token), request)
     }
 
-    /// RFC 9449 §5: the refresh token of a public client works with its key alone; a confidential client
-    /// has proved itself otherwise.
+    /// Checks that a public client's refresh token comes with its key (RFC 9449 §5); a confidential client
+    /// has authenticated otherwise.
     private func checkBinding(_ expected: Binding, _ request: TokenCall) throws(Refusal) {
         guard request.client.isPublic, let thumbprint = expected.keyThumbprint else { return }
         guard request.binding.keyThumbprint == thumbprint else {
@@ -38,7 +38,7 @@ extension DemoProvider {
         }
     }
 
-    /// RFC 6749 §6: what was granted, or less.
+    /// Returns the requested scope, which must not exceed the granted one (RFC 6749 §6).
     private func narrowedScope(_ text: String?, _ grant: Grant) throws(Refusal) -> Scope {
         guard let text else { return grant.scope }
         let scope = Scope(text)

@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCCrypto
 
-/// A token on its way to be signed (RFC 7515 §3.1), with what signs it.
+/// An unsigned token with its signing key (RFC 7515 §3.1).
 struct TokenDraft {
     private enum Signer {
         case key(PrivateKey, SignatureAlgorithm)

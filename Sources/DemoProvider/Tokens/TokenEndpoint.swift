@@ -1,19 +1,19 @@
 import OIDCCore
 import OIDCCrypto
 
-/// A token request whose client is known.
+/// A token request of a known client.
 struct TokenCall {
     let call: Call
     let parameters: Parameters
     let client: DemoClient
-    /// What the tokens will be bound to.
+    /// The key and certificate that the tokens will be bound to.
     let binding: Binding
 
     var now: Instant { call.now }
 }
 
 extension DemoProvider {
-    /// RFC 6749 §3.2.
+    /// Handles a token request (RFC 6749 §3.2).
     mutating func token(_ call: Call) -> HTTPResponse {
         var response = protected(call) { (me, call) throws(Refusal) in
             let parameters = try me.tokenParameters(call)
@@ -55,7 +55,8 @@ extension DemoProvider {
         }
     }
 
-    /// RFC 6749 §4.1.3 and RFC 7636 §4.6. A code that comes twice ends what the first one began (§4.1.2).
+    /// Redeems a code (RFC 6749 §4.1.3, RFC 7636 §4.6). If it is presented again, the tokens of the first
+    /// time end (§4.1.2).
     private mutating func redeemCode(_ request: TokenCall) throws(Refusal) -> JSONObject {
         let code = try request.parameters.required("code")
         guard let record = state.codes[code], record.request.client == request.client.id else {
@@ -94,7 +95,7 @@ extension DemoProvider {
         }
     }
 
-    /// RFC 8707 §2.2: at the token endpoint, only what was granted or less.
+    /// Returns the requested audiences, which must be among the granted ones (RFC 8707 §2.2).
     func narrowedAudience(_ parameters: Parameters, _ grant: Grant) throws(Refusal) -> [String] {
         let asked = try audience(parameters)
         if asked.isEmpty { return grant.audience }

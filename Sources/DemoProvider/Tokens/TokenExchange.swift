@@ -8,16 +8,16 @@ enum ExchangeType: String {
     case jwt = "urn:ietf:params:oauth:token-type:jwt"
 }
 
-/// Whom a token that was sent for exchange speaks of.
+/// The subject of a token that was sent for exchange.
 private struct ExchangedSubject {
     var subject: String
     var account: Account?
-    /// The most that can come of it; nil where it sets no bound.
+    /// The largest scope that the token permits; nil sets no bound.
     var scope: Scope?
 }
 
 extension DemoProvider {
-    /// RFC 8693 §2.
+    /// Exchanges a token (RFC 8693 §2).
     mutating func exchangeToken(_ request: TokenCall) throws(Refusal) -> JSONObject {
         let subject = try exchanged("subject_token", request)
         var actor: JSONValue?
@@ -52,7 +52,7 @@ extension DemoProvider {
             answer["issued_token_type"] = .string(wanted.rawValue)
             return answer
         }
-        // RFC 8693 §2.2.1: whatever was issued stands under access_token.
+        // The issued token is in access_token, whatever its type (RFC 8693 §2.2.1).
         let token = try idToken(grant, request.client, accessToken: nil, isRefresh: false, request.now)
         var answer = JSONObject()
         answer["access_token"] = .string(token)
@@ -88,12 +88,12 @@ extension DemoProvider {
         do {
             return ExchangedSubject(subject: try trustedToken(token, request.now)["sub"]?.string ?? "")
         } catch {
-            // RFC 8693 §2.2.2: an unusable subject token is invalid_request.
+            // An unusable subject token is invalid_request (RFC 8693 §2.2.2).
             throw .invalidRequest("\(name): \(error.description)")
         }
     }
 
-    /// The claims of an ID token that this provider signed, whatever its age.
+    /// Returns the claims of an ID token that this provider signed, even if expired.
     func ownIDToken(_ text: String) -> JSONObject? {
         let published = (keys.current + keys.previous).map {
             JSONWebKey(publicKey: $0.key.publicKey, keyID: $0.id)

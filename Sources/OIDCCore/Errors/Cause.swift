@@ -1,20 +1,21 @@
 extension OIDCError {
-    /// The rule that was broken, for a program that tells errors apart. `member` is the name on the wire; what was
-    /// expected and found is fit for a terminal, as in the message.
+    /// The broken rule, for programs that distinguish errors. `member` is the name on the wire; `expected`
+    /// and `found` are fit for a terminal, as in the message.
     public enum Cause: Hashable, Sendable {
-        /// A member of an answer, or a claim of a token, is missing or is not what it has to be.
+        /// A member of an answer, or a claim of a token, is missing or has a wrong value.
         case mismatch(member: String, expected: String, found: String)
-        /// No key verifies the signature of a token.
+        /// No key verifies a token's signature.
         case signature
     }
 
-    /// The member that `cause` is about; nil if there is none.
+    /// The member that the error is about; nil if there is none.
     public var member: String? {
         if case .mismatch(let member, _, _) = cause { return member }
         return nil
     }
 
-    /// An error whose message is rendered from its cause: `id_token: aud: expected “app”, found “other”`.
+    /// Makes an error whose message is rendered from its cause: `id_token: aud: expected “app”, found
+    /// “other”`.
     package init(
         _ kind: Kind, _ stage: Stage, _ cause: Cause, message: String? = nil, hint: Hint? = nil
     ) {
@@ -31,13 +32,13 @@ extension OIDCError.Cause {
         }
     }
 
-    /// The cause with what came from outside replaced.
+    /// Returns the cause with all text from outside replaced.
     func replacingText(_ replace: (String) -> String) -> OIDCError.Cause {
         guard case .mismatch(let member, let expected, let found) = self else { return self }
         return .mismatch(member: replace(member), expected: replace(expected), found: replace(found))
     }
 
-    /// The form in which a failure is stored for other processes.
+    /// The JSON form in which a failure is stored for other processes.
     var stored: JSONValue {
         switch self {
         case .mismatch(let member, let expected, let found):
@@ -46,7 +47,7 @@ extension OIDCError.Cause {
         }
     }
 
-    /// Reads the stored form; nil if it is anything else.
+    /// Reads the stored form; nil for any other JSON.
     init?(stored json: JSONValue) {
         if json.string == "signature" {
             self = .signature

@@ -1,8 +1,8 @@
 public import OIDCCrypto
 
 extension OIDCError {
-    /// What a failure of the cryptography means to the caller: a key has to be fixed, a library is missing,
-    /// or it is our fault. `subject` names the setting or file that the key came from.
+    /// Turns a cryptography error into one that says whether a key has to be fixed, a library is missing, or
+    /// this program is at fault. `subject` names the setting or file with the key.
     public init(_ error: CryptoError, subject: String? = nil, stage: Stage? = nil) {
         let prefix = subject.map { "\($0): " } ?? ""
         switch error {
@@ -17,7 +17,7 @@ extension OIDCError {
         case .passphraseNeeded:
             self.init(.usage, "\(prefix)the key is encrypted and no passphrase is given", stage: stage)
         case .wrongPassphrase:
-            self.init(.usage, "\(prefix)the passphrase does not open the key", stage: stage)
+            self.init(.usage, "\(prefix)the passphrase does not decrypt the key", stage: stage)
         case .unsupported(let text):
             self.init(.usage, "\(prefix)not supported: \(text)", stage: stage)
         case .failed(let text):
@@ -26,7 +26,7 @@ extension OIDCError {
     }
 }
 
-/// The operations of `OIDCCrypto`, with errors fit for people.
+/// The operations of `OIDCCrypto`, with errors made for users.
 enum Cryptography {
     static func hash(_ bytes: [UInt8], _ algorithm: HashAlgorithm) throws(OIDCError) -> [UInt8] {
         do { return try Digest.hash(bytes, algorithm) } catch { throw OIDCError(error) }

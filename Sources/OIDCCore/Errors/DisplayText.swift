@@ -1,7 +1,7 @@
-/// Text from outside made fit for a terminal (CWE-150).
+/// Text from outside, made fit for a terminal (CWE-150).
 package enum DisplayText {
-    /// Without control, escape, bidirectional and other invisible characters; line ends and tabs become
-    /// spaces. What is longer than the limit is cut, and ends in `…` within it.
+    /// Returns the text without control, escape, bidirectional and other invisible characters, with spaces
+    /// for line ends and tabs. A text longer than the limit is cut and ends in `…` within it.
     package static func clean(_ text: some StringProtocol, limit: Int = 300) -> String {
         var cleaned = String.UnicodeScalarView()
         var count = 0
@@ -17,9 +17,9 @@ package enum DisplayText {
         return String(cleaned)
     }
 
-    /// Returns a text of several lines without the characters that `clean` leaves out, of any length.
+    /// Returns a text of several lines, of any length, without the characters that `clean` removes.
     package static func lines(_ text: String) -> String {
-        // By scalars, as a carriage return and a line feed are one character.
+        // Split by scalars, as CR LF is a single character.
         text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
             .map { clean(Substring($0), limit: .max) }.joined(separator: "\n")
     }
@@ -28,8 +28,7 @@ package enum DisplayText {
         "“\(clean(text, limit: limit))”"
     }
 
-    /// An address without user and password, which are for nobody's eyes, also where they hold a `/`, or where
-    /// the scheme was forgotten.
+    /// Returns a URL without user and password, even if these contain a `/` or the scheme is missing.
     package static func address(_ text: some StringProtocol, limit: Int = 300) -> String {
         guard let parts = text.parts(around: "//"), let at = parts.after.lastIndex(of: "@") else {
             guard let at = text.lastIndex(of: "@"), text[..<at].contains(":") else {
@@ -40,9 +39,8 @@ package enum DisplayText {
         return clean("\(parts.before)//…\(parts.after[at...])", limit: limit)
     }
 
-    /// Whether a character acts on the text around it, or on a terminal, instead of being seen: controls,
-    /// everything that Unicode lets a font ignore (Default_Ignorable_Code_Point), noncharacters, and characters
-    /// that are not spaces and yet look blank.
+    /// Returns whether a character is invisible: controls, everything that Unicode lets a font ignore
+    /// (Default_Ignorable_Code_Point), noncharacters, and blank-looking characters that are not spaces.
     package static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x20..<0x7F: false
@@ -52,26 +50,26 @@ package enum DisplayText {
         }
     }
 
-    /// The character that is shown for one from outside; nil if it is left out.
+    /// Returns the character to show in place of one from outside; nil if it is left out.
     private static func kept(_ scalar: Unicode.Scalar) -> Unicode.Scalar? {
         switch scalar.value {
         case 0x09, 0x0A, 0x0D, 0x2028, 0x2029: return " "
-        // Spaces of other widths.
+        // Spaces of other widths
         case 0xA0, 0x1680, 0x2000...0x200A, 0x202F, 0x205F, 0x3000: return " "
         default: return isInvisible(scalar) ? nil : scalar
         }
     }
 }
 
-/// A string as one word for a shell, for a hint that is pasted.
+/// Strings as single words of a shell, for hints that users paste.
 package enum ShellWord {
     /// Returns the string without control characters, in single quotes if a shell would read it otherwise.
     package static func quoted(_ text: String) -> String {
         let text = DisplayText.clean(text, limit: 4_096)
         let isPlain = text.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "/._-+,@%:=".utf8.contains($0) }
         guard !isPlain || text.isEmpty else { return text }
-        var quoted: [UInt8] = [0x27]
-        for byte in text.utf8 { quoted += byte == 0x27 ? Array(#"'\''"#.utf8) : [byte] }
-        return String(decoding: quoted + [0x27], as: UTF8.self)
+        var quoted: [UInt8] = [.apostrophe]
+        for byte in text.utf8 { quoted += byte == .apostrophe ? Array(#"'\''"#.utf8) : [byte] }
+        return String(decoding: quoted + [.apostrophe], as: UTF8.self)
     }
 }

@@ -1,7 +1,8 @@
-/// Two values of which one was expected and the other found: their difference can be seen.
+/// Expected and found values, shown so that their difference is visible.
 extension DisplayText {
-    /// Returns both sides of a mismatch, fit for a terminal. If they would look alike, what is not plain ASCII is
-    /// written as `\u{…}`; if they differ beyond the limit, they are shown from the difference on.
+    /// Returns both sides of a mismatch, fit for a terminal. If they look alike, characters that are not
+    /// plain ASCII are written as `\u{…}`; if they differ beyond the limit, they are shown from the
+    /// difference on.
     package static func sides(
         expected: String, found: String, limit: Int = 300
     ) -> (expected: String, found: String) {
@@ -11,19 +12,19 @@ extension DisplayText {
         return fromDifference(expected, found, limit: limit)
     }
 
-    /// Returns a text that is none of the expected ones, escaped if it looks like one of them.
+    /// Returns an unexpected text, escaped if it looks like one of the expected ones.
     package static func distinct(
         _ text: String, from expected: [String], limit: Int = 300
     ) -> String {
         clean(expected.contains { looksAlike($0, text) } ? escaped(text) : text, limit: limit)
     }
 
-    /// Whether two different texts cannot be told apart by a reader: what cannot be seen, normalization or spaces
-    /// make the difference, or letters of another alphabet in the place of ASCII.
+    /// Returns whether two different texts look the same: they differ only in invisible characters,
+    /// normalization or spaces, or in letters of another alphabet in place of ASCII.
     package static func looksAlike(_ one: String, _ other: String) -> Bool {
         guard !ExactText.isSame(one, other) else { return false }
         let (left, right) = (skeleton(one), skeleton(other))
-        // Compares canonically, so two normalizations of one text are equal.
+        // `==` compares canonically, so two normalizations of one text are equal.
         if left == right { return true }
         guard left.unicodeScalars.count == right.unicodeScalars.count else { return false }
         return zip(left.unicodeScalars, right.unicodeScalars).allSatisfy { a, b in
@@ -31,8 +32,8 @@ extension DisplayText {
         }
     }
 
-    /// A text with every scalar that is not a visible ASCII character written as `\u{…}`, and spaces where they
-    /// are easily overlooked.
+    /// Returns a text with `\u{…}` for every scalar that is not a visible ASCII character, and for spaces
+    /// that are easily overlooked.
     package static func escaped(_ text: String) -> String {
         let scalars = Array(text.unicodeScalars.prefix(comparedLength))
         var result = ""
@@ -49,14 +50,15 @@ extension DisplayText {
         return result
     }
 
-    /// Longer texts are compared and escaped up to here.
+    /// The number of characters up to which longer texts are compared and escaped.
     private static let comparedLength = 4_096
 
     private static func skeleton(_ text: String) -> String {
         clean(text, limit: comparedLength).split(separator: " ").joined(separator: " ")
     }
 
-    /// Both sides cut to the limit; if they differ only after it, without most of what they share.
+    /// Returns both sides, cut to the limit; if they differ only beyond it, without most of their common
+    /// beginning.
     private static func fromDifference(
         _ expected: String, _ found: String, limit: Int
     ) -> (expected: String, found: String) {

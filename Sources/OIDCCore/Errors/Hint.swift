@@ -1,34 +1,40 @@
-/// What to do about an error. `description` says it in plain words; a program with options and settings of its own
-/// names those instead.
+/// The next step after an error. `description` says it in plain words; a program with its own options and
+/// settings names those instead.
 public enum Hint: Hashable, Sendable {
     case signIn
-    /// A new sign-in that asks for this scope as well.
+    /// A new sign-in that also requests this scope.
     case signInForScope(String)
-    /// Seconds until the provider is to be asked again; nil if it named none.
+    /// A retry after this many seconds; nil if the provider named no delay.
     case tryAgain(seconds: Int?)
     case advice(Advice)
-    /// Another hint, or a new sign-in if it does not help.
+    /// Another hint, and a new sign-in if that does not help.
     indirect case orSignIn(Hint)
     case set(Setting, to: String)
     case setEndpoint(ProviderEndpoint)
-    /// The issuer as the provider spells it.
+    /// The issuer, spelled as the provider does.
     case useIssuer(String)
-    /// HMAC signatures of ID tokens, if the client is registered for this algorithm.
+    /// Allowing HMAC signatures of ID tokens, if the client is registered for this algorithm.
     case allowAlgorithm(String)
-    /// The setting that named a file which cannot be read.
+    /// A check of the file path in this setting.
     case checkPath(of: String)
-    /// The setting that named certificate authorities, if there was one.
+    /// Trusting the certificate's authority; `setting` is the one that named the trusted authorities, if
+    /// there was one.
     case trustAuthority(setting: String?)
+    /// What to compare with the client's registration if a browser does not come back from the provider.
+    indirect case checkRegistration(redirectURL: String, clientID: String)
     /// A sentence, or a command of the system such as `chmod 600 FILE`.
     case text(String)
 
-    /// What a caller can set, as far as an error is about it.
+    /// The settings that an error can be about.
     public enum Setting: String, CaseIterable, Sendable {
         case pushedAuthorization
         case responseMode
         case dpop
         case clientAuthentication
         case store
+        case tokenType
+        case prompt
+        case resourceParameter
     }
 
     /// A hint that needs no value.
@@ -48,6 +54,8 @@ public enum Hint: Hashable, Sendable {
         case giveKeyPassphrase
         case useRegisteredAuthentication
         case checkClient
+        case allowDeviceGrant
+        case checkClientOrDeviceGrant
         case checkRedirectURI
         case checkACRValues
         case chooseGrant
@@ -58,6 +66,12 @@ public enum Hint: Hashable, Sendable {
         case checkIssuerAddress
         case checkIssuerMetadata
         case checkIssuerOrSetEndpoints
+        case checkMetadataURL
+        case setMetadataURL
+        case keepTenantsApart
+        case turnNonceOff
+        case leaveOutMaxAge
+        case introspectAsOtherClient
         case setIssuerOrKeys
         case setUserInfoEndpoint
         case useHTTPS
@@ -84,13 +98,15 @@ public enum Hint: Hashable, Sendable {
 }
 
 extension Hint {
-    /// The hint with what came from outside replaced.
+    /// Returns the hint with all text from outside replaced.
     func replacingText(_ replace: (String) -> String) -> Hint {
         switch self {
         case .text(let text): .text(replace(text))
         case .signInForScope(let scope): .signInForScope(replace(scope))
         case .useIssuer(let issuer): .useIssuer(replace(issuer))
         case .orSignIn(let hint): .orSignIn(hint.replacingText(replace))
+        case .checkRegistration(let url, let clientID):
+            .checkRegistration(redirectURL: replace(url), clientID: replace(clientID))
         case .signIn, .tryAgain, .advice, .set, .setEndpoint, .allowAlgorithm, .checkPath, .trustAuthority:
             self
         }
@@ -98,14 +114,14 @@ extension Hint {
 }
 
 extension Hint: ExpressibleByStringInterpolation {
-    /// Makes a sentence a hint.
+    /// Makes a hint from a sentence.
     public init(stringLiteral text: String) {
         self = .text(text)
     }
 }
 
 extension Hint: CustomStringConvertible {
-    /// Plain English that names no option, setting or command of any program.
+    /// The hint in plain English, without the name of any option, setting or command.
     public var description: String {
         switch self {
         case .signIn: "sign in again"
@@ -120,13 +136,16 @@ extension Hint: CustomStringConvertible {
             "if the client is registered for it and has a secret, allow \(name) for ID tokens"
         case .checkPath(let name): "check the path in \(name)"
         case .trustAuthority: "name the file of the authority that signed it"
+        case .checkRegistration(let url, let clientID):
+            "check that the redirect URL \(DisplayText.clean(url)) is registered for the client "
+                + "\(DisplayText.clean(clientID)) at the provider"
         case .text(let text): text
         }
     }
 }
 
 extension Hint.Setting: CustomStringConvertible {
-    /// Plain English that names no option, setting or command of any program.
+    /// The hint in plain English, without the name of any option, setting or command.
     public var description: String {
         switch self {
         case .pushedAuthorization: "pushed authorization requests"
@@ -134,12 +153,15 @@ extension Hint.Setting: CustomStringConvertible {
         case .dpop: "DPoP"
         case .clientAuthentication: "the client authentication"
         case .store: "the session store"
+        case .tokenType: "the token type to assume"
+        case .prompt: "the prompt"
+        case .resourceParameter: "the resource parameter"
         }
     }
 }
 
 extension Hint.Advice: CustomStringConvertible {
-    /// Plain English that names no option, setting or command of any program.
+    /// The hint in plain English, without the name of any option, setting or command.
     public var description: String {
         switch self {
         case .signInAndAllow: "sign in again, and allow the access"
@@ -159,6 +181,12 @@ extension Hint.Advice: CustomStringConvertible {
         case .useRegisteredAuthentication:
             "use the client authentication method that the client is registered for"
         case .checkClient: "check the client's ID, secret and authentication method"
+        case .allowDeviceGrant:
+            "sign in with a browser, or allow the device grant for this client at the provider "
+                + "(Google: a client of the type TVs and Limited Input devices)"
+        case .checkClientOrDeviceGrant:
+            "check the client's ID and secret; if they are right, the provider does not allow this client to use "
+                + "device codes: sign in with a browser"
         case .checkRedirectURI: "check the redirect URI"
         case .checkACRValues: "check the acr_values"
         case .chooseGrant: "the provider does not offer this grant: choose another"
@@ -170,7 +198,15 @@ extension Hint.Advice: CustomStringConvertible {
         case .checkIssuerAddress: "an issuer is a URL, as in https://login.example.com"
         case .checkIssuerMetadata:
             "check the issuer: the provider's metadata is JSON at ISSUER/.well-known/openid-configuration"
-        case .checkIssuerOrSetEndpoints: "check the issuer, or name the authorization and token endpoints"
+        case .checkIssuerOrSetEndpoints:
+            "check the issuer, or name the URL of its metadata, or the authorization and token endpoints"
+        case .checkMetadataURL: "check the URL of the metadata"
+        case .setMetadataURL: "name the URL of the metadata, or an issuer without the placeholder"
+        case .keepTenantsApart: "remove the session first, or keep the accounts apart"
+        case .turnNonceOff: "if the provider's ID tokens never have a nonce, do not send one"
+        case .leaveOutMaxAge: "if the provider's ID tokens never have an auth_time, do not send max_age"
+        case .introspectAsOtherClient:
+            "introspection is for confidential clients: use one that the provider lets introspect tokens"
         case .setIssuerOrKeys: "name the issuer, or the URL of its keys"
         case .setUserInfoEndpoint: "name the UserInfo endpoint and sign in again"
         case .useHTTPS: "use https"

@@ -1,6 +1,6 @@
 extension Hint {
-    /// The form in which a failure is stored for other processes: a string for text, else its code and value. A
-    /// version that knows no codes reads no hint from it.
+    /// The JSON form in which a failure is stored for other processes: a string for text, else a code and a
+    /// value. Versions that do not know the codes read no hint.
     package var stored: JSONValue {
         switch self {
         case .text(let text): .string(text)
@@ -15,6 +15,8 @@ extension Hint {
         case .allowAlgorithm(let name): Hint.coded("allow_algorithm", name)
         case .checkPath(let name): Hint.coded("check_path", name)
         case .trustAuthority(let setting): Hint.coded("trust_authority", setting)
+        case .checkRegistration(let url, let clientID):
+            Hint.coded("check_registration", url, detail: clientID)
         }
     }
 
@@ -26,7 +28,7 @@ extension Hint {
         return .object(object)
     }
 
-    /// Reads the stored form; nil if it is anything else, or a code of a later version.
+    /// Reads the stored form; nil for any other JSON, or for a code of a later version.
     package init?(stored json: JSONValue) {
         if let text = json.string {
             self = .text(text)
@@ -54,6 +56,8 @@ extension Hint {
             switch code {
             case "advice": Advice(rawValue: value).map { .advice($0) }
             case "set": Setting(rawValue: value).flatMap { setting in detail.map { .set(setting, to: $0) } }
+            case "check_registration":
+                detail.map { .checkRegistration(redirectURL: value, clientID: $0) }
             case "set_endpoint": ProviderEndpoint(rawValue: value).map { .setEndpoint($0) }
             case "use_issuer": .useIssuer(value)
             case "allow_algorithm": .allowAlgorithm(value)

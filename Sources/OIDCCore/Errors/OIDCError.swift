@@ -1,40 +1,40 @@
-/// What went wrong, sorted by what the caller can do about it.
+/// An error, classified by what the caller can do about it.
 public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A closed set: each kind is one exit code of the command line.
+    /// The class of an error, a closed set: each kind has its exit code on the command line.
     public enum Kind: String, Sendable, CaseIterable {
-        /// A fault of this program or machine.
+        /// A problem of this program or machine.
         case failed
-        /// The command line or the configuration has to be fixed.
+        /// A mistake in the command line or the configuration.
         case usage
-        /// There is no session, or the provider ended it: only the user can help.
+        /// No session, or one that the provider ended: the user must sign in.
         case loginRequired = "login_required"
-        /// The provider or the user said no, or the answer broke the protocol.
+        /// A refusal by the provider or the user, or an answer that violates the protocol.
         case refused
-        /// Try later; nothing was decided.
+        /// A temporary failure, to be tried again later.
         case unreachable
         case timedOut = "timed_out"
-        /// An issuer, a token, a signature or a certificate does not hold.
+        /// An issuer, token, signature or certificate that could not be verified.
         case untrusted
-        /// A signal ended it.
+        /// An interruption by a signal.
         case interrupted
     }
 
-    /// What the caller can do about it.
+    /// The class of the error.
     public var kind: Kind
-    /// One line: what is wrong, naming the wire field, what was expected and what was found.
+    /// One line that says what is wrong, with the wire field, the expected and the found value.
     public var message: String
-    /// At most one line: what to do next.
+    /// What to do next, in at most one line.
     public var hint: Hint?
-    /// The step in which it happened; nil outside the protocol.
+    /// The step in which the error happened; nil outside the protocol.
     public var stage: Stage?
-    /// The provider's own error code, where it sent one (RFC 6749 §5.2).
+    /// The provider's error code, if it sent one (RFC 6749 §5.2).
     public var oauthError: String?
-    /// Seconds that the provider asked us to wait (RFC 9110 §10.2.3).
+    /// The number of seconds that the provider asked to wait (RFC 9110 §10.2.3).
     public var retryAfter: Int?
-    /// The rule that was broken, where one of the protocol was.
+    /// The broken rule, if the error is about the protocol.
     public var cause: Cause?
 
-    /// Makes an error of its parts.
+    /// Makes an error from its parts.
     public init(
         _ kind: Kind, _ message: String, hint: Hint? = nil, stage: Stage? = nil, oauthError: String? = nil,
         retryAfter: Int? = nil, cause: Cause? = nil
@@ -48,13 +48,14 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
         self.cause = cause
     }
 
-    /// Message and hint in one line, which names no option, setting or command of any program.
+    /// The message and the hint in one line, without the name of any option, setting or command.
     public var description: String { Warning(message, hint: hint).description }
 
-    /// Only the provider's `invalid_grant` on a refresh ends a session; a network failure never does.
+    /// Whether the provider ended the session: only its `invalid_grant` on a refresh does, never a network
+    /// failure.
     public var endsSession: Bool { kind == .loginRequired && oauthError == "invalid_grant" }
 
-    /// A provider's answer that breaks a rule: the member, what the rule expects, and what came.
+    /// Makes an error about a provider's answer that violates a rule.
     public static func protocolViolation(
         _ stage: Stage, _ member: String, expected: String, found: String, hint: Hint? = nil
     ) -> OIDCError {
@@ -64,7 +65,7 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
             hint: hint)
     }
 
-    /// A token, an issuer or a callback that cannot be trusted: the member, what the rule expects, and what came.
+    /// Makes an error about a token, issuer or callback that could not be verified.
     package static func untrusted(
         _ stage: Stage, _ member: String, expected: String, found: String, hint: Hint? = nil
     ) -> OIDCError {
@@ -72,7 +73,7 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
             .untrusted, stage, .mismatch(member: member, expected: expected, found: found), hint: hint)
     }
 
-    /// Makes an error about something that could not be verified.
+    /// Makes an error about a value that could not be verified.
     public static func untrusted(_ stage: Stage, _ message: String, hint: Hint? = nil) -> OIDCError {
         OIDCError(.untrusted, "\(stage.title): \(message)", hint: hint, stage: stage)
     }
@@ -83,7 +84,7 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The step of the protocol in which something happened; an open set.
+/// A step of the protocol; an open set.
 public struct Stage: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
     /// The name in messages.
     public let rawValue: String
@@ -113,7 +114,7 @@ public struct Stage: Hashable, Sendable, RawRepresentable, CustomStringConvertib
     public static let revocation = Stage(rawValue: "revocation")
     /// The introspection of a token (RFC 7662).
     public static let introspection = Stage(rawValue: "introspection")
-    /// The sign-out at the provider.
+    /// The sign-out at the provider (OIDC RP-Initiated Logout).
     public static let endSession = Stage(rawValue: "end_session")
     /// The registration of a client (RFC 7591).
     public static let registration = Stage(rawValue: "registration")
@@ -126,30 +127,30 @@ public struct Stage: Hashable, Sendable, RawRepresentable, CustomStringConvertib
     /// Obtaining the token to exchange.
     public static let subjectToken = Stage(rawValue: "subject_token")
 
-    /// As it stands at the head of a message.
+    /// The name at the start of a message.
     public var title: String { rawValue }
     /// The name in messages.
     public var description: String { rawValue }
 }
 
-/// What a caller should know although the work went on.
+/// A warning; the operation continues.
 public struct Warning: Hashable, Sendable, ExpressibleByStringInterpolation, CustomStringConvertible {
-    /// One line: what happened.
+    /// What happened, in one line.
     public var message: String
     /// What to do about it.
     public var hint: Hint?
 
-    /// Makes a warning of one line.
+    /// Makes a warning from one line.
     public init(_ message: String, hint: Hint? = nil) {
         self.message = message
         self.hint = hint
     }
 
-    /// Makes a warning of one line.
+    /// Makes a warning from one line.
     public init(stringLiteral message: String) {
         self.init(message)
     }
 
-    /// Message and hint in one line.
+    /// The message and the hint in one line.
     public var description: String { message + (hint.map { " (\($0))" } ?? "") }
 }

@@ -1,19 +1,20 @@
-/// What a request held in confidence: an error text that repeats a token or a secret must not carry it to a
-/// terminal or a log, in whichever way it is written there, whole or in pieces.
+/// The secrets of a request. If an error text repeats one of them, in any encoding, whole or in parts, it
+/// must not appear on a terminal or in a log.
 package struct WithheldSecrets: Sendable {
     private let secrets: [[UInt8]]
-    /// Beyond this nothing of a text is shown: long texts and long secrets, both a provider's, cost time.
+    /// The length up to which texts are searched and shown. Providers choose the length of texts and secrets,
+    /// and searching long ones takes time.
     private static let shownByteCount = 8_192
     private static let comparedByteCount = 65_536
-    /// A piece of a longer secret that gives it away.
+    /// The length from which a part of a secret counts as a leak.
     private static let pieceByteCount = 16
 
     package init(_ secrets: [String] = []) {
         self.secrets = secrets.map { PlainText($0, limit: WithheldSecrets.comparedByteCount).bytes }
     }
 
-    /// Without the secrets of at least so many bytes: shorter ones are none, and would garble the text. Those of
-    /// fewer than `wordsBelow` count as words only, and not as parts of one.
+    /// Returns the text without secrets of at least `minimum` bytes; removing shorter ones would garble the
+    /// text. Those under `wordsBelow` bytes are removed only as whole words.
     package func removed(from text: String, minimum: Int = 4, wordsBelow: Int = 8) -> String {
         let plain = PlainText(text, limit: WithheldSecrets.shownByteCount)
         var isSecret = [Bool](repeating: false, count: plain.bytes.count)
@@ -32,12 +33,12 @@ package struct WithheldSecrets: Sendable {
     }
 }
 
-/// A text as its reader understands it, however it is written: `%2F`, `+`, `\/`, `\u002f`, twice over, and
-/// without what is invisible.
+/// A text with escapes such as `%2F`, `+`, `\/` and `\u002f` decoded, even if nested, and without invisible
+/// characters.
 private struct PlainText {
     private let source: [UInt8]
     private(set) var bytes: [UInt8] = []
-    /// Where in the source each byte is written.
+    /// The range in the source that each byte comes from.
     private var places: [Range<Int>] = []
 
     init(_ text: String, limit: Int) {
@@ -50,7 +51,7 @@ private struct PlainText {
             guard !DisplayText.isInvisible(scalar) else { continue }
             append(encoded, at: place)
         }
-        // Each time more than once means that what wrote it did so as often.
+        // Nested escapes: the text may have been escaped several times.
         for _ in 0..<4 where !unescape() { break }
     }
 
@@ -59,7 +60,7 @@ private struct PlainText {
         places += Array(repeating: place, count: more.count)
     }
 
-    /// Takes one way of writing away; false where there was none.
+    /// Removes one layer of escaping; returns false if there was none.
     private mutating func unescape() -> Bool {
         let old = self
         (bytes, places) = ([], [])
@@ -67,28 +68,28 @@ private struct PlainText {
         while index < old.bytes.count {
             let (found, count) = old.escape(at: index)
             let place = old.places[index].lowerBound..<old.places[index + count - 1].upperBound
-            append(found.filter { $0 >= 0x20 && $0 != 0x7F }, at: place)
+            append(found.filter { !ASCII.isControl($0) }, at: place)
             index += count
         }
         return bytes != old.bytes
     }
 
-    /// The bytes that are written there, and as how many.
+    /// Returns the next bytes with one layer of escaping removed, and their length in the source.
     private func escape(at index: Int) -> ([UInt8], Int) {
         switch bytes[index] {
-        case 0x2B: return ([0x20], 1)
-        case 0x25: return hexadecimal(2, after: index).map { ([UInt8($0)], 3) } ?? ([0x25], 1)
-        case 0x5C:
-            guard index + 1 < bytes.count else { return ([0x5C], 1) }
+        case .plus: return ([.space], 1)
+        case .percent: return hexadecimal(2, after: index).map { ([UInt8($0)], 3) } ?? ([.percent], 1)
+        case .backslash:
+            guard index + 1 < bytes.count else { return ([.backslash], 1) }
             switch bytes[index + 1] {
-            case 0x22, 0x2F, 0x5C: return ([bytes[index + 1]], 2)
-            case 0x62, 0x66, 0x6E, 0x72, 0x74: return ([], 2)
-            case 0x75:
+            case .quote, .slash, .backslash: return ([bytes[index + 1]], 2)
+            case _ where "bfnrt".utf8.contains(bytes[index + 1]): return ([], 2)
+            case UInt8(ascii: "u"):
                 guard let scalar = hexadecimal(4, after: index + 1).flatMap(Unicode.Scalar.init) else {
-                    return ([0x5C], 1)
+                    return ([.backslash], 1)
                 }
                 return (DisplayText.isInvisible(scalar) ? [] : Array(String(scalar).utf8), 6)
-            default: return ([0x5C], 1)
+            default: return ([.backslash], 1)
             }
         case let byte: return ([byte], 1)
         }
@@ -100,14 +101,14 @@ private struct PlainText {
         return UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
     }
 
-    /// Whether neither letter, digit nor `_` goes on with it at either end.
+    /// Returns whether the range is a whole word: no letter, digit or `_` precedes or follows it.
     func isWord(_ range: Range<Int>) -> Bool {
-        func goesOn(_ byte: UInt8) -> Bool { ASCII.isAlphanumeric(byte) || byte == 0x5F }
+        func goesOn(_ byte: UInt8) -> Bool { ASCII.isAlphanumeric(byte) || byte == .underscore }
         return !(range.lowerBound > 0 && goesOn(bytes[range.lowerBound - 1]))
             && !(range.upperBound < bytes.count && goesOn(bytes[range.upperBound]))
     }
 
-    /// The source with a word in the place of each run of these bytes.
+    /// Returns the source with a placeholder for each run of these bytes.
     func text(withoutBytes isLeftOut: [Bool]) -> String {
         var result: [UInt8] = []
         var written = 0
@@ -128,7 +129,7 @@ private struct PlainText {
 }
 
 extension OIDCError {
-    /// Without the secrets of the request, which the answer that is quoted may repeat.
+    /// Returns the error without the request's secrets, which a quoted answer may repeat.
     package func withholding(_ secrets: WithheldSecrets) -> OIDCError {
         var error = self
         error.message = secrets.removed(from: message, minimum: 6)
@@ -140,7 +141,7 @@ extension OIDCError {
 }
 
 extension EndpointCall {
-    /// A call whose errors carry none of the request's secrets.
+    /// Makes a call whose errors contain none of the request's secrets.
     package init(
         _ request: HTTPRequest, stage: Stage, withholding secrets: @escaping () -> WithheldSecrets,
         reading read: @escaping (HTTPResponse) throws(OIDCError) -> Value
@@ -161,8 +162,8 @@ extension Client {
         "token", "secret", "assertion", "password", "passphrase", "credential", "api_key", "apikey",
     ]
 
-    /// Whether the value of a parameter is a secret, the user's own parameters included: tokens and the like,
-    /// but not what says of which type they are.
+    /// Returns whether the value of a parameter, including the user's own ones, is a secret, such as a token,
+    /// but not a token's type.
     private static func isConfidential(_ name: String) -> Bool {
         guard !confidential.contains(name) else { return true }
         let words = ASCII.lowercased(name)
@@ -170,7 +171,7 @@ extension Client {
             && confidentialParts.contains { words.includes($0) }
     }
 
-    /// The error that an answer to a request of this client amounts to.
+    /// Returns the error that an answer to a request of this client means.
     func failure(
         _ response: HTTPResponse, to request: HTTPRequest, stage: Stage,
         hint: (String?) -> Hint? = OAuthErrorResponse.hint
@@ -179,7 +180,7 @@ extension Client {
             response, stage: stage, withholding: secrets(in: request), hint: hint)
     }
 
-    /// What a request of this client holds in confidence.
+    /// Returns the secrets in a request of this client.
     func secrets(in request: HTTPRequest) -> WithheldSecrets {
         var secrets: [String] = []
         if request.headers["Content-Type"] == "application/json" {

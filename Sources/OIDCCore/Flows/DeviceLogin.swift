@@ -1,14 +1,14 @@
-/// The device grant's part of a sign-in (RFC 8628): the user signs in elsewhere, and the tokens are asked for
-/// until they are there.
+/// The device grant (RFC 8628): the user signs in elsewhere, while the token endpoint is polled.
 extension Login {
+    /// Requests a code for the user to enter.
     package func beginOnDevice() throws(OIDCError) -> DeviceAuthorization {
-        try tokenEndpoint.check(resources: [])
+        try tokenEndpoint.check(resources: request.resources)
         let client = tokenEndpoint.client
         let endpoint = try metadata.require(
             .deviceAuthorization, presentingCertificate: client.presentsCertificate)
         var device = DeviceAuthorization.Request(scope: request.scope)
         device.audience = request.audience
-        device.resources = request.resources
+        device.resources = tokenEndpoint.sendsResources ? request.resources : []
         device.acrValues = request.acrValues
         device.authorizationDetails = request.authorizationDetails
         device.extraParameters = request.extraParameters
@@ -17,15 +17,42 @@ extension Login {
                 device, at: endpoint, client: client, now: environment.now(), random: environment.random))
     }
 
-    /// Asks once; `DevicePolling` says what to make of the answer.
+    /// Polls once; `DevicePolling` decides what an error means.
     package func poll(_ authorization: DeviceAuthorization) throws(OIDCError) -> TokenEndpoint.Issued {
         try tokenEndpoint.issue(
-            .deviceCode(authorization), over: environment.transport, now: environment.now(),
-            random: environment.random)
+            .deviceCode(authorization, resources: request.resources), over: environment.transport,
+            now: environment.now(), random: environment.random)
     }
 
-    /// Checks the tokens. There was no authorization request, so there is no nonce.
+    /// Checks the tokens. There was no authorization request, so there is no nonce. RFC 8628 defines no ID token, and
+    /// django-allauth and django-oauth-toolkit send none (tried 2026-11): UserInfo then says who signed in.
     package func outcome(of issued: TokenEndpoint.Issued) throws(OIDCError) -> Outcome {
-        try outcome(issued, nonce: nil, maxAge: request.maxAge)
+        try accepted(issued) { (tokens) throws(OIDCError) in
+            let lacksIDToken = tokens.idToken == nil && request.scope.contains("openid")
+            guard lacksIDToken, request.maxAge == nil, metadata.issuer != nil, metadata.jwksURI != nil else {
+                return try outcome(tokens, nonce: nil, maxAge: request.maxAge)
+            }
+            var outcome = try outcome(tokens, nonce: nil, maxAge: nil, requiresIDToken: false)
+            identify(&outcome)
+            return outcome
+        }
+    }
+
+    /// Takes the user's identity from UserInfo. A failure does not cost the sign-in, which the user has approved.
+    private func identify(_ outcome: inout Outcome) {
+        let reason: String
+        do throws(OIDCError) {
+            let claims = try userInfo(outcome.session)
+            if let subject = claims["sub"]?.string, (1...255).contains(subject.utf8.count) {
+                outcome.session.subject = subject
+                outcome.session.displayName = IDToken.displayName(in: claims)
+                outcome.warnings.append("the provider sent no ID token; UserInfo says who signed in")
+                return
+            }
+            reason = "UserInfo has no sub"
+        } catch {
+            reason = error.message
+        }
+        outcome.warnings.append("the provider sent no ID token, and who signed in is unknown: \(reason)")
     }
 }

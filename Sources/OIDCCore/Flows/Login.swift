@@ -1,19 +1,23 @@
 import OIDCCrypto
 
-/// A sign-in by a user, whichever way they come back: how it begins, and what its tokens must show before
-/// they become a session.
+/// A sign-in by a user, in a browser or on another device: how it starts, and what its tokens must show before they
+/// become a session.
 package struct Login: Sendable {
     package let environment: LoginEnvironment
     package let metadata: ProviderMetadata
     package let tokenEndpoint: TokenEndpoint
-    /// What is asked for; its redirect address is known once the listener is bound.
+    /// The request; its redirect URI is known once the listener is bound.
     package var request: AuthorizationRequest
     package let key: SessionKey
     package var pushing: Pushing
     /// Seconds that clocks may differ by.
     package var leeway: Int64
+    /// The issuer of the tenant that the session belongs to; see `pin(to:)`.
+    package var pinnedIssuer: String?
+    /// The `iss` of the authorization response.
+    var answeringIssuer: String?
 
-    /// When the request goes to the provider beforehand (RFC 9126).
+    /// Whether the request is pushed to the provider first (RFC 9126).
     package enum Pushing: String, Sendable {
         case auto
         case require
@@ -41,12 +45,13 @@ package struct Login: Sendable {
         self.leeway = leeway
     }
 
-    /// Draws state, nonce and verifier, pushes the request where that is wanted, and gives the address to open.
+    /// Draws state, nonce and verifier, pushes the request if that is wanted, and returns the URL to open.
     package func begin(redirectURI: String) throws(OIDCError) -> (pending: PendingAuthorization, url: WebURL)
     {
         try tokenEndpoint.check(resources: request.resources)
         var request = request
         request.redirectURI = redirectURI
+        if !tokenEndpoint.sendsResources { request.resources = [] }
         let pending = try request.begin(metadata, random: environment.random, isPushed: isPushed)
         guard isPushed else { return (pending, pending.url) }
         let client = tokenEndpoint.client
@@ -58,7 +63,7 @@ package struct Login: Sendable {
         return (pending, pushed.url)
     }
 
-    /// RFC 9126 §5: where the metadata requires it, a plain request would be refused.
+    /// Whether to push the request. If the metadata require it, a plain one would be refused (RFC 9126 §5).
     private var isPushed: Bool {
         switch pushing {
         case .auto: metadata.requirePushedAuthorizationRequests
@@ -67,63 +72,61 @@ package struct Login: Sendable {
         }
     }
 
-    /// Redeems the code, once, and holds the answer against the rules.
+    /// Redeems the code, once, and checks the answer.
     package func finish(_ code: AuthorizationCode) throws(OIDCError) -> Outcome {
         let issued = try tokenEndpoint.issue(
-            .authorizationCode(code), over: environment.transport, now: environment.now(),
-            random: environment.random)
-        return try outcome(issued, nonce: code.pending.nonce.revealed, maxAge: code.pending.maxAge)
+            .authorizationCode(code, resources: request.resources), over: environment.transport,
+            now: environment.now(), random: environment.random)
+        var login = self
+        login.answeringIssuer = code.issuer
+        return try accepted(issued) { (tokens) throws(OIDCError) in
+            var tokens = tokens
+            tokens.extra = ExtraMembers.merged(code.extra, tokens.extra)
+            return try login.outcome(
+                tokens, nonce: code.pending.nonce?.revealed, maxAge: code.pending.maxAge)
+        }
     }
 
-    /// Tokens that are refused after they came are revoked, as far as the provider allows: nobody will use them.
-    func outcome(
-        _ issued: TokenEndpoint.Issued, nonce: String?, maxAge: Int64?
+    /// Runs `check` on the tokens. If it refuses them, or they cannot be read, they are revoked.
+    func accepted(
+        _ issued: TokenEndpoint.Issued, _ check: (TokenSet) throws(OIDCError) -> Outcome
     ) throws(OIDCError) -> Outcome {
-        do throws(OIDCError) {
-            return try outcome(issued.tokens.get(), nonce: nonce, maxAge: maxAge)
-        } catch {
-            let access = try? issued.tokens.get().access.token
-            for (token, hint) in [(issued.refreshToken, TokenTypeHint.refreshToken), (access, .accessToken)] {
-                guard let token, revoke(token, hint) else { continue }
-                break
-            }
+        do throws(OIDCError) { return try check(issued.tokens.get()) } catch {
+            issued.revoke(at: metadata.revocationEndpoint, client: tokenEndpoint.client, environment)
             throw error
         }
     }
 
-    /// Whether the provider has revoked the token.
-    private func revoke(_ token: Redacted<String>, _ hint: TokenTypeHint) -> Bool {
-        guard let endpoint = metadata.revocationEndpoint else { return false }
-        do throws(OIDCError) {
-            try environment.transport.perform(
-                Revocation.call(
-                    token, hint: hint, at: endpoint, client: tokenEndpoint.client, now: environment.now(),
-                    random: environment.random))
-            return true
-        } catch {
-            return false
-        }
-    }
-
-    /// Makes a session of tokens that answer a sign-in. The ID token is required where `openid` was asked for
-    /// at a known issuer, and checked before anything is kept (OpenID Connect Core §3.1.3.7).
-    func outcome(_ tokens: TokenSet, nonce: String?, maxAge: Int64?) throws(OIDCError) -> Outcome {
+    /// Makes a session of the tokens of a sign-in. The ID token is required if `openid` was requested from a known
+    /// issuer, and checked before anything is kept (OpenID Connect Core §3.1.3.7).
+    func outcome(
+        _ tokens: TokenSet, nonce: String?, maxAge: Int64?, requiresIDToken: Bool = true
+    ) throws(OIDCError) -> Outcome {
         var tokens = tokens
         var warnings: [Warning] = []
-        let idToken = try checkedIDToken(tokens, nonce: nonce, maxAge: maxAge, warnings: &warnings)
+        let idToken =
+            requiresIDToken
+            ? try checkedIDToken(tokens, nonce: nonce, maxAge: maxAge, warnings: &warnings) : nil
         if idToken == nil { tokens.idToken = nil }
         let now = environment.now()
-        let session = Session(
+        var endpoints = endpoints
+        endpoints.issuer = try issuer(of: idToken)
+        var session = Session(
             key: key, endpoints: endpoints, clientAuthentication: tokenEndpoint.client.authentication.method,
             createdAt: now, requestedScope: request.scope, requestedResources: request.resources,
-            tokens: tokens, subject: idToken?.subject, displayName: idToken?.displayName,
+            sendsResources: request.resources.isEmpty ? nil : tokenEndpoint.sendsResources, tokens: tokens,
+            subject: idToken?.subject, displayName: idToken?.displayName,
             dpopKey: tokenEndpoint.dpop?.pem)
         if let granted = tokens.access.scope, !request.scope.isSubset(of: granted) {
-            let missing = request.scope.tokens.filter { !granted.contains($0) && $0 != "offline_access" }
+            let missing = granted.missing(from: request.scope).filter { $0 != "offline_access" }
             if !missing.isEmpty {
                 warnings.append(
                     "the provider did not grant: \(DisplayText.clean(missing.joined(separator: " ")))")
             }
+        }
+        if idToken != nil, session.displayName == nil { session.displayName = nameFromUserInfo(session) }
+        if idToken != nil, !request.sendsNonce {
+            warnings.append("no nonce was sent: PKCE alone ties the ID token to this sign-in")
         }
         return Outcome(session: session, idToken: idToken, warnings: warnings)
     }
@@ -158,8 +161,9 @@ package struct Login: Sendable {
 
     private var endpoints: Session.Endpoints {
         Session.Endpoints(
-            issuer: metadata.issuer, token: tokenEndpoint.url, userInfo: metadata.userInfoEndpoint,
-            keys: metadata.jwksURI, revocation: metadata.revocationEndpoint,
+            issuer: metadata.issuer, token: tokenEndpoint.url, refresh: metadata[.refresh],
+            userInfo: metadata.userInfoEndpoint, keys: metadata.jwksURI,
+            revocation: metadata.revocationEndpoint,
             introspection: metadata.introspectionEndpoint, endSession: metadata.endSessionEndpoint)
     }
 }

@@ -8,24 +8,45 @@ package struct ProviderDocuments: Sendable {
         self.allowsInsecureHTTP = allowsInsecureHTTP
     }
 
-    /// The metadata of an issuer, asked for at both well-known places.
-    package func metadata(issuer: String) throws(OIDCError) -> ProviderMetadata {
-        let places = try ProviderMetadata.wellKnownURLs(
-            issuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)
-        for url in places {
-            let call = ProviderMetadata.call(
-                url, expectedIssuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)
-            if let cached = environment.cache.lookup(url, at: environment.now()),
+    /// Returns the metadata of an issuer, from the well-known URLs or from the one that is given.
+    package func metadata(
+        issuer: String, at metadataURL: WebURL? = nil
+    ) throws(OIDCError) -> ProviderMetadata {
+        guard let metadataURL else {
+            let urls = try ProviderMetadata.wellKnownURLs(
+                issuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)
+            return try metadata(
+                issuer: issuer, at: urls, notFound: ProviderMetadata.notFound(issuer: issuer))
+        }
+        _ = try ProviderMetadata.checkedIssuer(issuer, allowsInsecureHTTP: allowsInsecureHTTP)
+        let notFound = OIDCError(
+            .refused, "discovery: there is nothing at \(DisplayText.clean(metadataURL.withoutQuery))",
+            hint: .advice(.checkMetadataURL), stage: .discovery)
+        return try metadata(issuer: issuer, at: [metadataURL], notFound: notFound)
+    }
+
+    /// Returns the first metadata that holds. A document that is cached from any of the URLs comes before every
+    /// request, so a provider whose first URL has nothing is not asked again either.
+    package func metadata(
+        issuer: String, at urls: [WebURL], notFound: OIDCError
+    ) throws(OIDCError) -> ProviderMetadata {
+        let calls = urls.map {
+            ProviderMetadata.call($0, expectedIssuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)
+        }
+        for call in calls {
+            if let cached = environment.cache.lookup(call.request.url, at: environment.now()),
                 let metadata = try? call.read(HTTPResponse(status: 200, body: cached))
             {
                 return metadata
             }
-            let response = try environment.transport.send(call.request, stage: call.stage)
-            guard let metadata = try call.read(response) else { continue }
-            environment.cache.keep(response, from: url, at: environment.now())
-            return metadata
         }
-        throw ProviderMetadata.notFound(issuer: issuer)
+        var search = MetadataSearch()
+        for call in calls {
+            guard let found = try search.ask(call, over: environment.transport) else { continue }
+            environment.cache.keep(found.response, from: call.request.url, at: environment.now())
+            return found.metadata
+        }
+        throw search.failure ?? notFound
     }
 
     package func keys(_ url: WebURL) -> PublishedKeys {
@@ -38,8 +59,8 @@ package struct PublishedKeys: KeySource {
     let url: WebURL
     let environment: LoginEnvironment
 
-    /// Keys that were kept may be older than the signature; keys that were just fetched may be too, when the
-    /// provider changed them in that moment.
+    /// True: cached keys may be older than the signature, and so may keys that were just fetched, if the provider
+    /// changed them at that moment.
     package var mayBeStale: Bool { true }
 
     package func keys(refetching: Bool) throws(OIDCError) -> JWKSet {

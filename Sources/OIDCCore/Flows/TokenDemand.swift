@@ -39,8 +39,20 @@ extension Session {
         guard let scope = demand.scope, !scope.isEmpty, scope != requestedScope, scope != grantedScope else {
             return wantsOwnResources ? .own : .derived(scope: nil, resources: demand.resources)
         }
-        guard let granted = grantedScope, scope.isSubset(of: granted) else { return .wider(scope) }
+        guard let granted = grantedScope, granted.missing(from: scope).isEmpty else { return .wider(scope) }
+        // GitHub issues no refresh token, so there is no token for less: the session's own covers the scope.
+        if wantsOwnResources, tokens.refreshToken == nil, key.grant.needsPerson { return .own }
         return .derived(scope: scope, resources: wantsOwnResources ? [] : demand.resources)
+    }
+
+    /// Returns what to say if the session's own token stands in for one of a narrower scope.
+    package func warning(for demand: TokenDemand) -> Warning? {
+        guard let scope = demand.scope, !scope.isEmpty, scope != requestedScope, let granted = grantedScope,
+            scope != granted, tokens.refreshToken == nil, source(for: demand) == .own
+        else { return nil }
+        return Warning(
+            "the session has no refresh token to get a token for \(DisplayText.quoted(scope.text)) alone: "
+                + "this one has the scope \(DisplayText.quoted(granted.text))")
     }
 
     /// The access token that answers the demand as it stands, fresh or not.

@@ -48,13 +48,28 @@ package struct TokenRefresh: Sendable {
     /// Presents the refresh token, once.
     package func request(_ session: Session, for source: TokenSource) throws(OIDCError) -> Answer {
         guard let refreshToken = session.tokens.refreshToken else { throw TokenRefresh.impossible }
-        let (scope, resources) = source.request
         let issued = try tokenEndpoint.issue(
-            .refresh(refreshToken, scope: scope, resources: resources), over: environment.transport,
+            .refresh(
+                refreshToken, scope: source.request.scope, resources: try resources(session, source)),
+            over: environment.transport,
             now: environment.now(), random: environment.random)
+        // Without a successor the session stays as it was, and the error is the request's.
+        if issued.refreshToken == nil { _ = try issued.tokens.get() }
         var successor = session
         successor.tokens.refreshToken = issued.refreshToken ?? refreshToken
         return Answer(successor: successor, source: source, tokens: issued.tokens)
+    }
+
+    /// Returns the resources to name (RFC 8707 §2.2): those of the token that is wanted, else those of the sign-in.
+    private func resources(_ session: Session, _ source: TokenSource) throws(OIDCError) -> [String] {
+        let others = source.request.resources
+        guard !others.isEmpty else { return session.sendsResources == true ? session.requestedResources : [] }
+        guard tokenEndpoint.sendsResources, session.sendsResources != false else {
+            throw .usage(
+                "resource: the parameter is off for this provider, so a token for another resource needs a sign-in",
+                hint: .set(.resourceParameter, to: "on"))
+        }
+        return others
     }
 
     /// The error of a session without a refresh token.
@@ -77,7 +92,10 @@ package struct TokenRefresh: Sendable {
         switch answer.source {
         case .own, .wider:
             refreshed.tokens.access = tokens.access
-            refreshed.tokens.access.scope = tokens.access.scope ?? answer.successor.tokens.access.scope
+            refreshed.tokens.extra = ExtraMembers.merged(refreshed.tokens.extra, tokens.extra)
+            let before = answer.successor.tokens.access.scope
+            refreshed.tokens.access.scope =
+                before.map { tokens.access.scope?.separated(as: $0) ?? $0 } ?? tokens.access.scope
         case .derived:
             access = Result { () throws(OIDCError) in
                 try keepDerived(tokens.access, answer.source, in: &refreshed, warnings: &warnings)
@@ -99,11 +117,13 @@ package struct TokenRefresh: Sendable {
         of tokens: TokenSet, into session: inout Session
     ) throws(OIDCError) -> OIDCError? {
         guard let compact = tokens.idToken?.revealed, let issuer = session.endpoints.issuer,
-            let keys = session.endpoints.keys, let subject = session.subject
+            let keys = session.endpoints.keys,
+            session.subject != nil || session.requestedScope?.contains("openid") == true
         else { return nil }
+        // A sign-in by a device code may have come without an ID token: the first one says who it was.
         let previous =
             session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }.map(IDTokenRules.Previous.init)
-            ?? IDTokenRules.Previous(issuer: issuer, subject: subject)
+            ?? session.subject.map { IDTokenRules.Previous(issuer: issuer, subject: $0) }
         let rules = IDTokenRules(
             issuer: issuer, clientID: tokenEndpoint.client.id, accessToken: tokens.access.token.revealed,
             leeway: leeway, allowedAlgorithms: allowedAlgorithms,
@@ -112,6 +132,8 @@ package struct TokenRefresh: Sendable {
         do throws(OIDCError) {
             let idToken = try IDToken.validate(compact, rules, keys: published, now: environment.now())
             session.tokens.idToken = Redacted(compact)
+            session.endpoints.issuer = idToken.issuer
+            session.subject = idToken.subject
             session.displayName = idToken.displayName ?? session.displayName
             return nil
         } catch {

@@ -10,7 +10,7 @@ package struct AuthenticationChallenge: Hashable, Sendable {
         }
     }
 
-    /// As it was written; compared without regard to case.
+    /// The scheme as it was written; compared without regard to case.
     package let scheme: String
     package let parameters: [Parameter]
 
@@ -25,14 +25,14 @@ package struct AuthenticationChallenge: Hashable, Sendable {
         parameters.first { ASCII.isSameIgnoringCase($0.name, name) }?.value
     }
 
-    /// RFC 6750 §3, RFC 9449 §7.1.
+    /// The error code (RFC 6750 §3, RFC 9449 §7.1).
     package var error: String? { self["error"] }
     package var errorDescription: String? { self["error_description"] }
     package var scope: Scope? { self["scope"].map { Scope($0) } }
-    /// RFC 9470 §3: what a new sign-in must ask for.
+    /// The authentication contexts that a new sign-in must request (RFC 9470 §3).
     package var acrValues: String? { self["acr_values"] }
     package var maxAge: Int64? {
-        guard let text = self["max_age"], text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+        guard let text = self["max_age"], text.utf8.allSatisfy({ ASCII.isDigit($0) }) else {
             return nil
         }
         return Int64(text)
@@ -40,8 +40,7 @@ package struct AuthenticationChallenge: Hashable, Sendable {
 }
 
 extension HTTPResponse {
-    /// The challenges of every `WWW-Authenticate` field; a field that breaks the grammar gives those before
-    /// the break.
+    /// The challenges of all `WWW-Authenticate` fields; from a malformed field, only those before the error.
     package var challenges: [AuthenticationChallenge] {
         let fields = headers.values("WWW-Authenticate").prefix(ChallengeParser.maximumCount)
         return Array(
@@ -49,8 +48,8 @@ extension HTTPResponse {
     }
 }
 
-/// Reads a field as a list of elements between commas: `scheme`, `scheme token68`, `scheme name=value`, or a
-/// further `name=value` of the scheme before. What is none of these ends the reading.
+/// A parser for a list of elements separated by commas: `scheme`, `scheme token68`, `scheme name=value`, or
+/// another `name=value` for the preceding scheme. Anything else ends the parsing.
 struct ChallengeParser {
     static let maximumCount = 32
     static let maximumByteCount = 16_384
@@ -62,9 +61,9 @@ struct ChallengeParser {
         var (start, index, isQuoted) = (0, 0, false)
         while index < bytes.count {
             switch bytes[index] {
-            case 0x22: isQuoted.toggle()
-            case 0x5C where isQuoted: index += 1
-            case 0x2C where !isQuoted:
+            case .quote: isQuoted.toggle()
+            case .backslash where isQuoted: index += 1
+            case .comma where !isQuoted:
                 elements.append(bytes[start..<index])
                 start = index + 1
             default: break
@@ -98,14 +97,14 @@ struct ChallengeParser {
     }
 }
 
-/// Reads one element from its beginning.
+/// A reader of one element.
 private struct ElementReader {
     var rest: ArraySlice<UInt8>
 
     @discardableResult
     mutating func skipBlanks() -> Bool {
         let count = rest.count
-        rest = rest.drop { $0 == 0x20 || $0 == 0x09 }
+        rest = rest.drop { $0 == .space || $0 == .tab }
         return rest.count < count
     }
 
@@ -117,12 +116,12 @@ private struct ElementReader {
         return String(decoding: token, as: UTF8.self)
     }
 
-    /// `name=value` up to the end of the element; nothing is taken when it is something else.
+    /// Reads `name=value` up to the end of the element; for anything else, returns nil without reading.
     mutating func parameter() -> AuthenticationChallenge.Parameter? {
         var ahead = self
         guard let name = ahead.token() else { return nil }
         ahead.skipBlanks()
-        guard ahead.rest.first == 0x3D else { return nil }
+        guard ahead.rest.first == .equals else { return nil }
         ahead.rest = ahead.rest.dropFirst()
         ahead.skipBlanks()
         guard let value = ahead.quotedString() ?? ahead.token() else { return nil }
@@ -132,20 +131,20 @@ private struct ElementReader {
         return AuthenticationChallenge.Parameter(name: name, value: value)
     }
 
-    /// RFC 9110 §11.2, or nothing at all.
+    /// Whether the rest is a token68 (RFC 9110 §11.2), or empty.
     var isToken68: Bool {
         var text = rest
-        while let last = text.last, last == 0x20 || last == 0x09 || last == 0x3D { text.removeLast() }
+        while let last = text.last, last == .space || last == .tab || last == .equals { text.removeLast() }
         return text.allSatisfy { ASCII.isAlphanumeric($0) || "-._~+/".utf8.contains($0) }
     }
 
     /// RFC 9110 §5.6.4.
     private mutating func quotedString() -> String? {
-        guard rest.first == 0x22 else { return nil }
+        guard rest.first == .quote else { return nil }
         var text: [UInt8] = []
         var index = rest.startIndex + 1
-        while index < rest.endIndex, rest[index] != 0x22 {
-            if rest[index] == 0x5C { index += 1 }
+        while index < rest.endIndex, rest[index] != .quote {
+            if rest[index] == .backslash { index += 1 }
             guard index < rest.endIndex else { return nil }
             text.append(rest[index])
             index += 1
@@ -156,13 +155,14 @@ private struct ElementReader {
     }
 }
 
-/// What a resource wants of the next sign-in (RFC 9470 §3): a stronger or a more recent one.
+/// A resource's demand for a stronger or more recent sign-in (RFC 9470 §3).
 package struct StepUp: Hashable, Sendable {
-    /// Left out where it holds what does not belong into a line that somebody may copy.
+    /// The requested authentication contexts; nil if they contain characters that are unsafe in a line to
+    /// copy.
     package let acrValues: String?
     package let maxAge: Int64?
 
-    /// Nil unless a challenge asks for it.
+    /// Reads the demand from challenges; nil if there is none.
     package init?(_ challenges: [AuthenticationChallenge]) {
         guard let asked = challenges.first(where: { $0.error == "insufficient_user_authentication" }) else {
             return nil

@@ -1,6 +1,6 @@
 /// An HTTP method (RFC 9110 §9); an open set.
 public struct HTTPMethod: Hashable, Sendable, CustomStringConvertible {
-    /// The name, in capitals.
+    /// The name, in upper case.
     public let name: String
 
     /// Names a method.
@@ -34,12 +34,12 @@ public struct HTTPHeaders: Hashable, Sendable {
     /// The fields in their order.
     public private(set) var fields: [Field] = []
 
-    /// Makes headers of names and values.
+    /// Makes headers from names and values.
     public init(_ fields: [(String, String)] = []) {
         self.fields = fields.map { Field(name: $0.0, value: $0.1) }
     }
 
-    /// The first value of that name; setting replaces every one of them.
+    /// The first value with that name; setting replaces all of them.
     public subscript(name: String) -> String? {
         get { fields.first { ASCII.isSameIgnoringCase($0.name, name) }?.value }
         set {
@@ -48,7 +48,7 @@ public struct HTTPHeaders: Hashable, Sendable {
         }
     }
 
-    /// Returns every value of a field, whatever the case of its name.
+    /// Returns all values of a field, without regard to the case of its name.
     public func values(_ name: String) -> [String] {
         fields.filter { ASCII.isSameIgnoringCase($0.name, name) }.map(\.value)
     }
@@ -59,7 +59,7 @@ public struct HTTPHeaders: Hashable, Sendable {
     }
 }
 
-/// A request as a value; nothing in it depends on how it is sent.
+/// A request as a value, independent of how it is sent.
 public struct HTTPRequest: Hashable, Sendable {
     /// The method.
     public var method: HTTPMethod
@@ -69,13 +69,14 @@ public struct HTTPRequest: Hashable, Sendable {
     public var headers: HTTPHeaders
     /// The body; empty if there is none.
     public var body: [UInt8]
-    /// A request that is given a client certificate, where one is configured (RFC 8705 §2).
+    /// Whether the client certificate is presented, if one is configured (RFC 8705 §2).
     public var usesClientCertificate: Bool
-    /// Whether the body holds a secret that the answer replaces, such as a refresh token that is rotated. Once
-    /// it is sent, losing the answer would lose the session: neither a signal nor a cancellation ends the wait.
+    /// Whether the body contains a secret that the answer replaces, such as a rotated refresh token. Once the
+    /// request is sent, neither a signal nor a cancellation ends the wait, as losing the answer would lose
+    /// the session.
     public var redeemsSingleUseSecret = false
 
-    /// Makes a message of its parts.
+    /// Makes a message from its parts.
     public init(
         _ method: HTTPMethod, _ url: WebURL, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = [],
         usesClientCertificate: Bool = false
@@ -87,12 +88,12 @@ public struct HTTPRequest: Hashable, Sendable {
         self.usesClientCertificate = usesClientCertificate
     }
 
-    /// A GET that asks for JSON.
+    /// Makes a GET that asks for JSON.
     public static func json(_ url: WebURL) -> HTTPRequest {
         HTTPRequest(.get, url, headers: HTTPHeaders([("Accept", "application/json")]))
     }
 
-    /// A POST of a form, asking for JSON: some providers answer form-encoded otherwise.
+    /// Makes a POST of a form that asks for JSON; GitHub's token endpoint answers form-encoded otherwise.
     public static func form(_ url: WebURL, _ pairs: [FormEncoding.Pair]) -> HTTPRequest {
         HTTPRequest(
             .post, url,
@@ -103,7 +104,7 @@ public struct HTTPRequest: Hashable, Sendable {
     }
 }
 
-/// An answer, whole and bounded.
+/// A complete answer, of bounded size.
 public struct HTTPResponse: Hashable, Sendable {
     /// The status code.
     public var status: Int
@@ -111,10 +112,10 @@ public struct HTTPResponse: Hashable, Sendable {
     public var headers: HTTPHeaders
     /// The body; empty if there is none.
     public var body: [UInt8]
-    /// When it came by our own clock, which stands in for a missing `Date` (RFC 9110 §6.6.1).
+    /// The time of arrival by our clock, which replaces a missing `Date` (RFC 9110 §6.6.1).
     public var receivedAt: Instant?
 
-    /// Makes a message of its parts.
+    /// Makes a message from its parts.
     public init(
         status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = [], receivedAt: Instant? = nil
     ) {
@@ -124,7 +125,7 @@ public struct HTTPResponse: Hashable, Sendable {
         self.receivedAt = receivedAt
     }
 
-    /// Why the body is not whole; only an answer that may hold a new refresh token is given out like this.
+    /// Why the body is incomplete. Only answers that may contain a new refresh token are returned incomplete.
     package var failure: OIDCError?
 
     /// Whether the status is 2xx.

@@ -1,7 +1,8 @@
-/// Sends one request and returns its whole answer. Blocking; an error names the stage that failed.
+/// A blocking HTTP client.
 public protocol HTTPTransport: Sendable {
-    /// Throws `OIDCError` of kind `unreachable`, `untrusted` (a certificate), `refused` (an answer that
-    /// is too large or no HTTP), or `failed` (the library is missing).
+    /// Sends one request and returns its whole answer. Throws an error of kind `unreachable`, `untrusted` (a
+    /// certificate), `refused` (an answer that is too large or not HTTP) or `failed` (a missing library),
+    /// with the stage.
     func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse
 }
 
@@ -12,16 +13,16 @@ extension HTTPTransport {
     }
 }
 
-/// A request and how to read its answer, both pure; `HTTPTransport.perform` is the one line of I/O between.
+/// A request and the function that reads its answer; `HTTPTransport.perform` does the I/O between the two.
 public struct EndpointCall<Value> {
     /// The request to send.
     public let request: HTTPRequest
-    /// The step of the protocol, for messages: an endpoint by the name that metadata gives it.
+    /// The step of the protocol, for messages.
     public let stage: Stage
-    /// Reads the answer.
+    /// The function that reads the answer.
     public let read: (HTTPResponse) throws(OIDCError) -> Value
 
-    /// Makes a call of a request and what reads its answer.
+    /// Makes a call from a request and the function that reads its answer.
     public init(
         _ request: HTTPRequest, stage: Stage, read: @escaping (HTTPResponse) throws(OIDCError) -> Value
     ) {

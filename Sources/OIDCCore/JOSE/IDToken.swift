@@ -2,7 +2,7 @@
 public struct IDToken: Hashable, Sendable {
     /// The token as it was issued.
     public let compact: String
-    /// Every claim.
+    /// All claims.
     public let claims: JSONObject
     /// `iss`.
     public let issuer: String
@@ -18,20 +18,24 @@ public struct IDToken: Hashable, Sendable {
     public let authenticatedAt: Instant?
 
     /// A name for people, fit for a terminal.
-    public var displayName: String? {
+    public var displayName: String? { IDToken.displayName(in: claims) }
+
+    /// Returns a name for people of an ID token's or UserInfo's claims.
+    package static func displayName(in claims: JSONObject) -> String? {
         ["email", "preferred_username", "name"].lazy
             .compactMap { claims[$0]?.string }
             .map { DisplayText.clean($0, limit: 120) }
             .first { !$0.isEmpty }
     }
 
-    /// Reads a token that was validated before it was stored; nothing is verified. Nil when it is damaged.
+    /// Reads a token that was validated before it was stored, without verifying it again; nil if it is
+    /// damaged.
     public static func stored(_ compact: String) -> IDToken? {
         guard let token = try? JWS(compact: compact), let members = token.claims else { return nil }
         return try? IDToken(compact, TokenClaims(members: members, stage: .idToken))
     }
 
-    /// Takes the claims whose presence and type §2 requires.
+    /// Reads the claims that §2 requires.
     init(_ compact: String, _ claims: TokenClaims) throws(OIDCError) {
         self.compact = compact
         self.claims = claims.members

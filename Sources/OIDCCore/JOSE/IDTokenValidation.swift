@@ -1,8 +1,8 @@
 import OIDCCrypto
 
 extension IDToken {
-    /// Validates a token in the order of OIDC Core §3.1.3.7, cheap checks before expensive ones: its form, `alg`, the
-    /// claims, then the keys, then the signature.
+    /// Validates a token in the order of OIDC Core §3.1.3.7, cheap checks before expensive ones: the form,
+    /// `alg`, the claims, the keys, the signature.
     public static func validate(
         _ compact: String, _ rules: IDTokenRules, keys: any KeySource, now: Instant
     ) throws(OIDCError) -> IDToken {
@@ -22,10 +22,11 @@ extension IDToken {
             throw .untrusted(.idToken, error.reason)
         }
         let signature = SignatureRules(
-            allowedAlgorithms: rules.allowedAlgorithms, clientSecret: rules.clientSecret, stage: .idToken)
+            issuer: rules.issuer, allowedAlgorithms: rules.allowedAlgorithms,
+            clientSecret: rules.clientSecret, stage: .idToken)
         try signature.checkHeader(token)
         guard let members = token.claims else {
-            throw .untrusted(.idToken, token.claimsProblem ?? "the payload is no JSON object")
+            throw .untrusted(.idToken, token.claimsProblem ?? "the payload is not a JSON object")
         }
         let checks = IDTokenChecks(
             claims: TokenClaims(members: members, stage: .idToken), rules: rules, now: now)
@@ -36,7 +37,7 @@ extension IDToken {
     }
 }
 
-/// The rules about claims, each by its own name.
+/// The checks of the claims.
 private struct IDTokenChecks {
     let claims: TokenClaims
     let rules: IDTokenRules
@@ -53,7 +54,7 @@ private struct IDTokenChecks {
         return token
     }
 
-    /// We are among the audience; others are trusted only where `azp` says that the token is for us.
+    /// Checks that `aud` contains this client; other audiences are accepted only if `azp` is this client.
     private func checkAudience() throws(OIDCError) {
         let audience = try claims.checkAudience(rules.clientID)
         let authorizedParty = try claims.string("azp")
@@ -71,28 +72,33 @@ private struct IDTokenChecks {
             guard let found, equalInConstantTime(Array(found.utf8), Array(nonce.utf8)) else {
                 throw claims.refusal(
                     "nonce", expected: "the one of this sign-in",
-                    found: found == nil ? "none" : "another")
+                    found: found == nil ? "none" : "another",
+                    hint: found == nil ? .advice(.turnNonceOff) : nil)
             }
         } else if let found, let nonce = rules.previous?.nonce, !ExactText.isSame(found, nonce) {
             throw claims.refusal("nonce", expected: "the one of the sign-in", found: "another")
         }
     }
 
-    /// OIDC Core §3.1.2.1: `max_age` makes `auth_time` required.
+    /// Checks `auth_time`, which `max_age` makes required (OIDC Core §3.1.2.1).
     private func checkAuthenticationTime() throws(OIDCError) {
         guard let maxAge = rules.maxAge else { return }
-        let time = try claims.required(
-            "auth_time", try claims.time("auth_time"), expected: "a time, as max_age was asked for")
+        guard let time = try claims.time("auth_time") else {
+            throw claims.refusal(
+                "auth_time", expected: "a time, as max_age was asked for", found: "none",
+                hint: .advice(.leaveOutMaxAge))
+        }
         guard time.adding(maxAge).adding(rules.leeway) >= now, time <= now.adding(rules.leeway) else {
             throw claims.refusal(
                 "auth_time", expected: "at most \(maxAge) seconds before \(now)", found: "\(time)")
         }
     }
 
-    /// OIDC Core §12.2: a refresh changes neither issuer, subject nor audience.
+    /// Checks that issuer, subject and audience are those of the sign-in (OIDC Core §12.2).
     private func checkAgreement(_ token: IDToken) throws(OIDCError) {
         guard let previous = rules.previous else { return }
-        let pairs = [("iss", previous.issuer, token.issuer), ("sub", previous.subject, token.subject)]
+        var pairs = [("iss", previous.issuer, token.issuer), ("sub", previous.subject, token.subject)]
+        if IssuerTemplate(previous.issuer) != nil { pairs.removeFirst() }
         for (name, expected, found) in pairs where !ExactText.isSame(expected, found) {
             throw claims.mismatch(name, expected: expected, note: " as at the sign-in")
         }
@@ -106,8 +112,8 @@ private struct IDTokenChecks {
         }
     }
 
-    /// OIDC Core §3.1.3.6: the left half of the hash that belongs to `alg`. No specification names one for EdDSA:
-    /// most providers take Ed25519's own SHA-512, some SHA-256, and the length says which.
+    /// Checks `at_hash`, the left half of the hash for `alg` (OIDC Core §3.1.3.6). No specification defines
+    /// one for EdDSA: most providers use SHA-512, some SHA-256, and the length shows which.
     func checkAccessTokenHash(_ token: JWS) throws(OIDCError) {
         guard let found = try claims.string("at_hash"), let accessToken = rules.accessToken,
             let algorithm = token.algorithm

@@ -1,14 +1,14 @@
 package import OIDCCrypto
 
-/// One key of RFC 7517: its public numbers or its secret, and what it may be used for.
+/// A JSON Web Key (RFC 7517): its public numbers or its secret, and its permitted use.
 package struct JSONWebKey: Hashable, Sendable {
     package enum Material: Hashable, Sendable {
-        /// As it was written: whether it makes a sound key is found out when it is needed.
+        /// The numbers as they were written. Whether they are a valid key is checked when it is used.
         case asymmetric(PublicKey.Parameters)
         case symmetric(Redacted<[UInt8]>)
     }
 
-    /// Why a key was passed over.
+    /// The reason why a key was skipped.
     package struct Unusable: Error, Hashable, Sendable {
         package let reason: String
     }
@@ -18,6 +18,8 @@ package struct JSONWebKey: Hashable, Sendable {
     package let algorithm: String?
     package let use: String?
     package let operations: [String]?
+    /// Whom the key signs for, at providers that publish keys of several issuers in one set (Entra ID).
+    package let issuer: String?
 
     package init(publicKey: PublicKey, keyID: String? = nil, algorithm: SignatureAlgorithm? = nil) {
         material = .asymmetric(publicKey.parameters)
@@ -25,6 +27,7 @@ package struct JSONWebKey: Hashable, Sendable {
         self.algorithm = algorithm?.rawValue
         use = "sig"
         operations = nil
+        issuer = nil
     }
 
     package init(secret: Redacted<[UInt8]>, keyID: String? = nil) {
@@ -33,16 +36,18 @@ package struct JSONWebKey: Hashable, Sendable {
         algorithm = nil
         use = nil
         operations = nil
+        issuer = nil
     }
 
-    /// Reads one member of a set; private members, certificates and all that is unknown are ignored.
+    /// Reads one key of a set; private and unknown members and certificates are ignored.
     package init(_ json: JSONValue) throws(Unusable) {
-        guard let members = json.object else { throw Unusable(reason: "it is no object") }
+        guard let members = json.object else { throw Unusable(reason: "it is not an object") }
         let reader = MemberReader(members: members)
         keyID = try reader.text("kid")
         algorithm = try reader.text("alg")
         use = try reader.text("use")
         operations = try reader.texts("key_ops")
+        issuer = members["issuer"]?.string
         switch try reader.text("kty") {
         case "RSA":
             material = .asymmetric(.rsa(modulus: try reader.bytes("n"), exponent: try reader.bytes("e")))
@@ -61,7 +66,7 @@ package struct JSONWebKey: Hashable, Sendable {
         }
     }
 
-    /// The public members (RFC 7517 §4); a secret is never among them.
+    /// The public members (RFC 7517 §4), without any secret.
     package var json: JSONValue {
         var object = JSONObject()
         for (name, value) in requiredMembers { object[name] = .string(value) }
@@ -72,7 +77,7 @@ package struct JSONWebKey: Hashable, Sendable {
         return .object(object)
     }
 
-    /// The members that make a key what it is, in the order that a thumbprint wants (RFC 7638 §3.2).
+    /// The required members, in the order of a thumbprint (RFC 7638 §3.2).
     private var requiredMembers: [(String, String)] {
         switch material {
         case .asymmetric(.rsa(let modulus, let exponent)):
@@ -88,14 +93,14 @@ package struct JSONWebKey: Hashable, Sendable {
         }
     }
 
-    /// The required members alone, as a proof carries them (RFC 9449 §4.2).
+    /// Returns only the required members, as in a DPoP proof (RFC 9449 §4.2).
     static func bare(_ key: PublicKey) -> JSONValue {
         var object = JSONObject()
         for (name, value) in JSONWebKey(publicKey: key).requiredMembers { object[name] = .string(value) }
         return .object(object)
     }
 
-    /// RFC 7638 §3: the SHA-256 of the required members, RFC 8037 §2 for Ed25519.
+    /// Returns the SHA-256 hash of the required members (RFC 7638 §3; RFC 8037 §2 for Ed25519).
     package static func thumbprint(of key: PublicKey) throws(OIDCError) -> String {
         Base64URL.encode(try Cryptography.hash(bare(key).bytes, .sha256))
     }
@@ -107,7 +112,7 @@ extension JSONWebKey.Unusable {
     }
 }
 
-/// Reads typed members of a key.
+/// A reader of typed members.
 private struct MemberReader {
     let members: JSONObject
 
@@ -130,7 +135,7 @@ private struct MemberReader {
     func bytes(_ name: String) throws(JSONWebKey.Unusable) -> [UInt8] {
         guard let text = try text(name) else { throw JSONWebKey.Unusable(reason: "\(name) is missing") }
         guard let bytes = Base64URL.decode(text), !bytes.isEmpty else {
-            throw JSONWebKey.Unusable(reason: "\(name) is no base64url")
+            throw JSONWebKey.Unusable(reason: "\(name) is not base64url")
         }
         return bytes
     }

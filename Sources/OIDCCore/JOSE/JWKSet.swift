@@ -1,8 +1,8 @@
 package import OIDCCrypto
 
-/// The keys of a provider (RFC 7517 §5). Keys that are not understood are passed over.
+/// The keys of a provider (RFC 7517 §5). Keys of unknown kinds are skipped.
 public struct JWKSet: Hashable, Sendable {
-    /// Why a string is not a key set.
+    /// The reason why a string is not a key set.
     public struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
         /// What is wrong with the document.
         public let reason: String
@@ -11,7 +11,7 @@ public struct JWKSet: Hashable, Sendable {
         public var description: String { reason }
     }
 
-    /// A key that was passed over, and why.
+    /// A skipped key, with the reason.
     struct Skipped: Hashable, Sendable {
         let keyID: String?
         let reason: String
@@ -26,18 +26,24 @@ public struct JWKSet: Hashable, Sendable {
     }
 
     package init(keys: [JSONWebKey]) {
-        self.keys = keys
-        skipped = []
+        self.init(keys, skipped: [])
     }
 
-    /// Reads a set, or one key that stands alone.
+    private init(_ keys: [JSONWebKey], skipped: [Skipped]) {
+        self.keys = keys
+        self.skipped = skipped
+    }
+
+    /// Reads a key set, or a single key.
     public init(parsing bytes: [UInt8]) throws(Malformed) {
         let json: JSONValue
-        do { json = try JSONValue(parsing: bytes) } catch { throw Malformed(reason: "no JSON: \(error)") }
+        do { json = try JSONValue(parsing: bytes) } catch {
+            throw Malformed(reason: "not valid JSON: \(error)")
+        }
         try self.init(json)
     }
 
-    /// Reads a key set (RFC 7517 §5); a key that is not understood is skipped.
+    /// Reads a key set (RFC 7517 §5); keys of unknown kinds are skipped.
     public init(_ json: JSONValue) throws(Malformed) {
         guard let members = json.object else {
             throw Malformed(reason: "expected an object, found \(json.typeName)")
@@ -64,6 +70,21 @@ public struct JWKSet: Hashable, Sendable {
         self.skipped = skipped
     }
 
+    /// Returns the set without the keys of other issuers. Entra ID publishes one set for all its tenants, in which
+    /// a key may name the issuer that it signs for, or a template (`IssuerTemplate`).
+    package func of(_ issuer: String?) -> JWKSet {
+        let others = keys.filter { !$0.mayBe(of: issuer) }
+        guard !others.isEmpty else { return self }
+        return JWKSet(
+            keys.filter { $0.mayBe(of: issuer) },
+            skipped: skipped
+                + others.map {
+                    Skipped(
+                        keyID: $0.keyID,
+                        reason: "issuer is \(DisplayText.quoted($0.issuer ?? "", limit: 120))")
+                })
+    }
+
     /// The keys to try. Those with the token's `kid`; where no key has it, those without any. Without a
     /// `kid`, every key that fits.
     package func candidates(
@@ -78,7 +99,7 @@ public struct JWKSet: Hashable, Sendable {
         return named.isEmpty ? keys.filter { $0.keyID == nil } : named
     }
 
-    /// A set to publish.
+    /// The key set as JSON, for publication.
     public var json: JSONValue { ["keys": .array(keys.map(\.json))] }
 
     /// Fetches a provider's keys (OIDC Discovery §3, `jwks_uri`).
@@ -97,6 +118,15 @@ public struct JWKSet: Hashable, Sendable {
 }
 
 extension JSONWebKey {
+    /// Whether the key's own `issuer`, if it has one, is this issuer. What is not a URL is another kind of name.
+    fileprivate func mayBe(of issuer: String?) -> Bool {
+        guard let own = self.issuer, own.hasPrefix("https://") || own.hasPrefix("http://") else {
+            return true
+        }
+        guard let issuer else { return false }
+        return ExactText.isSame(own, issuer) || IssuerTemplate(own)?.tenant(of: issuer) != nil
+    }
+
     /// Why this key may not verify a signature of `algorithm`; nil when it may.
     func misfit(_ algorithm: SignatureAlgorithm, allowsSymmetric: Bool) -> String? {
         if let use, use != "sig" { return "use is \(DisplayText.quoted(use, limit: 60))" }
@@ -107,7 +137,7 @@ extension JSONWebKey {
         switch material {
         case .symmetric(let secret):
             guard algorithm.isSymmetric else { return "kty is “oct”" }
-            guard allowsSymmetric else { return "a symmetric key is not taken from a provider's keys" }
+            guard allowsSymmetric else { return "symmetric keys in a key set are not used" }
             let needed = algorithm.hash?.byteCount ?? 0
             guard secret.revealed.count >= needed else {
                 return "\(algorithm.rawValue) needs a secret of \(needed) bytes or more (RFC 7518 §3.2)"

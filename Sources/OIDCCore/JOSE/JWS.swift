@@ -1,8 +1,8 @@
 package import OIDCCrypto
 
-/// A signed token in compact form (RFC 7515 §7.1), taken apart but not verified.
+/// A signed token in compact form (RFC 7515 §7.1), parsed but not verified.
 package struct JWS: Sendable {
-    /// Why a string is not a compact JWS.
+    /// The reason why a string is not a compact JWS.
     package struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
         package let reason: String
 
@@ -20,11 +20,11 @@ package struct JWS: Sendable {
     package let header: JSONObject
     package let payload: [UInt8]
     package let signature: [UInt8]
-    /// What the signature is made over: header and payload as they were sent (RFC 7515 §5.2).
+    /// The signed bytes: header and payload as they were sent (RFC 7515 §5.2).
     package let signingInput: [UInt8]
-    /// The payload as a JSON object, or nil where it is none.
+    /// The payload as a JSON object; nil if it is not one.
     package let claims: JSONObject?
-    /// Why `claims` is nil.
+    /// The reason why `claims` is nil.
     let claimsProblem: String?
 
     package init(compact: some StringProtocol) throws(JWS.Malformed) {
@@ -32,7 +32,7 @@ package struct JWS: Sendable {
             throw Malformed("longer than \(JWS.maximumByteCount) bytes")
         }
         let parts = Array(compact.utf8).split(
-            separator: 0x2E, maxSplits: 5, omittingEmptySubsequences: false)
+            separator: .period, maxSplits: 5, omittingEmptySubsequences: false)
         guard parts.count != 5 else { throw .encrypted }
         guard parts.count == 3 else {
             let found = parts.count > 5 ? "more than five" : "\(parts.count)"
@@ -49,7 +49,7 @@ package struct JWS: Sendable {
 
     private static func decoded(_ part: ArraySlice<UInt8>, _ name: String) throws(Malformed) -> [UInt8] {
         guard let bytes = Base64URL.decode(bytes: part) else {
-            throw Malformed("the \(name) is no base64url")
+            throw Malformed("the \(name) is not base64url")
         }
         return bytes
     }
@@ -57,10 +57,10 @@ package struct JWS: Sendable {
     private static func header(_ bytes: [UInt8]) throws(Malformed) -> JSONObject {
         let json: JSONValue
         do { json = try JSONValue(parsing: bytes) } catch {
-            throw Malformed("the header is no JSON: \(error)")
+            throw Malformed("the header is not valid JSON: \(error)")
         }
         guard let object = json.object else {
-            throw Malformed("the header is no JSON object but \(json.typeName)")
+            throw Malformed("the header is not a JSON object but \(json.typeName)")
         }
         return object
     }
@@ -69,26 +69,27 @@ package struct JWS: Sendable {
         do {
             let json = try JSONValue(parsing: bytes)
             guard let object = json.object else {
-                return .failure(Malformed("the payload is no JSON object but \(json.typeName)"))
+                return .failure(Malformed("the payload is not a JSON object but \(json.typeName)"))
             }
             return .success(object)
         } catch {
-            return .failure(Malformed("the payload is no JSON: \(error)"))
+            return .failure(Malformed("the payload is not valid JSON: \(error)"))
         }
     }
 
-    /// `alg` as it is written (RFC 7515 §4.1.1).
+    /// `alg` as it was written (RFC 7515 §4.1.1).
     package var algorithmName: String? { header["alg"]?.string }
 
-    /// The algorithm that `alg` names, if it is one that can be verified here.
+    /// The algorithm that `alg` names; nil if it is not supported.
     package var algorithm: SignatureAlgorithm? { algorithmName.flatMap { SignatureAlgorithm(joseName: $0) } }
 
-    /// `kid`: any text; it is compared and never looked up anywhere (RFC 7515 §4.1.4).
+    /// `kid`, any string; it is only compared with keys, never used as a path or URL (RFC 7515 §4.1.4).
     package var keyID: String? { header["kid"]?.string }
 }
 
 extension SignatureAlgorithm {
-    /// RFC 9864 §2.2 gives EdDSA with Ed25519 a new name; the older name means it too, as no other curve is taken.
+    /// Reads an `alg`. RFC 9864 §2.2 renames EdDSA with Ed25519; the older name means the same here, as no
+    /// other curve is supported.
     init?(joseName name: String) {
         self.init(rawValue: name == "Ed25519" ? "EdDSA" : name)
     }

@@ -1,20 +1,20 @@
 public import OIDCCrypto
 
-/// Signs tokens (RFC 7515 §5.1): client assertions, DPoP proofs, and those of a provider.
+/// A signer of tokens (RFC 7515 §5.1): client assertions, DPoP proofs, and a provider's tokens.
 public struct JWTSigner: Sendable {
     private enum Key {
         case privateKey(PrivateKey)
         case secret(Redacted<[UInt8]>)
     }
 
-    /// The algorithm that signs.
+    /// The algorithm of the signatures.
     public let algorithm: SignatureAlgorithm
-    /// `kid` of the header.
+    /// The `kid` of the header.
     public let keyID: String?
     private let key: Key
 
-    /// The algorithm is the first that fits the key of those the other side lists, or the key's usual one;
-    /// for RSA that is RS256.
+    /// Makes a signer with a private key. The algorithm is the first of `supported` that fits the key, or
+    /// else the key's usual one; for RSA that is RS256.
     public init(
         _ key: PrivateKey, algorithm: SignatureAlgorithm? = nil, supported: [String]? = nil,
         keyID: String? = nil
@@ -26,14 +26,14 @@ public struct JWTSigner: Sendable {
         guard let chosen = algorithm ?? (listed ?? fitting).first, fitting.contains(chosen) else {
             let names = fitting.map(\.rawValue).joined(separator: ", ")
             let wanted = algorithm?.rawValue ?? DisplayText.clean((supported ?? []).joined(separator: ", "))
-            throw .usage("the private key signs with \(names), wanted is \(wanted)")
+            throw .usage("the private key supports \(names), not \(wanted)")
         }
         self.algorithm = chosen
         self.keyID = keyID
         self.key = .privateKey(key)
     }
 
-    /// HMAC with a shared secret (RFC 7518 §3.2).
+    /// Makes a signer that uses HMAC with a shared secret (RFC 7518 §3.2).
     public init(
         secret: Redacted<String>, algorithm: SignatureAlgorithm = .hs256, keyID: String? = nil
     ) throws(OIDCError) {
@@ -45,17 +45,17 @@ public struct JWTSigner: Sendable {
         key = .secret(Redacted(Array(secret.revealed.utf8)))
     }
 
-    /// The public half of the key; nil for a secret.
+    /// The public half of the key; nil for a shared secret.
     public var publicKey: PublicKey? {
         if case .privateKey(let key) = key { key.publicKey } else { nil }
     }
 
-    /// The compact form. `alg` and `kid` are set here, and win over those of `header`.
+    /// Signs claims and returns the compact form. `alg` and `kid` replace those of `header`.
     public func sign(header: JSONObject = JSONObject(), claims: JSONObject) throws(OIDCError) -> String {
         try sign(header: header, payload: JSONValue.object(claims).bytes)
     }
 
-    /// Signs bytes that need not be JSON.
+    /// Signs bytes, which need not be JSON, and returns the compact form.
     public func sign(header: JSONObject = JSONObject(), payload: [UInt8]) throws(OIDCError) -> String {
         var header = header
         header["alg"] = .string(algorithm.rawValue)

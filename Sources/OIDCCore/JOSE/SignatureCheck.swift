@@ -1,6 +1,6 @@
 import OIDCCrypto
 
-/// What became of a signature; it is valid only where a key said so.
+/// The result of a signature check.
 package enum SignatureCheck: Hashable, Sendable {
     case valid
     case invalid(reason: String)
@@ -8,8 +8,8 @@ package enum SignatureCheck: Hashable, Sendable {
 
 extension JWS {
     /// Verifies the signature (RFC 7515 §5.2) with the keys of a set that fit `alg`, `kid` and their own use.
-    /// Keys and addresses that the token itself carries (`jwk`, `jku`, `x5c`, `x5u`) are never looked at
-    /// (RFC 8725 §3.10). `allowedAlgorithms` nil allows all that are known here; `none` never is.
+    /// Keys and URLs in the token itself (`jwk`, `jku`, `x5c`, `x5u`) are ignored (RFC 8725 §3.10). If
+    /// `allowedAlgorithms` is nil, all known ones are allowed; `none` never is.
     package func verify(
         keys: JWKSet, allowsSymmetric: Bool = false, allowedAlgorithms: [String]? = nil
     ) throws(OIDCError) -> SignatureCheck {
@@ -22,7 +22,7 @@ extension JWS {
         return try verify(algorithm, keys: keys, allowsSymmetric: allowsSymmetric)
     }
 
-    /// Why a header cannot be accepted, whatever the keys.
+    /// The reason why a header is refused, whatever the keys are.
     struct HeaderRefusal: Error, Hashable {
         let cause: OIDCError.Cause
 
@@ -31,8 +31,8 @@ extension JWS {
         }
     }
 
-    /// `alg` from the allow-list and known (RFC 8725 §3.1), and no `crit`, as nothing critical is understood
-    /// here (RFC 7515 §4.1.11).
+    /// Returns `alg` if it is allowed and known (RFC 8725 §3.1) and there is no `crit`, as no critical
+    /// extension is supported (RFC 7515 §4.1.11).
     func acceptedAlgorithm(allowed: [String]?) throws(HeaderRefusal) -> SignatureAlgorithm {
         guard let name = algorithmName else {
             let found = header["alg"]?.typeName ?? "none"
@@ -43,7 +43,7 @@ extension JWS {
         }
         guard let algorithm else {
             throw HeaderRefusal(
-                "alg", expected: "an algorithm that is supported here",
+                "alg", expected: "a supported algorithm",
                 found: quoted(name, unlike: SignatureAlgorithm.allCases.map(\.rawValue)))
         }
         if let allowed, !allowed.contains(where: { SignatureAlgorithm(joseName: $0) == algorithm }) {
@@ -61,10 +61,11 @@ extension JWS {
         return algorithm
     }
 
-    /// How many keys are tried for one signature: each costs time, and a key set may hold thousands.
+    /// The number of keys that are tried for one signature: each takes time, and a key set may contain
+    /// thousands.
     static let candidateLimit = 64
 
-    /// Tries the candidates: several keys may share a `kid`, or have none.
+    /// Tries the candidates, as several keys may share a `kid` or have none.
     func verify(
         _ algorithm: SignatureAlgorithm, keys: JWKSet, allowsSymmetric: Bool
     ) throws(OIDCError) -> SignatureCheck {
@@ -94,7 +95,7 @@ extension JWS {
         "“\(DisplayText.distinct(text, from: expected, limit: 60))”"
     }
 
-    /// Says that no key fits, and of the keys that the token may have meant, why each was not used.
+    /// Returns the result that no key fits, with the reasons why candidates were not used.
     private func noKey(
         _ algorithm: SignatureAlgorithm, _ keys: JWKSet, reasons: [String], allowsSymmetric: Bool
     ) -> String {
@@ -119,8 +120,8 @@ extension JSONWebKey {
         case unusable(String)
     }
 
-    /// Verifies with this key, which fits the algorithm. A key that the library does not take is unusable;
-    /// only a missing library is an error.
+    /// Verifies a signature with this key, which fits the algorithm. A key that the library refuses is
+    /// unusable; only a missing library is an error.
     func attempt(_ token: JWS, _ algorithm: SignatureAlgorithm) throws(OIDCError) -> Attempt {
         do throws(CryptoError) {
             switch material {

@@ -1,13 +1,13 @@
-/// Claims of a token, read by type; every refusal names the claim, what was expected and what was found.
+/// A token's claims, read by type; errors name the claim, the expected and the found value.
 struct TokenClaims {
     let members: JSONObject
     let stage: Stage
 
-    func refusal(_ name: String, expected: String, found: String) -> OIDCError {
-        .untrusted(stage, name, expected: expected, found: found)
+    func refusal(_ name: String, expected: String, found: String, hint: Hint? = nil) -> OIDCError {
+        .untrusted(stage, name, expected: expected, found: found, hint: hint)
     }
 
-    /// Refuses a claim that is not the text expected, or does not hold it; `note` follows that text.
+    /// Makes an error about a claim with an unexpected value; `note` follows the expected value.
     func mismatch(_ name: String, expected: String, note: String = "") -> OIDCError {
         if let text = members[name]?.string {
             let sides = DisplayText.sides(expected: expected, found: text, limit: 120)
@@ -22,7 +22,7 @@ struct TokenClaims {
             found: found(name, as: DisplayText.escaped))
     }
 
-    /// A value in a few words.
+    /// Describes a claim's value in a few words.
     func found(_ name: String, as shown: (String) -> String = { $0 }) -> String {
         switch members[name] {
         case nil: "none"
@@ -41,7 +41,7 @@ struct TokenClaims {
         return text
     }
 
-    /// A NumericDate (RFC 7519 §2); a fraction is rounded down.
+    /// Reads a NumericDate (RFC 7519 §2), rounded down to whole seconds.
     func time(_ name: String) throws(OIDCError) -> Instant? {
         guard let value = members[name] else { return nil }
         guard let seconds = value.number?.wholePart else {
@@ -50,7 +50,7 @@ struct TokenClaims {
         return Instant(secondsSinceEpoch: seconds)
     }
 
-    /// A string or an array of strings (RFC 7519 §4.1.3).
+    /// Reads `aud`, a string or an array of strings (RFC 7519 §4.1.3).
     func audience() throws(OIDCError) -> [String]? {
         guard let value = members["aud"] else { return nil }
         if let text = value.string { return [text] }
@@ -60,10 +60,20 @@ struct TokenClaims {
         return texts
     }
 
+    /// Checks `iss`; if the issuer is a template, it is filled with the token's own `tid`.
     func checkIssuer(_ issuer: String) throws(OIDCError) {
+        let issuer = try IssuerTemplate(issuer).map(filled) ?? issuer
         guard let found = try string("iss"), ExactText.isSame(found, issuer) else {
             throw mismatch("iss", expected: issuer)
         }
+    }
+
+    private func filled(_ template: IssuerTemplate) throws(OIDCError) -> String {
+        guard let tenant = try string("tid"), let issuer = template.issuer(of: tenant) else {
+            throw refusal(
+                "tid", expected: "the tenant of \(DisplayText.clean(template.text))", found: found("tid"))
+        }
+        return issuer
     }
 
     func checkAudience(_ clientID: String) throws(OIDCError) -> [String] {
@@ -72,7 +82,7 @@ struct TokenClaims {
         return audience
     }
 
-    /// `exp`, `iat` and `nbf` where they are there; `leeway` allows for clocks that differ.
+    /// Checks `exp`, `iat` and `nbf` if they are present; clocks may differ by `leeway`.
     func checkTimes(now: Instant, leeway: Int64) throws(OIDCError) {
         if let expiry = try time("exp"), expiry.adding(leeway) <= now {
             throw refusal("exp", expected: "a time after \(now)", found: "\(expiry)")

@@ -1,17 +1,19 @@
-/// Why a string is not JSON, and where.
+/// The reason why a string is not JSON, with its position.
 public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What is wrong.
     public let reason: String
-    /// The byte at which it is wrong.
+    /// The byte offset of the error.
     public let offset: Int
+    /// What is wrong in a file that a user wrote, by line and column: `line 3, column 5: trailing comma`.
+    package let inFile: String
 
-    /// What is wrong, and where.
+    /// The reason and the position.
     public var description: String { "\(reason) at byte \(offset)" }
 }
 
 extension JSONValue {
-    /// Reads one value (RFC 8259). Refused: duplicate members, nesting beyond 64, lone surrogates, bytes
-    /// that are not valid UTF-8, and anything after the value.
+    /// Parses one value (RFC 8259). Refuses duplicate members, nesting deeper than 64, lone surrogates,
+    /// invalid UTF-8, and anything after the value.
     public init(parsing bytes: [UInt8]) throws(JSONError) {
         var outcome: Result<JSONValue, JSONError> = .success(.null)
         bytes.withUnsafeBufferPointer { buffer in
@@ -27,7 +29,7 @@ extension JSONValue {
     }
 }
 
-/// A recursive descent over bytes, with a bound on its depth.
+/// A recursive-descent parser over bytes, of bounded depth.
 private struct JSONParser {
     static let maximumDepth = 64
     let bytes: UnsafeBufferPointer<UInt8>
@@ -38,15 +40,25 @@ private struct JSONParser {
     }
 
     mutating func document() throws(JSONError) -> JSONValue {
-        if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF { index = 3 }
+        // A byte order mark (RFC 8259 §8.1).
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
         let value = try value(depth: 0)
         skipBlanks()
-        guard index == bytes.count else { throw error("unexpected text after the value") }
+        guard index == bytes.count else { throw error("unexpected text after the value", expecting: .end) }
         return value
     }
 
-    private func error(_ reason: String) -> JSONError {
-        JSONError(reason: index >= bytes.count ? "the text ends too early" : reason, offset: index)
+    private func error(_ reason: String, expecting expected: JSONMistake.Expected? = nil) -> JSONError {
+        index >= bytes.count
+            ? error("the text is incomplete", at: index, expecting: .more)
+            : error(reason, at: index, expecting: expected)
+    }
+
+    private func error(
+        _ reason: String, at offset: Int, expecting expected: JSONMistake.Expected? = nil
+    ) -> JSONError {
+        let mistake = JSONMistake(bytes: bytes, offset: offset, expected: expected)
+        return JSONError(reason: reason, offset: offset, inFile: mistake.description(or: reason))
     }
 
     private var current: UInt8? { index < bytes.count ? bytes[index] : nil }
@@ -54,7 +66,7 @@ private struct JSONParser {
     private mutating func skipBlanks() {
         while index < bytes.count {
             switch bytes[index] {
-            case 0x20, 0x09, 0x0A, 0x0D: index += 1
+            case .space, .tab, .lineFeed, .carriageReturn: index += 1
             default: return
             }
         }
@@ -64,15 +76,15 @@ private struct JSONParser {
         guard depth < JSONParser.maximumDepth else { throw error("nested too deeply") }
         skipBlanks()
         switch current {
-        case 0x7B: return .object(try object(depth: depth))
-        case 0x5B: return .array(try array(depth: depth))
-        case 0x22: return .string(try string())
-        case 0x74: return try literal("true", .bool(true))
-        case 0x66: return try literal("false", .bool(false))
-        case 0x6E: return try literal("null", .null)
-        case 0x2D, 0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 0x39:
+        case .leftBrace: return .object(try object(depth: depth))
+        case .leftBracket: return .array(try array(depth: depth))
+        case .quote: return .string(try string())
+        case UInt8(ascii: "t"): return try literal("true", .bool(true))
+        case UInt8(ascii: "f"): return try literal("false", .bool(false))
+        case UInt8(ascii: "n"): return try literal("null", .null)
+        case let byte? where byte == .hyphen || ASCII.isDigit(byte):
             return .number(try number())
-        default: throw error("no JSON value")
+        default: throw error("expected a value", expecting: .value)
         }
     }
 
@@ -80,7 +92,7 @@ private struct JSONParser {
         let length = word.utf8CodeUnitCount
         guard index + length <= bytes.count,
             (0..<length).allSatisfy({ bytes[index + $0] == word.utf8Start[$0] })
-        else { throw error("no JSON value") }
+        else { throw error("expected a value", expecting: .value) }
         index += length
         return value
     }
@@ -90,31 +102,35 @@ private struct JSONParser {
         var members: [JSONObject.Member] = []
         var seen: Set<String> = []
         skipBlanks()
-        if current == 0x7D {
+        if current == .rightBrace {
             index += 1
             return JSONObject()
         }
         while true {
             skipBlanks()
-            guard current == 0x22 else { throw error("a member's name must be a string") }
+            guard current == .quote else {
+                throw error("a member's name must be a string", expecting: .name)
+            }
             let start = index
             let name = try string()
             let isNew =
                 members.count < 8
                 ? !members.contains { $0.name == name } : isUnseen(name, among: members, &seen)
             guard isNew else {
-                throw JSONError(
-                    reason: "duplicate member \(DisplayText.quoted(name, limit: 60))", offset: start)
+                throw error("duplicate member \(DisplayText.quoted(name, limit: 60))", at: start)
             }
             skipBlanks()
-            guard current == 0x3A else { throw error("missing “:” after a member's name") }
+            guard current == .colon else {
+                throw error("missing “:” after a member's name", expecting: .colon)
+            }
             index += 1
             members.append(JSONObject.Member(name: name, value: try value(depth: depth + 1)))
-            guard try continues(until: 0x7D) else { return JSONObject(unique: members) }
+            guard try continues(until: .rightBrace) else { return JSONObject(unique: members) }
         }
     }
 
-    /// Small objects are searched; a large one is given a set, so no object takes quadratic time.
+    /// Returns whether a name is new. Small objects are searched, large ones use a set, so none takes
+    /// quadratic time.
     private func isUnseen(
         _ name: String, among members: [JSONObject.Member], _ seen: inout Set<String>
     ) -> Bool {
@@ -126,39 +142,41 @@ private struct JSONParser {
         index += 1
         var items: [JSONValue] = []
         skipBlanks()
-        if current == 0x5D {
+        if current == .rightBracket {
             index += 1
             return items
         }
         while true {
             items.append(try value(depth: depth + 1))
-            guard try continues(until: 0x5D) else { return items }
+            guard try continues(until: .rightBracket) else { return items }
         }
     }
 
     private mutating func continues(until end: UInt8) throws(JSONError) -> Bool {
         skipBlanks()
         let character = current
-        guard character == 0x2C || character == end else { throw error("missing “,” or a closing bracket") }
+        guard character == .comma || character == end else {
+            throw error("missing “,” or a closing bracket", expecting: .comma)
+        }
         index += 1
-        return character == 0x2C
+        return character == .comma
     }
 
     private mutating func number() throws(JSONError) -> JSONNumber {
         let start = index
-        if current == 0x2D { index += 1 }
+        if current == .hyphen { index += 1 }
         let integerStart = index
-        guard skipDigits() > 0 else { throw error("no number") }
-        guard bytes[integerStart] != 0x30 || index == integerStart + 1 else {
+        guard skipDigits() > 0 else { throw error("expected a digit") }
+        guard bytes[integerStart] != UInt8(ascii: "0") || index == integerStart + 1 else {
             throw error("a number with leading zeros")
         }
-        if current == 0x2E {
+        if current == .period {
             index += 1
             guard skipDigits() > 0 else { throw error("no digits after the decimal point") }
         }
-        if current == 0x65 || current == 0x45 {
+        if current == UInt8(ascii: "e") || current == UInt8(ascii: "E") {
             index += 1
-            if current == 0x2B || current == 0x2D { index += 1 }
+            if current == .plus || current == .hyphen { index += 1 }
             guard skipDigits() > 0 else { throw error("no digits in the exponent") }
         }
         return JSONNumber(validated: String(decoding: bytes[start..<index], as: UTF8.self))
@@ -166,7 +184,7 @@ private struct JSONParser {
 
     private mutating func skipDigits() -> Int {
         let start = index
-        while let digit = current, (0x30...0x39).contains(digit) { index += 1 }
+        while let digit = current, ASCII.isDigit(digit) { index += 1 }
         return index - start
     }
 
@@ -174,18 +192,19 @@ private struct JSONParser {
         index += 1
         let start = index
         var bits: UInt8 = 0
-        while index < bytes.count, bytes[index] != 0x22, bytes[index] != 0x5C, bytes[index] >= 0x20 {
+        while index < bytes.count, bytes[index] != .quote, bytes[index] != .backslash, bytes[index] >= .space
+        {
             bits |= bytes[index]
             index += 1
         }
-        guard current == 0x22 else { return try stringWithEscapes(from: start) }
-        // What is all ASCII needs no validation, which costs ten times as much as the rest of this.
+        guard current == .quote else { return try stringWithEscapes(from: start) }
+        // ASCII-only strings skip UTF-8 validation, which costs ten times as much as the rest of parsing.
         guard bits >= 0x80 else {
             defer { index += 1 }
             return String(decoding: bytes[start..<index], as: UTF8.self)
         }
         guard let text = String(validating: bytes[start..<index], as: UTF8.self) else {
-            throw error("a string that is no UTF-8")
+            throw error("a string that is not UTF-8")
         }
         index += 1
         return text
@@ -196,15 +215,15 @@ private struct JSONParser {
         while let character = current {
             index += 1
             switch character {
-            case 0x22:
+            case .quote:
                 guard let text = String(validating: decoded, as: UTF8.self) else {
-                    throw error("a string that is no UTF-8")
+                    throw error("a string that is not UTF-8")
                 }
                 return text
-            case 0x5C: decoded += try escape()
-            case 0..<0x20:
+            case .backslash: decoded += try escape()
+            case 0..<UInt8.space:
                 index -= 1
-                throw error("a control character in a string")
+                throw error("a control character in a string", expecting: .quote)
             default: decoded.append(character)
             }
         }
@@ -215,24 +234,24 @@ private struct JSONParser {
         guard let character = current else { throw error("") }
         index += 1
         switch character {
-        case 0x22, 0x5C, 0x2F: return [character]
-        case 0x62: return [0x08]
-        case 0x66: return [0x0C]
-        case 0x6E: return [0x0A]
-        case 0x72: return [0x0D]
-        case 0x74: return [0x09]
-        case 0x75: return Array(String(try escapedScalar()).utf8)
+        case .quote, .backslash, .slash: return [character]
+        case UInt8(ascii: "b"): return [.backspace]
+        case UInt8(ascii: "f"): return [.formFeed]
+        case UInt8(ascii: "n"): return [.lineFeed]
+        case UInt8(ascii: "r"): return [.carriageReturn]
+        case UInt8(ascii: "t"): return [.tab]
+        case UInt8(ascii: "u"): return Array(String(try escapedScalar()).utf8)
         default:
             index -= 1
-            throw error("an unknown escape")
+            throw error("an unknown escape", expecting: .escape)
         }
     }
 
     private mutating func escapedScalar() throws(JSONError) -> Unicode.Scalar {
         let high = try codeUnit()
         if let scalar = Unicode.Scalar(high) { return scalar }
-        guard (0xD800...0xDBFF).contains(high), index + 1 < bytes.count, bytes[index] == 0x5C,
-            bytes[index + 1] == 0x75
+        guard (0xD800...0xDBFF).contains(high), index + 1 < bytes.count, bytes[index] == .backslash,
+            bytes[index + 1] == UInt8(ascii: "u")
         else { throw error("a lone surrogate") }
         index += 2
         let low = try codeUnit()
@@ -245,11 +264,10 @@ private struct JSONParser {
     private mutating func codeUnit() throws(JSONError) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<4 {
-            guard let digit = current, ASCII.isHexDigit(digit) else {
+            guard let digit = current.flatMap(ASCII.hexValue) else {
                 throw error("an escape without four hexadecimal digits")
             }
-            let offset: UInt8 = digit <= 0x39 ? 0x30 : (digit <= 0x46 ? 0x41 - 10 : 0x61 - 10)
-            value = value << 4 | UInt32(digit - offset)
+            value = value << 4 | UInt32(digit)
             index += 1
         }
         return value

@@ -1,4 +1,4 @@
-/// A JSON value (RFC 8259) that keeps the order of members and numbers as they were written.
+/// A JSON value (RFC 8259). It keeps the order of members, and numbers as they were written.
 public enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)
@@ -18,7 +18,7 @@ public enum JSONValue: Hashable, Sendable {
     /// The number; nil for any other type.
     public var number: JSONNumber? { if case .number(let number) = self { number } else { nil } }
 
-    /// An array of strings alone.
+    /// The array's strings; nil if it has other elements, or for any other type.
     public var strings: [String]? {
         guard let array, case let strings = array.compactMap(\.string), strings.count == array.count else {
             return nil
@@ -26,13 +26,13 @@ public enum JSONValue: Hashable, Sendable {
         return strings
     }
 
-    /// A whole number that fits; a fraction, an exponent that leaves the range, or another type is nil.
+    /// The whole number; nil for a fraction, a number out of range, or any other type.
     public var integer: Int64? { number?.integer }
 
     /// A member of an object; nil for any other type.
     public subscript(name: String) -> JSONValue? { object?[name] }
 
-    /// The type's name, for messages about a member of another type.
+    /// The type's name, for messages about a member of an unexpected type.
     public var typeName: String {
         switch self {
         case .null: "null"
@@ -57,7 +57,7 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
     /// Makes an array.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
 
-    /// A later member of one name replaces an earlier one.
+    /// Makes an object. A later member replaces an earlier one with the same name.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         var object = JSONObject()
         for (name, value) in elements { object[name] = value }
@@ -67,11 +67,11 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
     /// Makes a number.
     public init(_ number: Int64) { self = .number(JSONNumber(number)) }
 
-    /// A string, or null where there is none.
+    /// Makes a string, or null for nil.
     public init(_ text: String?) { self = text.map { .string($0) } ?? .null }
 }
 
-/// A number as it was written: 1e999 and integers beyond 64 bits neither crash nor are rounded silently.
+/// A number as it was written, so 1e999 and integers beyond 64 bits neither crash nor are silently rounded.
 public struct JSONNumber: Hashable, Sendable {
     /// The number as it was written.
     public let text: String
@@ -79,10 +79,10 @@ public struct JSONNumber: Hashable, Sendable {
     /// Makes a number.
     public init(_ value: Int64) { text = String(value) }
 
-    /// `text` must already follow the grammar of RFC 8259 §6.
+    /// Makes a number from text that was already checked against the grammar of RFC 8259 §6.
     init(validated text: String) { self.text = text }
 
-    /// The value when it is whole and fits 64 bits, however it is written (`3600`, `3600.0`, `3.6e3`).
+    /// The value if it is whole and fits 64 bits, in any notation (`3600`, `3600.0`, `3.6e3`).
     public var integer: Int64? {
         if let exact = Int64(text) { return exact }
         guard let approximate = Double(text), approximate.rounded(.towardZero) == approximate,
@@ -91,7 +91,7 @@ public struct JSONNumber: Hashable, Sendable {
         return Int64(exactly: approximate)
     }
 
-    /// The value rounded down, for moments that carry a fraction (RFC 7519 §2); nil when it does not fit.
+    /// The value rounded down, for times with a fraction (RFC 7519 §2); nil if it does not fit 64 bits.
     public var wholePart: Int64? {
         if let exact = Int64(text) { return exact }
         guard let approximate = Double(text), abs(approximate) <= 9_007_199_254_740_992 else { return nil }
@@ -99,7 +99,7 @@ public struct JSONNumber: Hashable, Sendable {
     }
 }
 
-/// The members of an object in their order; names are unique.
+/// The members of an object in their order, with unique names.
 public struct JSONObject: Hashable, Sendable {
     /// A name and its value.
     public struct Member: Hashable, Sendable {
@@ -115,15 +115,15 @@ public struct JSONObject: Hashable, Sendable {
     /// Makes an empty object.
     public init() {}
 
-    /// `members` must have been checked for duplicates.
+    /// Makes an object from members that were already checked for duplicates.
     init(unique members: [Member]) { self.members = members }
 
-    /// Whether there is no member.
+    /// Whether the object has no members.
     public var isEmpty: Bool { members.isEmpty }
     /// The names in their order.
     public var names: [String] { members.map(\.name) }
 
-    /// Setting nil removes the member; setting keeps the place of a member that is there.
+    /// The value of a member. Setting nil removes the member; setting a value keeps the member's position.
     public subscript(name: String) -> JSONValue? {
         get { members.first { ExactText.isSame($0.name, name) }?.value }
         set {

@@ -1,11 +1,11 @@
 extension JSONValue {
-    /// One line, without blanks.
+    /// The JSON text on one line, without spaces.
     public var compact: String { written(indented: false) }
 
-    /// Indented by two spaces, for people.
+    /// The JSON text indented by two spaces.
     public var indented: String { written(indented: true) }
 
-    /// The compact form in UTF-8.
+    /// The compact JSON text in UTF-8.
     public var bytes: [UInt8] { Array(compact.utf8) }
 
     private func written(indented: Bool) -> String {
@@ -30,11 +30,11 @@ private struct JSONWriter {
         case .number(let number): output += number.text.utf8
         case .string(let text): write(text)
         case .array(let items):
-            write(items, between: 0x5B, and: 0x5D, depth: depth) { writer, item in
+            write(items, between: .leftBracket, and: .rightBracket, depth: depth) { writer, item in
                 writer.write(item, depth: depth + 1)
             }
         case .object(let object):
-            write(object.members, between: 0x7B, and: 0x7D, depth: depth) { writer, member in
+            write(object.members, between: .leftBrace, and: .rightBrace, depth: depth) { writer, member in
                 writer.write(member.name)
                 writer.output += (writer.isIndented ? ": " : ":").utf8
                 writer.write(member.value, depth: depth + 1)
@@ -48,7 +48,7 @@ private struct JSONWriter {
     ) {
         output.append(open)
         for (position, item) in items.enumerated() {
-            if position > 0 { output.append(0x2C) }
+            if position > 0 { output.append(.comma) }
             startLine(depth: depth + 1)
             each(&self, item)
         }
@@ -58,14 +58,14 @@ private struct JSONWriter {
 
     private mutating func startLine(depth: Int) {
         guard isIndented else { return }
-        output.append(0x0A)
+        output.append(.lineFeed)
         for _ in 0..<depth { output += "  ".utf8 }
     }
 
-    /// Characters that a terminal acts on, or that hide or turn the text around them, are escaped (CWE-150);
-    /// all else stays as it is.
+    /// Writes a string. Control, invisible and bidirectional characters are escaped (CWE-150); all others
+    /// stay as they are.
     private mutating func write(_ text: String) {
-        output.append(0x22)
+        output.append(.quote)
         if text.utf8.allSatisfy({ $0 < 0x80 }) {
             writeBytes(text.utf8)
         } else {
@@ -79,17 +79,17 @@ private struct JSONWriter {
                 }
             }
         }
-        output.append(0x22)
+        output.append(.quote)
     }
 
     private mutating func writeBytes(_ bytes: some Sequence<UInt8>) {
         for byte in bytes {
             switch byte {
-            case 0x22, 0x5C: output += [0x5C, byte]
-            case 0x0A: output += "\\n".utf8
-            case 0x0D: output += "\\r".utf8
-            case 0x09: output += "\\t".utf8
-            case 0..<0x20, 0x7F: writeEscape(UInt16(byte))
+            case .quote, .backslash: output += [.backslash, byte]
+            case .lineFeed: output += "\\n".utf8
+            case .carriageReturn: output += "\\r".utf8
+            case .tab: output += "\\t".utf8
+            case _ where ASCII.isControl(byte): writeEscape(UInt16(byte))
             default: output.append(byte)
             }
         }
@@ -98,8 +98,7 @@ private struct JSONWriter {
     private mutating func writeEscape(_ unit: UInt16) {
         output += "\\u".utf8
         for shift in [12, 8, 4, 0] as [UInt16] {
-            let digit = UInt8(unit >> shift & 15)
-            output.append(digit < 10 ? 0x30 + digit : 0x61 + digit - 10)
+            output.append(ASCII.hexDigit(UInt8(unit >> shift & 15)))
         }
     }
 }

@@ -1,9 +1,9 @@
-/// What a user is asked to agree to (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1): the code flow, always
-/// with PKCE, `state` and `nonce`.
+/// A request for the user's consent (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1): the code flow, always with PKCE,
+/// `state` and `nonce`.
 public struct AuthorizationRequest: Sendable {
     /// The client that asks.
     public var client: Client
-    /// An address on loopback, an https address, or one with a scheme of its own (RFC 8252 §7).
+    /// A URL on loopback, an https URL, or one with a private-use scheme (RFC 8252 §7).
     public var redirectURI: String
     /// The scope to request.
     public var scope: Scope
@@ -15,6 +15,9 @@ public struct AuthorizationRequest: Sendable {
     public var responseMode: ResponseMode?
     /// `prompt` (OpenID Connect Core §3.1.2.1).
     public var prompt: String?
+    /// Whether `prompt=consent` is sent if `offline_access` is requested and no prompt is given: idpyoidc and
+    /// pyop/SATOSA refuse the request without it (OpenID Connect Core §11; tried 2026-11).
+    public var promptsForOfflineAccess = true
     /// The longest time since the user authenticated, in seconds.
     public var maxAge: Int64?
     /// The account to suggest.
@@ -27,6 +30,8 @@ public struct AuthorizationRequest: Sendable {
     public var authorizationDetails: JSONValue?
     /// RFC 9449 §10: the thumbprint of the key that the code shall be bound to.
     public var dpopThumbprint: String?
+    /// False for providers whose ID tokens never have a `nonce`; PKCE alone then ties the answer to the request.
+    public var sendsNonce = true
     /// Parameters of the provider's own; none can replace one of the protocol.
     public var extraParameters: [FormEncoding.Pair] = []
 
@@ -43,7 +48,7 @@ public struct AuthorizationRequest: Sendable {
         case formPost = "form_post"
     }
 
-    /// Draws fresh `state`, `nonce` and verifier, and makes the address to open. Nothing has been sent yet.
+    /// Draws fresh `state`, `nonce` and verifier, and makes the URL to open. Nothing has been sent yet.
     public func begin(
         _ metadata: ProviderMetadata, random: (Int) -> [UInt8], isPushed: Bool = false
     ) throws(OIDCError) -> PendingAuthorization {
@@ -51,7 +56,7 @@ public struct AuthorizationRequest: Sendable {
         let endpoint = try metadata.require(.authorization)
         guard endpoint.isSecure || endpoint.isLoopback || metadata.allowsInsecureHTTP else {
             throw .protocolViolation(
-                .authorization, "authorization_endpoint", expected: "an https address", found: endpoint.text)
+                .authorization, "authorization_endpoint", expected: "an https URL", found: endpoint.text)
         }
         if let methods = metadata.codeChallengeMethodsSupported, !methods.isEmpty,
             !methods.contains(PKCE.method)
@@ -61,24 +66,26 @@ public struct AuthorizationRequest: Sendable {
                 found: methods.joined(separator: " "))
         }
         let state = Redacted(Base64URL.encode(random(16)))
-        let nonce = Redacted(Base64URL.encode(random(16)))
+        let nonce = sendsNonce ? Redacted(Base64URL.encode(random(16))) : nil
         let pkce = PKCE.generate(random: random)
-        let parameters = try parameters(state: state.revealed, nonce: nonce.revealed, pkce: pkce)
+        let prompt = effectivePrompt(metadata)
+        let parameters = try parameters(
+            state: state.revealed, nonce: nonce?.revealed, pkce: pkce, prompt: prompt)
         return PendingAuthorization(
             url: try AuthorizationRequest.url(endpoint, parameters, isPushed: isPushed), endpoint: endpoint,
             parameters: parameters, state: state, nonce: nonce, pkce: pkce, clientID: client.id,
-            redirectURI: redirectURI, scope: scope, maxAge: maxAge, prompt: prompt,
+            redirectURI: redirectURI, scope: scope, resources: resources, maxAge: maxAge, prompt: prompt,
             responseMode: responseMode ?? .query, issuer: metadata.issuer,
             isIssuerPromised: metadata.authorizationResponseIssParameterSupported,
             tokenEndpoint: metadata.isDiscovered ? nil : metadata.tokenEndpoint,
             jwksURI: metadata.isDiscovered ? nil : metadata.jwksURI)
     }
 
-    /// More than this no browser takes for certain.
+    /// The longest URL that every browser takes.
     static let maximumByteCount = 65_536
 
-    /// The endpoint's own query is kept (RFC 6749 §3.1), unless it repeats one of our parameters.
-    /// A request that is pushed may be of any length: its parameters are not sent in the URL.
+    /// Keeps the endpoint's own query (RFC 6749 §3.1), and refuses one that repeats a parameter of ours. A pushed
+    /// request may be of any length: its parameters are not in the URL.
     static func url(
         _ endpoint: WebURL, _ parameters: [FormEncoding.Pair], isPushed: Bool = false
     ) throws(OIDCError) -> WebURL {
@@ -91,14 +98,21 @@ public struct AuthorizationRequest: Sendable {
         let url = endpoint.appendingQuery(parameters)
         guard isPushed || url.text.utf8.count <= maximumByteCount else {
             throw .usage(
-                "the authorization request is too long for an address",
+                "the authorization request is too long for a URL",
                 hint: .set(.pushedAuthorization, to: "require"))
         }
         return url
     }
 
+    /// Returns the prompt to send. A parameter of the configuration and what the metadata list come before the default.
+    private func effectivePrompt(_ metadata: ProviderMetadata) -> String? {
+        guard prompt == nil, promptsForOfflineAccess, scope.contains("offline_access") else { return prompt }
+        let isListed = metadata.promptValuesSupported?.contains("consent") ?? true
+        return isListed && !extraParameters.contains { $0.name == "prompt" } ? "consent" : nil
+    }
+
     private func parameters(
-        state: String, nonce: String, pkce: PKCE
+        state: String, nonce: String?, pkce: PKCE, prompt: String?
     ) throws(OIDCError) -> [FormEncoding.Pair] {
         var pairs: [FormEncoding.Pair] = []
         func add(_ name: String, _ value: String?) {

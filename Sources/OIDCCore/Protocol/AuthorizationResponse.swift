@@ -73,7 +73,8 @@ extension PendingAuthorization {
             return .stranger(.repeated(name))
         }
         let (code, error, iss) = (values("code").first, values("error").first, values("iss").first)
-        if let issuer, let iss, !ExactText.isSame(iss, issuer) {
+        if let issuer, let iss, !ExactText.isSame(iss, issuer), IssuerTemplate(issuer)?.tenant(of: iss) == nil
+        {
             let mismatch = CallbackMismatch.otherIssuer(expected: issuer, found: iss)
             return error != nil && code == nil ? .stranger(mismatch) : .end(mismatch.error)
         }
@@ -87,7 +88,7 @@ extension PendingAuthorization {
                         uri: values("error_uri").first),
                     isWithCode: code != nil, isIssuerMissing: isIssuerMissing))
         }
-        let judgement = judge(code: code, among: pairs)
+        let judgement = judge(code: code, from: iss, among: pairs)
         // An answer without a usable code leads nowhere anyway; one with a code must not.
         if isIssuerMissing, case .code = judgement {
             let expected = DisplayText.clean(issuer ?? "an issuer")
@@ -98,7 +99,9 @@ extension PendingAuthorization {
 
     /// A code is visible ASCII (RFC 6749 appendix A.11); tokens have no place in an answer to
     /// `response_type=code`.
-    private func judge(code: String?, among pairs: [FormEncoding.Pair]) -> CallbackJudgement {
+    private func judge(code: String?, from issuer: String?, among pairs: [FormEncoding.Pair])
+        -> CallbackJudgement
+    {
         let tokens = ["access_token", "id_token", "refresh_token"]
         if let token = pairs.first(where: { tokens.contains($0.name) }) {
             return .end(
@@ -117,7 +120,9 @@ extension PendingAuthorization {
                 .protocolViolation(
                     .authorization, "code", expected: "up to 8192 ASCII characters", found: found))
         }
-        return .code(AuthorizationCode(code: code, pending: self))
+        return .code(
+            AuthorizationCode(
+                code: code, pending: self, issuer: issuer, extra: ExtraMembers.redirect(pairs)))
     }
 
     private func refusal(
@@ -127,7 +132,8 @@ extension PendingAuthorization {
         if isWithCode { message += ", and sent a code along, which is not used" }
         if isIssuerMissing { message += "; the answer lacks iss, which the provider promises" }
         return OIDCError(
-            answer.isTemporary && !isWithCode ? .unreachable : .refused, message, hint: hint(answer.code),
+            answer.isTemporary && !isWithCode ? .unreachable : .refused, message,
+            hint: answer.promptHint(sent: prompt) ?? hint(answer.code),
             stage: .authorization, oauthError: answer.code)
     }
 

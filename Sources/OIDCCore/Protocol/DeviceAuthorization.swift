@@ -2,7 +2,7 @@
 public struct DeviceAuthorization: Sendable {
     /// `device_code`, which the token request presents.
     public let deviceCode: Redacted<String>
-    /// Fit for a terminal.
+    /// `user_code`, safe to show on a terminal.
     public let userCode: String
     /// The URL to open.
     public let verificationURI: WebURL
@@ -15,7 +15,7 @@ public struct DeviceAuthorization: Sendable {
     /// The scope that was requested.
     public let scope: Scope
 
-    /// What the device endpoint is asked for (RFC 8628 §3.1).
+    /// The request to the device authorization endpoint (RFC 8628 §3.1).
     package struct Request: Sendable {
         package var scope: Scope
         package var audience: String?
@@ -46,6 +46,7 @@ public struct DeviceAuthorization: Sendable {
         }
     }
 
+    /// Returns the request for a code, and how its answer is read.
     package static func call(
         _ request: Request, at endpoint: WebURL, client: Client, now: Instant, random: (Int) -> [UInt8]
     ) throws(OIDCError) -> EndpointCall<DeviceAuthorization> {
@@ -55,26 +56,28 @@ public struct DeviceAuthorization: Sendable {
             message, stage: .deviceAuthorization, withholding: { client.secrets(in: message) }
         ) { response throws(OIDCError) in
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
-                throw client.failure(response, to: message, stage: .deviceAuthorization)
+                throw client.failure(
+                    response, to: message, stage: .deviceAuthorization,
+                    hint: OAuthErrorResponse.deviceHint)
             }
             return try DeviceAuthorization(
-                JSONAnswer(response, stage: .deviceAuthorization), scope: request.scope, now: now)
+                JSONAnswer(formOrJSON: response, having: "device_code", stage: .deviceAuthorization),
+                scope: request.scope, now: now)
         }
     }
 
-    /// RFC 8628 §3.2. Some providers say `verification_url`, as drafts of the RFC did.
+    /// Reads the answer (RFC 8628 §3.2). Google names the URL `verification_url`, as drafts of the RFC did (2026-11).
     private init(_ answer: JSONAnswer, scope: Scope, now: Instant) throws(OIDCError) {
         let code = try answer.requiredString("device_code")
         let userCode = DisplayText.clean(try answer.requiredString("user_code"), limit: 64)
         guard !userCode.allSatisfy({ $0 == " " }) else {
             throw .protocolViolation(
-                answer.stage, "user_code", expected: "text that can be read", found: "none")
+                answer.stage, "user_code", expected: "a code that can be read", found: "none")
         }
         let name = answer["verification_uri"] == nil ? "verification_url" : "verification_uri"
-        guard let address = try answer.string(name) else { throw answer.missing("verification_uri") }
-        guard let verificationURI = WebURL(address) else {
-            throw .protocolViolation(
-                answer.stage, name, expected: "an http(s) address", found: address)
+        guard let text = try answer.string(name) else { throw answer.missing("verification_uri") }
+        guard let verificationURI = WebURL(text) else {
+            throw .protocolViolation(answer.stage, name, expected: "an http(s) URL", found: text)
         }
         deviceCode = Redacted(code)
         self.userCode = userCode
@@ -85,13 +88,14 @@ public struct DeviceAuthorization: Sendable {
         self.scope = scope
     }
 
-    /// Ten minutes where the provider does not say, or says nonsense; a day at most.
+    /// Returns the code's lifetime: ten minutes if the provider names none or nonsense, and at most a day.
     private static func lifetime(_ seconds: Int64?) -> Int64 {
         guard let seconds, seconds > 0 else { return 600 }
         return min(seconds, 86_400)
     }
 
-    /// RFC 8628 §3.5: five seconds where the provider does not say; never a spin, never hours.
+    /// Returns the seconds between polls: five if the provider names none or nonsense, and at most five minutes
+    /// (RFC 8628 §3.5).
     private static func interval(_ seconds: Int64?) -> Int64 {
         guard let seconds, seconds > 0 else { return 5 }
         return min(seconds, 300)

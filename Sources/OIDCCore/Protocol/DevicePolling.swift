@@ -1,7 +1,7 @@
-/// When to ask the token endpoint again while a user signs in elsewhere (RFC 8628 §3.5); a pure state.
+/// When to poll the token endpoint again while a user signs in elsewhere (RFC 8628 §3.5).
 package struct DevicePolling: Hashable, Sendable {
     package enum Step: Sendable {
-        /// Ask again after so many seconds.
+        /// Poll again after so many seconds.
         case wait(Int64)
         case failed(OIDCError)
     }
@@ -15,13 +15,13 @@ package struct DevicePolling: Hashable, Sendable {
         expiresAt = authorization.expiresAt
     }
 
-    /// Seconds until the first request: the interval, unless the code expires before.
+    /// Returns the seconds until the first poll: the interval, unless the code expires sooner.
     package func firstWait(now: Instant) -> Int64 {
         max(0, min(interval, expiresAt.seconds(since: now)))
     }
 
-    /// What to do after an answer: `slow_down` adds five seconds for good, what is temporary makes the next
-    /// wait longer, and any other error ends it.
+    /// Decides what to do after an error: `slow_down` adds five seconds for good, a temporary error makes the next wait
+    /// longer, and any other error ends the sign-in.
     package mutating func next(after error: OIDCError, now: Instant) -> Step {
         switch error.oauthError {
         case "authorization_pending": failures = 0
@@ -41,7 +41,7 @@ package struct DevicePolling: Hashable, Sendable {
         return wait(now: now, atLeast: error.retryAfter)
     }
 
-    /// The last wait ends with the code's lifetime, not after it.
+    /// Returns the next wait, which ends with the code's lifetime at the latest.
     private func wait(now: Instant, atLeast retryAfter: Int?) -> Step {
         let left = expiresAt.seconds(since: now)
         guard left > 0 else { return .failed(DevicePolling.expired) }

@@ -1,10 +1,10 @@
 extension ProviderMetadata {
-    /// The issuer of the configuration: https (or http on loopback), without query and fragment (OpenID
-    /// Connect Discovery §3, RFC 8414 §2).
+    /// Checks an issuer of the configuration: https (or http on loopback), without query and fragment (OpenID
+    /// Connect Discovery §3, RFC 8414 §2). One path segment may be `{tenantid}`; the URL has a stand-in for it.
     public static func checkedIssuer(
         _ text: String, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) -> WebURL {
-        guard let url = WebURL(text), url.query == nil, url.fragment == nil else {
+        guard let url = WebURL.ofIssuer(text), url.query == nil, url.fragment == nil else {
             let meant = text.includes("//") ? nil : WebURL("https://\(text)")
             let isBare = meant.map { $0.query == nil && $0.fragment == nil } ?? false
             throw .usage(
@@ -29,12 +29,17 @@ extension ProviderMetadata {
         return url
     }
 
-    /// Where the metadata may be, in the order in which to ask: OpenID Connect appends to the issuer's path
+    /// Returns where the metadata may be, in the order in which to ask: OpenID Connect appends to the issuer's path
     /// (Discovery §4), RFC 8414 §3.1 inserts before it. A slash at the end makes no difference here.
     public static func wellKnownURLs(
         issuer: String, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) -> [WebURL] {
         let url = try checkedIssuer(issuer, allowsInsecureHTTP: allowsInsecureHTTP)
+        guard IssuerTemplate(issuer) == nil else {
+            throw .usage(
+                "issuer: \(DisplayText.clean(issuer)) is a template, which has no well-known place",
+                hint: .advice(.setMetadataURL))
+        }
         let path = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
         return [
             url.replacingPath("\(path)/.well-known/openid-configuration"),
@@ -42,7 +47,23 @@ extension ProviderMetadata {
         ].compactMap { $0 }
     }
 
-    /// Asks one place; nil where there is nothing, so the next place is asked.
+    /// Checks the URL of the metadata from the configuration: https, or http on loopback.
+    package static func checkedURL(
+        _ text: String, allowsInsecureHTTP: Bool = false
+    ) throws(OIDCError) -> WebURL {
+        guard let url = WebURL(text), url.fragment == nil else {
+            throw .usage(
+                "metadata_url: expected an https URL without a fragment, found \(DisplayText.address(text))")
+        }
+        guard url.isSecure || url.isLoopback || allowsInsecureHTTP else {
+            throw .usage(
+                "metadata_url: plain http is for loopback only, found \(DisplayText.address(text))",
+                hint: .advice(.useHTTPS))
+        }
+        return url
+    }
+
+    /// Returns the request for the metadata at one URL; its answer is nil if there is nothing.
     public static func call(
         _ url: WebURL, expectedIssuer: String, allowsInsecureHTTP: Bool = false
     ) -> EndpointCall<ProviderMetadata?> {
@@ -59,7 +80,7 @@ extension ProviderMetadata {
         }
     }
 
-    /// Neither place had anything.
+    /// The error if no URL has metadata.
     public static func notFound(issuer: String) -> OIDCError {
         OIDCError(
             .refused,
@@ -68,15 +89,47 @@ extension ProviderMetadata {
             hint: .advice(.checkIssuerOrSetEndpoints), stage: .discovery)
     }
 
-    /// Asks the places in turn.
+    /// Asks the well-known URLs in turn.
     public static func discover(
         issuer: String, over transport: some HTTPTransport, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) -> ProviderMetadata {
+        var search = MetadataSearch()
         for url in try wellKnownURLs(issuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP) {
             let call = call(url, expectedIssuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)
-            if let metadata = try transport.perform(call) { return metadata }
+            if let found = try search.ask(call, over: transport) { return found.metadata }
         }
-        throw notFound(issuer: issuer)
+        throw search.failure ?? notFound(issuer: issuer)
+    }
+}
+
+/// A search for metadata at several URLs. An answer that cannot be used (4xx, an HTML page, another issuer) moves
+/// on to the next URL: single-page apps and CDNs answer so for paths they do not know, and the issuer is compared in
+/// every document. A provider that is out of reach (DNS, TLS, a time-out, 429, 5xx) has decided nothing: that error
+/// ends the search, so no other answer hides it.
+package struct MetadataSearch {
+    /// What to report if no URL holds: the first document that could not be trusted, else the first refusal.
+    package private(set) var failure: OIDCError?
+
+    package init() {}
+
+    /// Returns the metadata and the answer that has it, or nil if the next URL is to be asked.
+    package mutating func ask(
+        _ call: EndpointCall<ProviderMetadata?>, over transport: any HTTPTransport
+    ) throws(OIDCError) -> (metadata: ProviderMetadata, response: HTTPResponse)? {
+        var response: HTTPResponse?
+        do throws(OIDCError) {
+            let answer = try transport.send(call.request, stage: call.stage)
+            response = answer
+            return try call.read(answer).map { ($0, answer) }
+        } catch {
+            // Before an answer, only a redirect to elsewhere or an answer that is not HTTP is a refusal.
+            guard error.kind == .refused || (error.kind == .untrusted && response != nil) else { throw error }
+            if failure == nil || (error.kind == .untrusted && failure?.kind != .untrusted) {
+                failure = error
+                if error.hint == nil { failure?.hint = .advice(.checkIssuerOrSetEndpoints) }
+            }
+            return nil
+        }
     }
 }
 

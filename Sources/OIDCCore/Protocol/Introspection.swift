@@ -1,4 +1,4 @@
-/// What the provider says of a token (RFC 7662 §2.2).
+/// The provider's description of a token (RFC 7662 §2.2).
 package struct Introspection: Hashable, Sendable {
     package let isActive: Bool
     /// The whole answer, `active` included.
@@ -14,11 +14,26 @@ package struct Introspection: Hashable, Sendable {
             request, stage: .introspection, withholding: { client.secrets(in: request) }
         ) { response throws(OIDCError) in
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
-                throw client.failure(response, to: request, stage: .introspection)
+                throw refusal(response, to: request, of: client)
             }
             let answer = try JSONAnswer(response, stage: .introspection)
             guard let isActive = try answer.bool("active") else { throw answer.missing("active") }
             return Introspection(isActive: isActive, claims: answer.members)
         }
+    }
+
+    /// Makes the error of a refusal. The endpoint demands some authentication (RFC 7662 §2.1), so a public client is
+    /// refused because it is one, whatever the code; `unauthorized_client` says the same to a confidential client.
+    private static func refusal(
+        _ response: HTTPResponse, to request: HTTPRequest, of client: Client
+    ) -> OIDCError {
+        var error = client.failure(response, to: request, stage: .introspection)
+        let isPublic = client.authentication.method == "none"
+        if error.kind == .refused,
+            isPublic || error.oauthError == "unauthorized_client" || response.status == 403
+        {
+            error.hint = .advice(.introspectAsOtherClient)
+        }
+        return error
     }
 }

@@ -1,8 +1,8 @@
-/// The JSON object that an endpoint answered with; each member is read as the type its specification
-/// gives it. A member that is null counts as absent: several providers write absence so.
+/// The JSON object that an endpoint answered with; each member is read as the type that its specification gives it. A
+/// member that is null counts as absent, as several providers write absence so.
 struct JSONAnswer {
     let stage: Stage
-    let members: JSONObject
+    var members: JSONObject
 
     init(_ members: JSONObject, stage: Stage) {
         self.members = members
@@ -26,6 +26,24 @@ struct JSONAnswer {
                 hint: stage == .discovery ? JSONAnswer.discoveryHint : nil, stage: stage)
         }
         self.init(members, stage: stage)
+    }
+
+    /// Reads JSON, or the form encoding in which GitHub answers unless it is asked for JSON (2026-11): a form has the
+    /// member `name`, and each member once.
+    init(formOrJSON response: HTTPResponse, having name: String, stage: Stage) throws(OIDCError) {
+        let isForm = response.looksFormEncoded && (try? JSONValue(parsing: response.body)) == nil
+        guard isForm, let pairs = FormEncoding.decode(response.text),
+            pairs.contains(where: { $0.name == name })
+        else {
+            try self.init(response, stage: stage)
+            return
+        }
+        var names: Set<String> = []
+        for pair in pairs where !names.insert(pair.name).inserted {
+            throw .protocolViolation(stage, pair.name, expected: "at most one", found: "several")
+        }
+        let members = pairs.map { JSONObject.Member(name: $0.name, value: .string($0.value)) }
+        self.init(JSONObject(unique: members), stage: stage)
     }
 
     private static let discoveryHint = Hint.advice(.checkIssuerMetadata)

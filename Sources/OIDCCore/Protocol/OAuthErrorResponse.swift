@@ -1,4 +1,4 @@
-/// What an endpoint says when it refuses (RFC 6749 §5.2), whatever the status; fit for a terminal.
+/// An endpoint's error answer (RFC 6749 §5.2), whatever the status; safe to show on a terminal.
 package struct OAuthErrorResponse: Hashable, Sendable {
     package let code: String
     package let description: String?
@@ -8,7 +8,7 @@ package struct OAuthErrorResponse: Hashable, Sendable {
         self.init(code: code, description: description, uri: uri, withholding: WithheldSecrets())
     }
 
-    /// Without what the request held in confidence.
+    /// Makes an answer without the secrets of the request.
     package init(
         code: String, description: String? = nil, uri: String? = nil, withholding secrets: WithheldSecrets
     ) {
@@ -19,15 +19,16 @@ package struct OAuthErrorResponse: Hashable, Sendable {
         self.uri = uri.flatMap { $0.isEmpty ? nil : DisplayText.clean(secrets.removed(from: $0)) }
     }
 
-    /// Nil where the body holds no `error`. Read are JSON, form-encoded answers, and the object with `code`
-    /// or `type` and `message` that some providers send in the place of the string.
+    /// Reads JSON or a form-encoded answer; nil if the body names no error. GitHub and Slack answer 200 with `error`,
+    /// Google and Facebook send an object in its place, Fitbit an array `errors` with `errorType`, and Twitch a
+    /// `message` that is the code (their documentation, 2026-11).
     package init?(_ response: HTTPResponse) {
         self.init(response, withholding: WithheldSecrets())
     }
 
     init?(_ response: HTTPResponse, withholding secrets: WithheldSecrets) {
         if let members = (try? JSONValue(parsing: response.body))?.object {
-            self.init(members, secrets)
+            self.init(members, isRefusal: !response.isSuccess, secrets)
         } else if response.looksFormEncoded, let pairs = FormEncoding.decode(response.text) {
             self.init(pairs, secrets)
         } else {
@@ -35,7 +36,7 @@ package struct OAuthErrorResponse: Hashable, Sendable {
         }
     }
 
-    private init?(_ members: JSONObject, _ secrets: WithheldSecrets) {
+    private init?(_ members: JSONObject, isRefusal: Bool, _ secrets: WithheldSecrets) {
         switch members["error"] {
         case .string(let code) where !code.isEmpty:
             self.init(
@@ -45,9 +46,23 @@ package struct OAuthErrorResponse: Hashable, Sendable {
             let code = error["code"]?.string ?? error["status"]?.string ?? error["type"]?.string
             self.init(
                 code: code ?? "error", description: error["message"]?.string, uri: nil, withholding: secrets)
-        default: return nil
+        default:
+            let first = members["errors"]?.array?.first
+            if isRefusal, let code = first?["errorType"]?.string, !code.isEmpty {
+                self.init(code: code, description: first?["message"]?.string, withholding: secrets)
+            } else if isRefusal, let code = members["message"]?.string, Self.knownCodes.contains(code) {
+                self.init(code: code, withholding: secrets)
+            } else {
+                return nil
+            }
         }
     }
+
+    /// The codes of RFC 6749 §5.2 and RFC 8628 §3.5.
+    private static let knownCodes: Set<String> = [
+        "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
+        "invalid_scope", "authorization_pending", "slow_down", "access_denied", "expired_token",
+    ]
 
     private init?(_ pairs: [FormEncoding.Pair], _ secrets: WithheldSecrets) {
         func value(_ name: String) -> String? { pairs.first { $0.name == name }?.value }
@@ -65,8 +80,18 @@ package struct OAuthErrorResponse: Hashable, Sendable {
 }
 
 extension OAuthErrorResponse {
-    /// Whether the code means that nothing was decided. Providers send these with 400 too, the status that
-    /// RFC 6749 §5.2 gives every error.
+    /// Whether an authorization request was refused over `prompt=consent`: idpyoidc and pyop/SATOSA refuse
+    /// `offline_access` without it (OpenID Connect Core §11), and some providers do not know it.
+    func promptHint(sent prompt: String?) -> Hint? {
+        guard code == "invalid_request", let words = description.map({ ASCII.lowercased($0) }),
+            words.includes("consent")
+        else { return nil }
+        let isSent = prompt?.split(separator: " ").contains("consent") == true
+        return .set(.prompt, to: isSent ? "off" : "consent")
+    }
+
+    /// Whether the code means that nothing was decided. Providers send these with 400 too, the status that RFC 6749
+    /// §5.2 gives every error.
     var isTemporary: Bool { ["temporarily_unavailable", "server_error", "slow_down"].contains(code) }
 
     /// The error that an answer other than the expected one amounts to: 429, 5xx and the codes for a temporary
@@ -102,8 +127,12 @@ extension OAuthErrorResponse {
     /// Returns the hint for an error code; nil if there is none, or if it depends on the step.
     static func hint(_ code: String?) -> Hint? {
         switch code {
-        case "invalid_client": .advice(.checkClient)
-        case "unauthorized_client": "register the client for this grant with the provider"
+        // The names that GitHub and Slack have for it follow (their documentation, 2026-11).
+        case "invalid_client", "incorrect_client_credentials", "bad_client_secret", "invalid_client_id":
+            .advice(.checkClient)
+        case "redirect_uri_mismatch", "bad_redirect_uri": .advice(.checkRedirectURI)
+        case "unauthorized_client", "device_flow_disabled":
+            "register the client for this grant with the provider"
         case "unsupported_grant_type": .advice(.chooseGrant)
         case "invalid_scope": .advice(.checkScope)
         case "invalid_target": .advice(.checkTarget)
@@ -111,6 +140,16 @@ extension OAuthErrorResponse {
         case "invalid_dpop_proof": .advice(.checkClock)
         case "invalid_authorization_details": "check authorization_details"
         default: nil
+        }
+    }
+
+    /// Returns the hint for an error code of the device grant. Many providers switch the grant on for each client;
+    /// Google answers `invalid_client` ("Invalid client type") to a desktop client.
+    static func deviceHint(_ code: String?) -> Hint? {
+        switch code {
+        case "invalid_client": .advice(.checkClientOrDeviceGrant)
+        case "unauthorized_client", "unsupported_grant_type": .advice(.allowDeviceGrant)
+        default: hint(code)
         }
     }
 }
@@ -140,7 +179,7 @@ extension HTTPResponse {
         return Int(min(end.seconds(since: start), 86_400))
     }
 
-    /// Some providers answer form-encoded, a few of them as plain text or without a type.
+    /// Whether the body may be a form. Some providers send forms as plain text or without a type.
     var looksFormEncoded: Bool {
         switch mediaType {
         case "application/x-www-form-urlencoded", "text/plain", nil: body.contains(0x3D)

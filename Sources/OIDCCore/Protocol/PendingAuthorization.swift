@@ -1,15 +1,15 @@
-/// A sign-in that has begun: what was sent, and what the answer and the ID token will be held against. Only
-/// its `accept` makes an `AuthorizationCode`.
+/// A sign-in in progress: what was sent, and what the answer and the ID token are checked against. Only its `accept`
+/// makes an `AuthorizationCode`.
 public struct PendingAuthorization: Hashable, Sendable {
-    /// The address to open, unless the request is pushed (RFC 9126).
+    /// The URL to open, unless the request is pushed (RFC 9126).
     public let url: WebURL
     let endpoint: WebURL
     let parameters: [FormEncoding.Pair]
 
     /// `state`, which the answer must repeat.
     public let state: Redacted<String>
-    /// `nonce`, which the ID token must repeat.
-    public let nonce: Redacted<String>
+    /// `nonce`, which the ID token must repeat; nil if none was sent.
+    public let nonce: Redacted<String>?
     /// The verifier and challenge (RFC 7636).
     public let pkce: PKCE
     /// The client that asked.
@@ -18,13 +18,15 @@ public struct PendingAuthorization: Hashable, Sendable {
     public let redirectURI: String
     /// The scope that was requested.
     public let scope: Scope
+    /// The resources that were requested (RFC 8707).
+    public let resources: [String]
     /// `max_age` of the request, in seconds.
     public let maxAge: Int64?
     /// `prompt` of the request.
     public let prompt: String?
     /// How the answer is sent.
     public let responseMode: AuthorizationRequest.ResponseMode
-    /// The issuer that the answer and the ID token must name.
+    /// The issuer that the answer and the ID token must name, or its template.
     public let issuer: String?
     /// RFC 9207 §3: the metadata promises `iss` in every answer.
     public let isIssuerPromised: Bool
@@ -47,9 +49,17 @@ public struct AuthorizationCode: Hashable, Sendable {
     public let code: Redacted<String>
     /// The sign-in that it answers.
     public let pending: PendingAuthorization
+    /// The `iss` that came with the code (RFC 9207).
+    let issuer: String?
+    /// The other parameters of the redirect, such as QuickBooks' `realmId`; none that could be a secret.
+    public let extra: JSONObject
 
-    init(code: String, pending: PendingAuthorization) {
+    init(
+        code: String, pending: PendingAuthorization, issuer: String? = nil, extra: JSONObject = JSONObject()
+    ) {
         self.code = Redacted(code)
         self.pending = pending
+        self.issuer = issuer
+        self.extra = extra
     }
 }

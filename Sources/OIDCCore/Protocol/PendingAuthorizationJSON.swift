@@ -7,12 +7,13 @@ extension PendingAuthorization {
         var object = JSONObject()
         object["url"] = .string(url.text)
         object["state"] = .string(state.revealed)
-        object["nonce"] = .string(nonce.revealed)
+        object["nonce"] = nonce.map { .string($0.revealed) } ?? .null
         object["code_verifier"] = .string(pkce.verifier.revealed)
         object["redirect_uri"] = .string(redirectURI)
         object["issuer"] = issuer.map { .string($0) }
         object["client_id"] = .string(clientID)
         object["scope"] = .string(scope.text)
+        if !resources.isEmpty { object["resource"] = .array(resources.map { .string($0) }) }
         object["max_age"] = maxAge.map { JSONValue($0) }
         object["prompt"] = prompt.map { .string($0) }
         object["response_mode"] = .string(responseMode.rawValue)
@@ -31,10 +32,11 @@ extension PendingAuthorization {
         guard let url = try file.url("url") else { throw file.missing("url") }
         self.init(
             url: url, endpoint: url, parameters: [],
-            state: Redacted(try file.secret("state")), nonce: Redacted(try file.secret("nonce")),
+            state: Redacted(try file.secret("state")), nonce: try file.nonce(),
             pkce: try PKCE(verifier: try file.required("code_verifier")),
             clientID: try file.required("client_id"), redirectURI: try file.required("redirect_uri"),
-            scope: Scope(try file.string("scope") ?? ""), maxAge: try file.seconds("max_age"),
+            scope: Scope(try file.string("scope") ?? ""), resources: try file.strings("resource"),
+            maxAge: try file.seconds("max_age"),
             prompt: try file.string("prompt"), responseMode: try file.responseMode(),
             issuer: try file.string("issuer"),
             isIssuerPromised: try file.flag("authorization_response_iss_parameter_supported"),
@@ -56,6 +58,12 @@ private struct PendingFile {
         return text
     }
 
+    func strings(_ name: String) throws(OIDCError) -> [String] {
+        guard let value = value(name) else { return [] }
+        guard let strings = value.strings else { throw wrong(name, "an array of strings", value) }
+        return strings
+    }
+
     func required(_ name: String) throws(OIDCError) -> String {
         guard let text = try string(name), !text.isEmpty else { throw missing(name) }
         return text
@@ -68,6 +76,11 @@ private struct PendingFile {
             throw .usage("pending: \(name): expected at least 22 characters, found \(text.utf8.count)")
         }
         return text
+    }
+
+    /// Null says that none was sent; a file that does not say so has lost it.
+    func nonce() throws(OIDCError) -> Redacted<String>? {
+        members["nonce"] == .null ? nil : Redacted(try secret("nonce"))
     }
 
     func url(_ name: String) throws(OIDCError) -> WebURL? {

@@ -1,7 +1,9 @@
-/// The addresses of a provider that we use, by the names that metadata and settings share.
+/// The URLs of a provider that we use, by the names that metadata and settings share.
 public enum ProviderEndpoint: String, Hashable, Sendable, CaseIterable {
     case authorization = "authorization_endpoint"
     case token = "token_endpoint"
+    /// Set in the configuration only; no specification of metadata has it.
+    case refresh = "refresh_endpoint"
     case userInfo = "userinfo_endpoint"
     case keys = "jwks_uri"
     case deviceAuthorization = "device_authorization_endpoint"
@@ -11,8 +13,10 @@ public enum ProviderEndpoint: String, Hashable, Sendable, CaseIterable {
     case endSession = "end_session_endpoint"
     case registration = "registration_endpoint"
 
-    /// An address of the configuration: https, or http on loopback; elsewhere only with
-    /// `allow_insecure_http`.
+    /// The endpoints that metadata name.
+    static let discovered = allCases.filter { $0 != .refresh }
+
+    /// Checks a URL of the configuration: https, or http on loopback; elsewhere only with `allow_insecure_http`.
     public func configured(_ text: String, allowsInsecureHTTP: Bool = false) throws(OIDCError) -> WebURL {
         guard let url = WebURL(text), url.fragment == nil else {
             throw .usage(

@@ -1,19 +1,21 @@
 extension ProviderMetadata {
     /// Reads a metadata document. `issuer` must be the expected one, character for character (OpenID
-    /// Connect Discovery §4.3, RFC 8414 §3.3); a member that we use must have its type; the rest is ignored.
+    /// Connect Discovery §4.3, RFC 8414 §3.3), or a template that may stand for it (`IssuerTemplate`); a member that
+    /// we use must have its type; the rest is ignored.
     public init(
         document: JSONObject, expectedIssuer: String, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) {
         let answer = JSONAnswer(document, stage: .discovery)
         let issuer = try answer.requiredString("issuer")
-        guard ExactText.isSame(issuer, expectedIssuer) else {
+        let isTemplate = IssuerTemplate(issuer)?.mayStand(for: expectedIssuer) == true
+        guard ExactText.isSame(issuer, expectedIssuer) || isTemplate else {
             throw ProviderMetadata.issuerMismatch(expected: expectedIssuer, found: issuer)
         }
         self.init(issuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)
         isDiscovered = true
         raw = document
         endpoints = try ProviderMetadata.endpoints(
-            answer, issuer: WebURL(issuer), allowsInsecureHTTP: allowsInsecureHTTP)
+            answer, issuer: WebURL.ofIssuer(issuer), allowsInsecureHTTP: allowsInsecureHTTP)
         if let aliases = answer["mtls_endpoint_aliases"] {
             guard let aliases = aliases.object else {
                 throw .protocolViolation(
@@ -21,7 +23,7 @@ extension ProviderMetadata {
             }
             mtlsEndpointAliases = try ProviderMetadata.endpoints(
                 JSONAnswer(aliases, stage: .discovery), within: "mtls_endpoint_aliases.",
-                issuer: WebURL(issuer), allowsInsecureHTTP: allowsInsecureHTTP)
+                issuer: WebURL.ofIssuer(issuer), allowsInsecureHTTP: allowsInsecureHTTP)
         }
         try readLists(answer)
         authorizationResponseIssParameterSupported =
@@ -30,12 +32,17 @@ extension ProviderMetadata {
             try answer.bool("require_pushed_authorization_requests") ?? false
     }
 
-    /// Another issuer's document is never worth a suggestion to trust it; one slash is a slip of the pen.
+    /// Another issuer's document is never worth a suggestion to trust it. One slash is a typo, and a tenant's own
+    /// name in place of an alias or a template (Entra ID: `consumers`, a domain) is the same provider's.
     private static func issuerMismatch(expected: String, found: String) -> OIDCError {
         var hint = Hint.advice(.checkIssuerSpelling)
-        if found == expected + "/" || found + "/" == expected {
+        let isSlash = found == expected + "/" || found + "/" == expected
+        let isTenant =
+            IssuerTemplate(expected)?.tenant(of: found) != nil
+            || IssuerTemplate.tenant(of: found, unlike: expected).map(IssuerTemplate.isUUID) == true
+        if isSlash || isTenant {
             hint = .useIssuer(found)
-        } else if found.contains("{") {
+        } else if found.includes("{") {
             hint = "name the tenant in the issuer: the one that was found is a template"
         }
         let sides = DisplayText.sides(expected: expected, found: found)
@@ -63,7 +70,7 @@ extension ProviderMetadata {
         _ answer: JSONAnswer, within prefix: String = "", issuer: WebURL?, allowsInsecureHTTP: Bool
     ) throws(OIDCError) -> [ProviderEndpoint: WebURL] {
         var endpoints: [ProviderEndpoint: WebURL] = [:]
-        for endpoint in ProviderEndpoint.allCases {
+        for endpoint in ProviderEndpoint.discovered {
             guard let text = try answer.string(endpoint.rawValue), !text.isEmpty else { continue }
             endpoints[endpoint] = try ProviderEndpoint.named(
                 prefix + endpoint.rawValue, text, issuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)

@@ -25,6 +25,8 @@ package struct PushedAuthorization: Hashable, Sendable {
                 if isBound, error.oauthError == "use_dpop_nonce" {
                     error.hint = .set(.pushedAuthorization, to: "off")
                 }
+                error.hint =
+                    OAuthErrorResponse(response)?.promptHint(sent: pending.prompt) ?? error.hint
                 throw error
             }
             let answer = try JSONAnswer(response, stage: .pushedAuthorization)

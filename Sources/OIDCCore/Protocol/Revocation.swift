@@ -31,3 +31,22 @@ extension TokenTypeHint {
             + (hint.map { [FormEncoding.Pair("token_type_hint", $0.rawValue)] } ?? [])
     }
 }
+
+extension TokenEndpoint.Issued {
+    /// Revokes tokens that nobody will use: the refresh token, which ends the others at most providers, else the
+    /// access token. A failure is not reported, since the caller has a better error.
+    package func revoke(at endpoint: WebURL?, client: Client, _ environment: LoginEnvironment) {
+        guard let endpoint else { return }
+        for (token, hint) in [(refreshToken, TokenTypeHint.refreshToken), (accessToken, .accessToken)] {
+            guard let token else { continue }
+            do throws(OIDCError) {
+                return try environment.transport.perform(
+                    Revocation.call(
+                        token, hint: hint, at: endpoint, client: client, now: environment.now(),
+                        random: environment.random))
+            } catch {
+                continue
+            }
+        }
+    }
+}

@@ -1,15 +1,20 @@
-/// Where tokens come from, and as whom they are asked for.
+/// Where tokens come from, and the client that requests them.
 public struct TokenEndpoint: Sendable {
     /// `token_endpoint`.
     public var url: WebURL
-    /// The client that asks.
+    /// The client that requests tokens.
     public var client: Client
-    /// How the parameters are written.
+    /// How the parameters are encoded.
     public var format: RequestFormat
-    /// Parameters of the provider's own.
+    /// Additional parameters that the provider wants.
     public var extraParameters: [FormEncoding.Pair]
     /// The key that tokens are to be bound to (RFC 9449).
     public var dpop: DPoPKey?
+    /// Whether `resource` is sent (RFC 8707); Entra ID refuses it (AADSTS9010010, 2026-03).
+    public var sendsResources = true
+    /// The type of tokens whose `token_type` is missing or unknown: Weibo sends none, eBay `User Access Token`
+    /// (2026-11). Never assumed of tokens that are to be bound to a key.
+    public var assumedTokenType: TokenType?
 
     /// Makes an endpoint of its URL and the client.
     public init(
@@ -23,29 +28,31 @@ public struct TokenEndpoint: Sendable {
         self.dpop = dpop
     }
 
-    /// What a sign-in need not begin for: parameters of the configuration that its token request cannot take.
+    /// Checks, before a sign-in starts, that its token request can take the configured parameters.
     func check(resources: [String]) throws(OIDCError) {
         _ = try ExtraParameters.token.adding(
-            extraParameters, to: resources.map { FormEncoding.Pair("resource", $0) })
+            extraParameters, to: sendsResources ? resources.map { FormEncoding.Pair("resource", $0) } : [])
     }
 
-    /// What the endpoint answered, short of a failure.
+    /// The endpoint's answer, unless it is a failure.
     public enum Answer: Sendable {
         case tokens(TokenSet)
-        /// Success, with a fault that leaves only the refresh token to be used.
-        case faulty(OIDCError, refreshToken: Redacted<String>)
-        /// A proof with this nonce is asked for (RFC 9449 §8).
+        /// An answer that breaks the protocol, and the tokens in it: a successor of the refresh token is used, and
+        /// after a sign-in both are revoked.
+        case faulty(OIDCError, refreshToken: Redacted<String>?, accessToken: Redacted<String>?)
+        /// The provider demands a proof with this nonce (RFC 9449 §8).
         case nonceDemanded(String)
     }
 
-    /// One request with a fresh proof of each kind; `now` is when the tokens begin to count.
+    /// Returns one request with fresh proofs; the lifetime of its tokens starts at `now`.
     public func call(
         _ request: TokenRequest, now: Instant, random: (Int) -> [UInt8], dpopNonce: String? = nil
     ) throws(OIDCError) -> EndpointCall<Answer> {
         try request.check()
         let parameters = try ExtraParameters.token.adding(
             extraParameters,
-            to: [FormEncoding.Pair("grant_type", request.grantType.rawValue)] + request.parameters.revealed)
+            to: [FormEncoding.Pair("grant_type", request.grantType.rawValue)]
+                + request.parameters.revealed.filter { sendsResources || $0.name != "resource" })
         var draft = try client.request(to: url, parameters, format: format, now: now, random: random)
         draft.redeemsSingleUseSecret = request.redeemsSingleUseSecret
         if let dpop {
@@ -53,7 +60,7 @@ public struct TokenEndpoint: Sendable {
                 method: .post, url: url, nonce: dpopNonce, now: now, random: random)
         }
         let message = draft
-        let (isBound, client) = (dpop != nil, client)
+        let (isBound, client, assumedTokenType) = (dpop != nil, client, assumedTokenType)
         return EndpointCall(
             message, stage: .token, withholding: { client.secrets(in: message) }
         ) { response throws(OIDCError) in
@@ -72,21 +79,27 @@ public struct TokenEndpoint: Sendable {
                     throw error
                 }
                 return .tokens(
-                    try TokenResponse.tokens(response, for: request, isBound: isBound, now: now))
+                    try TokenResponse.tokens(
+                        response, for: request, isBound: isBound, assuming: assumedTokenType, now: now))
             } catch {
-                guard let refreshToken = TokenResponse.refreshToken(in: response) else { throw error }
-                return .faulty(error, refreshToken: refreshToken)
+                let refreshToken = TokenResponse.token("refresh_token", in: response)
+                let accessToken = TokenResponse.token("access_token", in: response)
+                guard refreshToken != nil || accessToken != nil else { throw error }
+                let issued = WithheldSecrets([refreshToken, accessToken].compactMap { $0?.revealed })
+                let shown = error.withholding(client.secrets(in: message)).withholding(issued)
+                return .faulty(shown, refreshToken: refreshToken, accessToken: accessToken)
             }
         }
     }
 
-    /// Tokens as they were issued, or why they cannot be used; the refresh token outlives that.
+    /// Tokens as they were issued, or why they cannot be used. The refresh token is worth keeping in both cases.
     package struct Issued: Sendable {
         package var refreshToken: Redacted<String>?
+        package var accessToken: Redacted<String>?
         package var tokens: Result<TokenSet, OIDCError>
     }
 
-    /// Sends the request, and again with the nonce if one is demanded; a second demand is a refusal.
+    /// Sends the request, and again with a nonce if the provider demands one; a second demand is a refusal.
     package func issue(
         _ request: TokenRequest, over transport: any HTTPTransport, now: Instant, random: (Int) -> [UInt8]
     ) throws(OIDCError) -> Issued {
@@ -95,8 +108,12 @@ public struct TokenEndpoint: Sendable {
             answer = try transport.perform(call(request, now: now, random: random, dpopNonce: nonce))
         }
         switch answer {
-        case .tokens(let tokens): return Issued(refreshToken: tokens.refreshToken, tokens: .success(tokens))
-        case .faulty(let error, let token): return Issued(refreshToken: token, tokens: .failure(error))
+        case .tokens(let tokens):
+            return Issued(
+                refreshToken: tokens.refreshToken, accessToken: tokens.access.token, tokens: .success(tokens))
+        case .faulty(let error, let refreshToken, let accessToken):
+            return Issued(
+                refreshToken: refreshToken, accessToken: accessToken, tokens: .failure(error))
         case .nonceDemanded:
             throw OIDCError(
                 .refused, "token: the provider demands another DPoP nonce each time", stage: .token,

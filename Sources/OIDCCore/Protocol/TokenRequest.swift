@@ -1,10 +1,9 @@
-/// What the token endpoint is asked for (RFC 6749 §4, §6): a grant with its parameters, without the client's
-/// proof.
+/// A request for tokens (RFC 6749 §4, §6): a grant with its parameters, without the client's authentication.
 public struct TokenRequest: Sendable {
     let grantType: Grant
-    /// After `grant_type`; codes, tokens and verifiers are among them.
+    /// The parameters after `grant_type`; codes, tokens and verifiers are among them.
     let parameters: Redacted<[FormEncoding.Pair]>
-    /// What a silent answer grants (RFC 6749 §5.1); nil where the request does not say.
+    /// The scope that is granted if the answer names none (RFC 6749 §5.1); nil if the request names none either.
     public let scope: Scope?
 
     private init(_ grantType: Grant, scope: Scope? = nil, _ parameters: [(String, String?)]) {
@@ -16,7 +15,7 @@ public struct TokenRequest: Sendable {
             })
     }
 
-    /// What `grant_type` says.
+    /// The values of `grant_type`.
     enum Grant: String {
         case authorizationCode = "authorization_code"
         case refreshToken = "refresh_token"
@@ -34,7 +33,8 @@ public struct TokenRequest: Sendable {
         }
     }
 
-    /// RFC 6749 §4.1.3, RFC 7636 §4.5: the code with the verifier and the redirect address of its request.
+    /// Returns the request that redeems a code, with the verifier and redirect URI of its sign-in (RFC 6749 §4.1.3,
+    /// RFC 7636 §4.5).
     public static func authorizationCode(_ code: AuthorizationCode, resources: [String] = []) -> TokenRequest
     {
         TokenRequest(
@@ -45,7 +45,8 @@ public struct TokenRequest: Sendable {
             ] + pairs(resources))
     }
 
-    /// RFC 6749 §6; a scope or a resource (RFC 8707 §2.2) asks for less than the session's own token.
+    /// Returns the request that redeems a refresh token (RFC 6749 §6). A scope asks for less than the session's own
+    /// token; `resources` name what the token is for (RFC 8707 §2.2).
     public static func refresh(
         _ token: Redacted<String>, scope: Scope? = nil, resources: [String] = [], audience: String? = nil
     ) -> TokenRequest {
@@ -55,7 +56,7 @@ public struct TokenRequest: Sendable {
                 + pairs(resources))
     }
 
-    /// RFC 6749 §4.4.2.
+    /// Returns the request for a token of the client's own (RFC 6749 §4.4.2).
     public static func clientCredentials(
         scope: Scope? = nil, audience: String? = nil, resources: [String] = [],
         authorizationDetails: JSONValue? = nil
@@ -68,14 +69,16 @@ public struct TokenRequest: Sendable {
             ] + pairs(resources))
     }
 
-    /// RFC 8628 §3.4.
-    public static func deviceCode(_ authorization: DeviceAuthorization) -> TokenRequest {
+    /// Returns the request that polls for the tokens of a device code (RFC 8628 §3.4).
+    public static func deviceCode(
+        _ authorization: DeviceAuthorization, resources: [String] = []
+    ) -> TokenRequest {
         TokenRequest(
             .deviceCode, scope: authorization.scope,
-            [("device_code", authorization.deviceCode.revealed)])
+            [("device_code", authorization.deviceCode.revealed)] + pairs(resources))
     }
 
-    /// RFC 8693 §2.1.
+    /// Returns the request that exchanges a token for another (RFC 8693 §2.1).
     package static func tokenExchange(_ exchange: TokenExchange) -> TokenRequest {
         TokenRequest(
             .tokenExchange, scope: exchange.scope,
@@ -89,7 +92,7 @@ public struct TokenRequest: Sendable {
             ] + exchange.audiences.map { ("audience", $0) } + pairs(exchange.resources))
     }
 
-    /// RFC 7523 §2.1.
+    /// Returns the request that presents an assertion (RFC 7523 §2.1).
     public static func jwtBearer(
         assertion: Redacted<String>, scope: Scope? = nil, audience: String? = nil, resources: [String] = []
     ) -> TokenRequest {
@@ -103,12 +106,12 @@ public struct TokenRequest: Sendable {
         resources.map { ("resource", $0) }
     }
 
-    /// What an empty file or variable must not leave out unnoticed.
+    /// The parameters that must not be left out because a file or variable is empty.
     private static let needed: [Grant: String] = [
         .refreshToken: "refresh_token", .tokenExchange: "subject_token", .jwtBearer: "assertion",
     ]
 
-    /// What the configuration can get wrong, before anything is sent.
+    /// Checks what the configuration can get wrong, before anything is sent.
     func check() throws(OIDCError) {
         if let name = TokenRequest.needed[grantType],
             !parameters.revealed.contains(where: { $0.name == name })
@@ -123,8 +126,8 @@ public struct TokenRequest: Sendable {
 }
 
 extension TokenRequest {
-    /// A refusal by the meaning that it has for this grant. `invalid_grant` on a refresh, and nothing else,
-    /// means that the session has ended.
+    /// Returns the error for a refusal of this grant. `invalid_grant` on a refresh, and nothing else, means that the
+    /// session has ended.
     func failure(_ response: HTTPResponse, withholding secrets: WithheldSecrets) -> OIDCError {
         var error = OAuthErrorResponse.failure(response, stage: .token, withholding: secrets) { hint($0) }
         if grantType == .refreshToken, error.kind == .refused, error.oauthError == "invalid_grant" {
@@ -137,9 +140,12 @@ extension TokenRequest {
     }
 
     private func hint(_ code: String?) -> Hint? {
-        let hint = OAuthErrorResponse.hint(code)
+        let hint =
+            grantType == .deviceCode ? OAuthErrorResponse.deviceHint(code) : OAuthErrorResponse.hint(code)
         if grantType == .refreshToken { return hint.map { .orSignIn($0) } ?? .signIn }
-        guard code == "invalid_grant" else { return hint }
+        // GitHub and Slack have names of their own for a code that is wrong or used (their documentation, 2026-11).
+        let ofCodes = ["invalid_grant", "bad_verification_code", "invalid_code", "code_already_used"]
+        guard let code, ofCodes.contains(code) else { return hint }
         return switch grantType {
         case .authorizationCode, .deviceCode: .advice(.signInForNewCode)
         case .tokenExchange: "check the subject token: its lifetime, audience and type"

@@ -1,44 +1,46 @@
-/// The reading of a token endpoint's answer (RFC 6749 §5, RFC 9449 §5, RFC 8693 §2.2).
+/// Reads a token endpoint's answer (RFC 6749 §5, RFC 9449 §5, RFC 8693 §2.2).
 enum TokenResponse {
     private static let maximumByteCount = 65_536
 
     static func tokens(
-        _ response: HTTPResponse, for request: TokenRequest, isBound: Bool, now: Instant
+        _ response: HTTPResponse, for request: TokenRequest, isBound: Bool, assuming assumed: TokenType?,
+        now: Instant
     ) throws(OIDCError) -> TokenSet {
         let answer = try members(response)
         let token = try answer.requiredString("access_token")
         try check("access_token", token)
         let access = AccessToken(
-            token: Redacted(token), type: try type(answer, request: request, isBound: isBound),
-            obtainedAt: now, expiresAt: answer.seconds("expires_in").map { now.adding($0) },
-            scope: try scope(answer) ?? request.scope)
+            token: Redacted(token),
+            type: try type(answer, request: request, isBound: isBound, assuming: assumed),
+            obtainedAt: now, expiresAt: lifetime(answer).map { now.adding($0) },
+            scope: try scope(answer, request) ?? request.scope)
         return TokenSet(
             access: access, refreshToken: try optionalToken(answer, "refresh_token"),
             idToken: try optionalToken(answer, "id_token"),
-            issuedTokenType: try answer.string("issued_token_type").map { DisplayText.clean($0) })
+            issuedTokenType: try answer.string("issued_token_type").map { DisplayText.clean($0) },
+            extra: ExtraMembers.tokenAnswer(answer.members))
     }
 
-    /// The refresh token alone, from an answer in which anything else may be wrong: its status, its other members,
-    /// its end. The one that was presented may be spent, so its successor is kept whatever the rest is like (RFC 9700
-    /// §4.14.2).
-    static func refreshToken(in response: HTTPResponse) -> Redacted<String>? {
+    /// Returns one token of an answer in which anything else may be wrong: its status, its other members, its end.
+    /// The refresh token that was presented may be spent, so its successor is kept in any case (RFC 9700 §4.14.2).
+    static func token(_ name: String, in response: HTTPResponse) -> Redacted<String>? {
         let token: String?
         if let json = try? JSONValue(parsing: response.body) {
-            token = json["refresh_token"]?.string
-        } else if let found = refreshTokenMember(of: response.body) {
+            token = (json[name] ?? json.object.flatMap(nested)?[name])?.string
+        } else if let found = member(name, of: response.body) {
             token = found
         } else {
             let pairs = response.looksFormEncoded ? FormEncoding.decode(response.text) : nil
-            token = pairs?.last { $0.name == "refresh_token" }?.value
+            token = pairs?.last { $0.name == name }?.value
         }
-        guard let token, !token.isEmpty, (try? check("refresh_token", token)) != nil else { return nil }
+        guard let token, !token.isEmpty, (try? check(name, token)) != nil else { return nil }
         return Redacted(token)
     }
 
     /// Finds the last member of that name in bytes that are not valid JSON. Within a string its quotes would be
     /// escaped, so nothing else looks like it.
-    private static func refreshTokenMember(of bytes: [UInt8]) -> String? {
-        let name = Array("\"refresh_token\"".utf8)
+    private static func member(_ name: String, of bytes: [UInt8]) -> String? {
+        let name = Array("\"\(name)\"".utf8)
         guard bytes.count > name.count else { return nil }
         let starts = (0...bytes.count - name.count).reversed().lazy.filter { start in
             bytes[start] == 0x22 && bytes[start..<start + name.count].elementsEqual(name)
@@ -54,44 +56,64 @@ enum TokenResponse {
         return nil
     }
 
-    /// JSON, or the form encoding in which some providers answer.
+    /// Returns the members of the answer. Slack nests the tokens of a user who installs no bot in `authed_user`
+    /// (2026-11): if an answer has no access token, but one of its objects has, that object's members count.
     private static func members(_ response: HTTPResponse) throws(OIDCError) -> JSONAnswer {
-        let isForm = response.looksFormEncoded && (try? JSONValue(parsing: response.body)) == nil
-        guard isForm, let pairs = FormEncoding.decode(response.text),
-            pairs.contains(where: { $0.name == "access_token" })
-        else { return try JSONAnswer(response, stage: .token) }
-        var seen: Set<String> = []
-        for pair in pairs where !seen.insert(pair.name).inserted {
-            throw .protocolViolation(.token, pair.name, expected: "at most one", found: "several")
-        }
-        let members = pairs.map { JSONObject.Member(name: $0.name, value: .string($0.value)) }
-        return JSONAnswer(JSONObject(unique: members), stage: .token)
+        var answer = try JSONAnswer(formOrJSON: response, having: "access_token", stage: .token)
+        guard answer["access_token"] == nil, let nested = nested(in: answer.members) else { return answer }
+        for name in ExtraMembers.ofTokenAnswer { answer.members[name] = nested[name] ?? answer.members[name] }
+        return answer
     }
 
-    /// A token that was to be bound to a key is not taken unbound (RFC 9449 §5), nor one of a kind that
-    /// we could not present.
+    private static func nested(in members: JSONObject) -> JSONObject? {
+        let objects = members.members.compactMap(\.value.object)
+        let withTokens = objects.filter { $0["access_token"]?.string != nil }
+        return withTokens.count == 1 ? withTokens.first : nil
+    }
+
+    /// Returns the token's type. Refuses a bearer token if a bound one was requested (RFC 9449 §5), and a type that
+    /// cannot be presented, unless the configuration says which type to assume.
     private static func type(
-        _ answer: JSONAnswer, request: TokenRequest, isBound: Bool
+        _ answer: JSONAnswer, request: TokenRequest, isBound: Bool, assuming assumed: TokenType?
     ) throws(OIDCError) -> TokenType {
-        let type = TokenType(try answer.requiredString("token_type"))
-        if type == (isBound ? .dpop : .bearer) { return type }
-        if request.grantType == .tokenExchange,
-            ASCII.isSameIgnoringCase(type.name, TokenType.notApplicable.name)
-        {
-            return .notApplicable
+        let named = answer["token_type"]?.string.flatMap { $0.isEmpty ? nil : TokenType($0) }
+        if !isBound, let assumed, named != .dpop, named != .bearer, !isNotApplicable(named, request) {
+            return assumed
         }
+        guard let type = named else {
+            var error: OIDCError
+            do throws(OIDCError) {
+                _ = try answer.requiredString("token_type")
+                error = answer.missing("token_type")
+            } catch let broken { error = broken }
+            if !isBound { error.hint = .set(.tokenType, to: TokenType.bearer.name) }
+            throw error
+        }
+        if type == (isBound ? .dpop : .bearer) { return type }
+        if isNotApplicable(type, request) { return .notApplicable }
         let hint: Hint? =
             switch type {
             case .bearer: .advice(.allowUnboundTokens)
             case .dpop: .set(.dpop, to: "true")
-            default: nil
+            default: isBound ? nil : .set(.tokenType, to: TokenType.bearer.name)
             }
         throw .protocolViolation(
             .token, "token_type", expected: isBound ? "DPoP" : "Bearer", found: type.name, hint: hint)
     }
 
-    /// An array in the place of the string is what some providers send.
-    private static func scope(_ answer: JSONAnswer) throws(OIDCError) -> Scope? {
+    /// Whether a token exchange gave something other than an access token (RFC 8693 §2.2.1).
+    private static func isNotApplicable(_ type: TokenType?, _ request: TokenRequest) -> Bool {
+        guard request.grantType == .tokenExchange, let type else { return false }
+        return ASCII.isSameIgnoringCase(type.name, TokenType.notApplicable.name)
+    }
+
+    /// Mailchimp answers `expires_in: 0` for tokens that do not expire, so a lifetime that is not positive is unknown.
+    private static func lifetime(_ answer: JSONAnswer) -> Int64? {
+        answer.seconds("expires_in").flatMap { $0 > 0 ? $0 : nil }
+    }
+
+    /// Reads the scope, which Twitch sends as an array, and others separated by commas.
+    private static func scope(_ answer: JSONAnswer, _ request: TokenRequest) throws(OIDCError) -> Scope? {
         let scope: Scope?
         if answer["scope"]?.array != nil {
             scope = try answer.strings("scope").map { Scope($0.joined(separator: " ")) }
@@ -102,7 +124,7 @@ enum TokenResponse {
             throw .protocolViolation(
                 .token, "scope", expected: "ASCII words without \" and \\", found: scope?.text ?? "")
         }
-        return scope
+        return request.scope.map { scope?.separated(as: $0) } ?? scope
     }
 
     /// An empty string counts as absent: several providers write absence so.

@@ -1,7 +1,7 @@
 /// What the UserInfo endpoint gave (OIDC Core §5.3).
 package enum UserInfoAnswer: Hashable, Sendable {
     case claims(JSONObject)
-    /// 401: the token is not taken any more; a refresh may help, once. The error says it in words.
+    /// 401 or `invalid_token`: the token is no longer accepted; a refresh may help, once. The error says why.
     case unauthorized([AuthenticationChallenge], OIDCError)
     /// 401: a proof with this nonce is asked for (RFC 9449 §9).
     case nonceDemanded(String)
@@ -14,7 +14,7 @@ package enum UserInfo {
         /// The `sub` of the ID token, which the answer must repeat (OIDC Core §5.3.2); nil where there was no
         /// ID token, as with plain OAuth 2.0.
         package var subject: String?
-        /// Of a signed answer; it is refused where no issuer is known.
+        /// The issuer of a signed answer, which is refused if none is known.
         package var issuer: String?
         package var clientID: String
         /// `userinfo_signing_alg_values_supported`.
@@ -53,7 +53,7 @@ package enum UserInfo {
         return EndpointCall(
             request, stage: .userInfo, withholding: { WithheldSecrets([token]) }
         ) { response throws(OIDCError) in
-            guard response.isSuccess else {
+            guard response.isSuccess, !isError(response) else {
                 return try unsuccessful(response, from: endpoint, WithheldSecrets([token]))
             }
             return .claims(try claims(response, rules, keys, now: now))
@@ -70,6 +70,14 @@ package enum UserInfo {
         return claims
     }
 
+    /// Whether a success holds an error and no user, as Slack and GitHub answer: `{"ok":false,"error":…}`.
+    private static func isError(_ response: HTTPResponse) -> Bool {
+        guard let members = (try? JSONValue(parsing: response.body))?.object, members["sub"] == nil else {
+            return false
+        }
+        return OAuthErrorResponse(response) != nil
+    }
+
     private static func unsuccessful(
         _ response: HTTPResponse, from endpoint: WebURL, _ secrets: WithheldSecrets
     ) throws(OIDCError) -> UserInfoAnswer {
@@ -77,7 +85,7 @@ package enum UserInfo {
             return .nonceDemanded(nonce)
         }
         let error = refusal(response, from: endpoint, secrets)
-        guard response.status == 401 else { throw error }
+        guard response.status == 401 || error.oauthError == "invalid_token" else { throw error }
         return .unauthorized(response.challenges, error)
     }
 
@@ -96,7 +104,9 @@ package enum UserInfo {
             stage: .userInfo)
     }
 
-    /// A signed answer is verified as an ID token is: issuer, audience, times and signature.
+    /// Verifies a signed answer as an ID token is verified: issuer, audience, times and signature. OpenID Connect
+    /// Core §5.3.2 says that `iss` and `aud` SHOULD be there, so they may be missing: the keys are the issuer's, and
+    /// the answer came for our own token.
     private static func signedClaims(
         _ body: [UInt8], _ rules: Rules, _ source: (any KeySource)?, now: Instant
     ) throws(OIDCError) -> JSONObject {
@@ -112,14 +122,15 @@ package enum UserInfo {
                 hint: .advice(.setIssuerOrKeys))
         }
         let signature = SignatureRules(
-            allowedAlgorithms: rules.allowedAlgorithms, clientSecret: rules.clientSecret, stage: .userInfo)
+            issuer: issuer, allowedAlgorithms: rules.allowedAlgorithms, clientSecret: rules.clientSecret,
+            stage: .userInfo)
         try signature.checkHeader(token)
         guard let members = token.claims else {
-            throw .untrusted(.userInfo, token.claimsProblem ?? "the payload is no JSON object")
+            throw .untrusted(.userInfo, token.claimsProblem ?? "the payload is not a JSON object")
         }
         let claims = TokenClaims(members: members, stage: .userInfo)
-        try claims.checkIssuer(issuer)
-        _ = try claims.checkAudience(rules.clientID)
+        if members["iss"] != nil { try claims.checkIssuer(issuer) }
+        if members["aud"] != nil { _ = try claims.checkAudience(rules.clientID) }
         try claims.checkTimes(now: now, leeway: rules.leeway)
         try signature.checkSignature(token, keys: source)
         return members

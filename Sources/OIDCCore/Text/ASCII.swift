@@ -1,7 +1,70 @@
-/// What protocol text needs of letters: ASCII alone, whatever the language of the machine.
+/// Operations on ASCII text, independent of the locale.
 package enum ASCII {
+    @inlinable
+    package static func isDigit(_ byte: UInt8) -> Bool {
+        UInt8(ascii: "0") <= byte && byte <= UInt8(ascii: "9")
+    }
+
+    @inlinable
+    package static func isUppercase(_ byte: UInt8) -> Bool {
+        UInt8(ascii: "A") <= byte && byte <= UInt8(ascii: "Z")
+    }
+
+    @inlinable
+    package static func isLowercase(_ byte: UInt8) -> Bool {
+        UInt8(ascii: "a") <= byte && byte <= UInt8(ascii: "z")
+    }
+
+    @inlinable
+    package static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        isDigit(byte) || isUppercase(byte) || isLowercase(byte)
+    }
+
+    /// Returns whether a byte is a space or a control character that counts as white space.
+    @inlinable
+    package static func isBlank(_ byte: UInt8) -> Bool {
+        byte == .space || (.tab <= byte && byte <= .carriageReturn)
+    }
+
+    @inlinable
+    package static func isControl(_ byte: UInt8) -> Bool { byte < .space || byte == .delete }
+
+    /// Returns whether a byte is a printable character or a space: VSCHAR of RFC 6749 appendix A.
+    @inlinable
+    package static func isPrintable(_ byte: UInt8) -> Bool { .space <= byte && byte <= .tilde }
+
+    /// Returns whether a byte is a printable character other than the space: VCHAR of RFC 5234.
+    @inlinable
+    package static func isVisible(_ byte: UInt8) -> Bool { .space < byte && byte <= .tilde }
+
+    @inlinable
+    package static func isHexDigit(_ byte: UInt8) -> Bool { hexValue(byte) != nil }
+
+    /// Returns the value of a hexadecimal digit; nil for any other byte.
+    @inlinable
+    package static func hexValue(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+
+    /// Returns the hexadecimal digit, in lower case, of a value under 16.
+    @inlinable
+    package static func hexDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+    }
+
+    @inlinable
     package static func lowercased(_ byte: UInt8) -> UInt8 {
-        (0x41...0x5A).contains(byte) ? byte + 0x20 : byte
+        isUppercase(byte) ? byte + (UInt8(ascii: "a") - UInt8(ascii: "A")) : byte
+    }
+
+    @inlinable
+    package static func uppercased(_ byte: UInt8) -> UInt8 {
+        isLowercase(byte) ? byte - (UInt8(ascii: "a") - UInt8(ascii: "A")) : byte
     }
 
     package static func lowercased(_ text: some StringProtocol) -> String {
@@ -14,27 +77,48 @@ package enum ASCII {
             && zip(left.utf8, right.utf8).allSatisfy { lowercased($0) == lowercased($1) }
     }
 
-    /// Without spaces, tabs and line ends at either end.
+    /// Returns the text without spaces, tabs and line ends at either end.
     package static func trimmed(_ text: some StringProtocol) -> String {
         var bytes = Array(text.utf8)[...]
         while let first = bytes.first, isBlank(first) { bytes.removeFirst() }
         while let last = bytes.last, isBlank(last) { bytes.removeLast() }
         return String(decoding: bytes, as: UTF8.self)
     }
+}
 
-    package static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
-
-    package static func isHexDigit(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x46, 0x61...0x66: true
-        default: false
-        }
-    }
-
-    package static func isAlphanumeric(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        default: false
-        }
-    }
+/// ASCII characters by name.
+extension UInt8 {
+    @inlinable package static var backspace: UInt8 { 0x08 }
+    @inlinable package static var tab: UInt8 { 0x09 }
+    @inlinable package static var lineFeed: UInt8 { 0x0A }
+    @inlinable package static var formFeed: UInt8 { 0x0C }
+    @inlinable package static var carriageReturn: UInt8 { 0x0D }
+    @inlinable package static var space: UInt8 { UInt8(ascii: " ") }
+    @inlinable package static var quote: UInt8 { UInt8(ascii: "\"") }
+    @inlinable package static var hash: UInt8 { UInt8(ascii: "#") }
+    @inlinable package static var percent: UInt8 { UInt8(ascii: "%") }
+    @inlinable package static var ampersand: UInt8 { UInt8(ascii: "&") }
+    @inlinable package static var apostrophe: UInt8 { UInt8(ascii: "'") }
+    @inlinable package static var plus: UInt8 { UInt8(ascii: "+") }
+    @inlinable package static var comma: UInt8 { UInt8(ascii: ",") }
+    @inlinable package static var hyphen: UInt8 { UInt8(ascii: "-") }
+    @inlinable package static var period: UInt8 { UInt8(ascii: ".") }
+    @inlinable package static var slash: UInt8 { UInt8(ascii: "/") }
+    @inlinable package static var colon: UInt8 { UInt8(ascii: ":") }
+    @inlinable package static var lessThan: UInt8 { UInt8(ascii: "<") }
+    @inlinable package static var equals: UInt8 { UInt8(ascii: "=") }
+    @inlinable package static var greaterThan: UInt8 { UInt8(ascii: ">") }
+    @inlinable package static var questionMark: UInt8 { UInt8(ascii: "?") }
+    @inlinable package static var at: UInt8 { UInt8(ascii: "@") }
+    @inlinable package static var leftBracket: UInt8 { UInt8(ascii: "[") }
+    @inlinable package static var backslash: UInt8 { UInt8(ascii: "\\") }
+    @inlinable package static var rightBracket: UInt8 { UInt8(ascii: "]") }
+    @inlinable package static var caret: UInt8 { UInt8(ascii: "^") }
+    @inlinable package static var underscore: UInt8 { UInt8(ascii: "_") }
+    @inlinable package static var backtick: UInt8 { UInt8(ascii: "`") }
+    @inlinable package static var leftBrace: UInt8 { UInt8(ascii: "{") }
+    @inlinable package static var verticalBar: UInt8 { UInt8(ascii: "|") }
+    @inlinable package static var rightBrace: UInt8 { UInt8(ascii: "}") }
+    @inlinable package static var tilde: UInt8 { UInt8(ascii: "~") }
+    @inlinable package static var delete: UInt8 { 0x7F }
 }

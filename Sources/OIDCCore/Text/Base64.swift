@@ -1,10 +1,10 @@
-/// RFC 4648 §4 with padding, as HTTP Basic authentication wants it (RFC 7617 §2).
+/// Base64 with padding (RFC 4648 §4), as HTTP Basic authentication uses it (RFC 7617 §2).
 package enum Base64 {
     package static func encode(_ bytes: [UInt8]) -> String {
         let unpadded = Base64URL.encode(bytes).utf8.map { character -> UInt8 in
             switch character {
-            case 0x2D: 0x2B
-            case 0x5F: 0x2F
+            case .hyphen: .plus
+            case .underscore: .slash
             default: character
             }
         }
@@ -12,17 +12,17 @@ package enum Base64 {
         return String(decoding: unpadded, as: UTF8.self) + padding
     }
 
-    /// Nil unless the text is padded to a multiple of four and uses this alphabet alone.
+    /// Decodes a text; nil unless it is padded to a multiple of four and uses only this alphabet.
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
-        guard text.utf8.count % 4 == 0, !text.utf8.contains(0x2D), !text.utf8.contains(0x5F) else {
+        guard text.utf8.count % 4 == 0, !text.utf8.contains(.hyphen), !text.utf8.contains(.underscore) else {
             return nil
         }
         var characters = Array(text.utf8)
-        for _ in 0..<2 where characters.last == 0x3D { characters.removeLast() }
+        for _ in 0..<2 where characters.last == .equals { characters.removeLast() }
         let translated = characters.map { character -> UInt8 in
             switch character {
-            case 0x2B: 0x2D
-            case 0x2F: 0x5F
+            case .plus: .hyphen
+            case .slash: .underscore
             default: character
             }
         }
@@ -30,7 +30,7 @@ package enum Base64 {
     }
 }
 
-/// RFC 4648 §5 without padding, as JOSE uses it (RFC 7515 §2): decoding is strict.
+/// Base64url without padding (RFC 4648 §5), as JOSE uses it (RFC 7515 §2), decoded strictly.
 package enum Base64URL {
     private static let alphabet = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
@@ -52,7 +52,8 @@ package enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Nil for padding, white space, another alphabet, an impossible length, or stray bits at the end.
+    /// Decodes a text; nil for padding, white space, another alphabet, an impossible length or stray bits at
+    /// the end.
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         decode(bytes: text.utf8)
     }
@@ -77,11 +78,11 @@ package enum Base64URL {
 
     private static func value(of character: UInt8) -> UInt32? {
         switch character {
-        case 0x41...0x5A: UInt32(character) - 0x41
-        case 0x61...0x7A: UInt32(character) - 0x61 + 26
-        case 0x30...0x39: UInt32(character) - 0x30 + 52
-        case 0x2D: 62
-        case 0x5F: 63
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(character - UInt8(ascii: "A"))
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(character - UInt8(ascii: "a")) + 26
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(character - UInt8(ascii: "0")) + 52
+        case .hyphen: 62
+        case .underscore: 63
         default: nil
         }
     }

@@ -1,10 +1,10 @@
-/// The date of a header (RFC 9110 §5.6.7), in its three forms.
+/// Dates in HTTP headers, in all three formats (RFC 9110 §5.6.7).
 package enum HTTPDate {
     private static let months = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
     ]
 
-    /// Nil for anything else, also for a date that does not exist.
+    /// Parses a date; nil for any other text or a date that does not exist.
     package static func instant(_ text: String) -> Instant? {
         let words = ASCII.lowercased(ASCII.trimmed(text)).split { $0 == " " || $0 == "," || $0 == "-" }
         let fields: (day: Substring, month: Substring, year: Substring, clock: Substring)
@@ -23,7 +23,7 @@ package enum HTTPDate {
         return Instant(secondsSinceEpoch: days * 86_400 + second)
     }
 
-    /// Two digits are of the RFC 850 form; those from 70 on are of the last century.
+    /// Parses a year. Two digits are the RFC 850 format: 70 and above are in the 1900s.
     private static func year(_ text: Substring) -> Int64? {
         if let short = number(text, digits: 2...2) { return short < 70 ? 2_000 + short : 1_900 + short }
         return number(text, digits: 4...4).flatMap { $0 >= 1 ? $0 : nil }
@@ -37,7 +37,7 @@ package enum HTTPDate {
     }
 
     private static func number(_ text: Substring, digits: ClosedRange<Int>) -> Int64? {
-        guard digits.contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+        guard digits.contains(text.utf8.count), text.utf8.allSatisfy({ ASCII.isDigit($0) }) else {
             return nil
         }
         return Int64(text)
@@ -52,7 +52,7 @@ package enum HTTPDate {
         }
     }
 
-    /// Days since 1970 in the Gregorian calendar, counted in years that begin on a 1 March.
+    /// Returns the days since 1970 in the Gregorian calendar, counted in years that start on 1 March.
     private static func dayNumber(year: Int64, month: Int64, day: Int64) -> Int64 {
         let shifted = month > 2 ? year : year - 1
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1

@@ -1,7 +1,7 @@
-/// Looking for a text in a text, byte for byte. What the standard library has for it brings its regular
-/// expressions into the program, a tenth of it.
+/// A bytewise search for substrings. The standard library's own search would link its regular expression
+/// engine, a tenth of the program's size.
 extension StringProtocol {
-    /// What stands before and after the first occurrence of a text that is not empty.
+    /// Returns the parts before and after the first occurrence of a nonempty text.
     package func parts(around text: String) -> (before: SubSequence, after: SubSequence)? {
         var start = utf8.startIndex
         while start != utf8.endIndex {
@@ -17,7 +17,7 @@ extension StringProtocol {
         parts(around: text) != nil
     }
 
-    /// What stands before, between and after the occurrences of a text.
+    /// Returns the parts before, between and after the occurrences of a text.
     package func pieces(between text: String) -> [Substring] {
         var pieces: [Substring] = []
         var rest = Substring(self)
@@ -29,18 +29,19 @@ extension StringProtocol {
     }
 }
 
-/// Text compared code point by code point, without normalisation (RFC 7519 §7.3, RFC 8259 §8.3): `==` on
-/// strings takes canonically equivalent spellings for the same.
+/// Comparison by code point, without normalization (RFC 7519 §7.3, RFC 8259 §8.3). `==` on strings treats
+/// canonically equivalent spellings as equal.
 package enum ExactText {
     package static func isSame(_ left: some StringProtocol, _ right: some StringProtocol) -> Bool {
         left.utf8.count == right.utf8.count && left.utf8.elementsEqual(right.utf8)
     }
 }
 
-/// FNV-1a, 64 bits: short names for files, and whether a string changed. It keeps nothing secret that has less
-/// than 64 bits to guess, and files that have the same name are compared whole.
+/// The 64-bit FNV-1a hash, for file names and for detecting that a string changed. It is not a cryptographic
+/// hash: do not use it on secrets that could be guessed, and compare the full keys of files with the same
+/// name.
 package enum FNV1a {
-    /// Sixteen hexadecimal digits.
+    /// Returns the hash as sixteen hexadecimal digits.
     package static func digits(_ text: String) -> String {
         let hash = text.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
             ($0 ^ UInt64($1)) &* 0x100_0000_01B3

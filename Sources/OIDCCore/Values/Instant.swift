@@ -1,21 +1,21 @@
-/// A moment, in whole seconds since 1970 (RFC 7519 §2, NumericDate); always passed in, never asked for.
+/// A time in whole seconds since 1970 (NumericDate, RFC 7519 §2). The core never reads the clock.
 public struct Instant: Hashable, Comparable, Sendable {
     /// Seconds since 1970, in UTC.
     public let secondsSinceEpoch: Int64
 
-    /// Makes a point in time.
+    /// Makes a time from seconds since 1970.
     public init(secondsSinceEpoch: Int64) {
         self.secondsSinceEpoch = secondsSinceEpoch
     }
 
-    /// The moment `seconds` later; at the ends of the range it stays there instead of trapping.
+    /// Returns the time `seconds` later; out of range, the nearest representable time.
     public func adding(_ seconds: Int64) -> Instant {
         let (sum, overflow) = secondsSinceEpoch.addingReportingOverflow(seconds)
         guard overflow else { return Instant(secondsSinceEpoch: sum) }
         return Instant(secondsSinceEpoch: seconds > 0 ? .max : .min)
     }
 
-    /// How many seconds `earlier` lies before this moment; negative when it lies after.
+    /// Returns the seconds from `earlier` to this time; negative if `earlier` is later.
     public func seconds(since earlier: Instant) -> Int64 {
         let (difference, overflow) = secondsSinceEpoch.subtractingReportingOverflow(
             earlier.secondsSinceEpoch)
@@ -23,14 +23,14 @@ public struct Instant: Hashable, Comparable, Sendable {
         return secondsSinceEpoch > earlier.secondsSinceEpoch ? .max : .min
     }
 
-    /// Whether the first is earlier.
+    /// Returns whether the first time is earlier.
     public static func < (left: Instant, right: Instant) -> Bool {
         left.secondsSinceEpoch < right.secondsSinceEpoch
     }
 }
 
 extension Instant: CustomStringConvertible {
-    /// RFC 3339 in UTC, `2026-01-31T12:00:00Z`; the bare number outside the years 1 to 9999.
+    /// The time in UTC as `2026-01-31T12:00:00Z` (RFC 3339); outside the years 1 to 9999, the bare number.
     public var description: String {
         guard (-62_135_596_800...253_402_300_799).contains(secondsSinceEpoch) else {
             return String(secondsSinceEpoch)
@@ -47,7 +47,7 @@ extension Instant: CustomStringConvertible {
             + "T\(clock.joined(separator: ":"))Z"
     }
 
-    /// The Gregorian date of a day number, counted in 400-year eras that begin on a 1 March.
+    /// Returns the Gregorian date of a day number, counted in 400-year eras that start on 1 March.
     private static func civilDate(daysSinceEpoch: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let shifted = daysSinceEpoch + 719_468
         let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097

@@ -1,4 +1,4 @@
-/// A secret that cannot be printed by accident: it is reached by `revealed` alone.
+/// A secret that cannot be printed by accident: only `revealed` returns it.
 public struct Redacted<Value: Sendable>: Sendable {
     /// The secret itself.
     public let revealed: Value
@@ -10,11 +10,11 @@ public struct Redacted<Value: Sendable>: Sendable {
 }
 
 extension Redacted: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// A word in place of the secret.
+    /// A placeholder for the secret.
     public var description: String { "(secret)" }
-    /// A word in place of the secret.
+    /// A placeholder for the secret.
     public var debugDescription: String { "(secret)" }
-    /// No member, so nothing secret is dumped.
+    /// A mirror without members, so `dump` shows nothing secret.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 

@@ -1,14 +1,14 @@
-/// A set of scope tokens in the order they were given (RFC 6749 §3.3).
+/// A set of scope tokens in their original order (RFC 6749 §3.3).
 public struct Scope: Sendable {
-    /// The words in their order, each once.
+    /// The scope tokens in their order, each once.
     public let tokens: [String]
 
-    /// Splits on spaces; a repeated token counts once.
+    /// Splits a string at spaces; a repeated token counts once.
     public init(_ text: String) {
-        self.init(tokens: text.utf8.split(separator: 0x20).map { String(Substring($0)) })
+        self.init(tokens: text.utf8.split(separator: .space).map(Scope.word))
     }
 
-    /// Makes a scope of its words.
+    /// Makes a scope from its tokens.
     public init(tokens: [String]) {
         guard tokens.count < 16 else {
             var seen: Set<String> = []
@@ -20,9 +20,9 @@ public struct Scope: Sendable {
         self.tokens = distinct
     }
 
-    /// Whether there is no word.
+    /// Whether the scope has no tokens.
     public var isEmpty: Bool { tokens.isEmpty }
-    /// The words, separated by spaces.
+    /// The tokens, separated by spaces.
     public var text: String { Scope.text(of: tokens) }
 
     static func text(of tokens: [String]) -> String {
@@ -34,42 +34,67 @@ public struct Scope: Sendable {
         return text
     }
 
-    /// Returns whether a word is in the scope.
+    /// Returns whether a token is in the scope.
     public func contains(_ token: String) -> Bool {
         tokens.contains(token)
     }
 
-    /// Returns whether every word is in the other scope.
+    /// Returns whether every token is in the other scope.
     public func isSubset(of other: Scope) -> Bool {
         Set(tokens).isSubset(of: other.tokens)
     }
 
-    /// Returns the words of both.
+    /// Returns the tokens of both scopes.
     public func union(_ other: Scope) -> Scope {
         Scope(tokens: tokens + other.tokens)
     }
 
-    /// RFC 6749 §3.3: printable ASCII without `"` and `\`.
+    /// Whether every token is printable ASCII without `"` and `\` (RFC 6749 §3.3).
     public var isWellFormed: Bool {
         tokens.allSatisfy { token in
-            token.utf8.allSatisfy { $0 == 0x21 || (0x23...0x5B).contains($0) || (0x5D...0x7E).contains($0) }
+            token.utf8.allSatisfy { ASCII.isVisible($0) && $0 != .quote && $0 != .backslash }
         }
     }
 }
 
+extension Scope {
+    /// Returns the scope with its words split at commas, or at plus signs, if more words of `wanted` are in it then.
+    /// GitHub, Slack, Linear and Strava separate scopes by commas, two others of Nango's catalogue by plus signs
+    /// (2026-08). Both characters may be part of a word (RFC 6749 §3.3), so nothing is split otherwise.
+    package func separated(as wanted: Scope) -> Scope {
+        func matches(_ scope: Scope) -> Int {
+            wanted.tokens.reduce(0) { $0 + (scope.contains($1) ? 1 : 0) }
+        }
+        var best = self
+        for separator: UInt8 in [0x2C, 0x2B] where tokens.contains(where: { $0.utf8.contains(separator) }) {
+            let split = Scope(tokens: tokens.flatMap { $0.utf8.split(separator: separator) }.map(Scope.word))
+            if matches(split) > matches(best) { best = split }
+        }
+        return best
+    }
+
+    /// Returns the words of `wanted` that are not in the scope, however the two are separated.
+    package func missing(from wanted: Scope) -> [String] {
+        let granted = separated(as: wanted)
+        return wanted.separated(as: granted).tokens.filter { !granted.contains($0) }
+    }
+
+    private static func word(_ bytes: Substring.UTF8View) -> String { String(Substring(bytes)) }
+}
+
 extension Scope: Hashable {
-    /// The order of scope tokens does not matter (RFC 6749 §3.3).
+    /// Returns whether both scopes have the same tokens, in any order (RFC 6749 §3.3).
     public static func == (left: Scope, right: Scope) -> Bool {
         Set(left.tokens) == Set(right.tokens)
     }
 
-    /// Hashes the words without their order.
+    /// Hashes the tokens without their order.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(Set(tokens))
     }
 }
 
 extension Scope: CustomStringConvertible {
-    /// The words, separated by spaces.
+    /// The tokens, separated by spaces.
     public var description: String { text }
 }

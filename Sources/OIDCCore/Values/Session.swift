@@ -1,35 +1,38 @@
-/// What one sign-in left behind: tokens, and where they came from and may go.
+/// The result of a sign-in: tokens, where they came from and where they may go.
 public struct Session: Hashable, Sendable {
-    /// What distinguishes the session from others.
+    /// The key that distinguishes the session from others.
     public var key: SessionKey
-    /// Where the tokens came from, and where they may go.
+    /// The endpoints that issued the tokens and may receive them.
     public var endpoints: Endpoints
-    /// How the client proved itself, so a refresh does it the same way (RFC 6749 §6).
+    /// The client authentication method of the sign-in, which a refresh uses as well (RFC 6749 §6).
     public var clientAuthentication: String?
-    /// When the user signed in.
+    /// The time of the sign-in.
     public var createdAt: Instant
-    /// What was asked for; what was granted stands with the token.
+    /// The requested scope; the granted one is in `tokens`.
     public var requestedScope: Scope?
-    /// The resource indicators that were asked for at sign-in (RFC 8707).
+    /// The resource indicators of the sign-in (RFC 8707).
     public var requestedResources: [String]
+    /// Whether `resource` is sent with refreshes too (RFC 8707 §2.2); nil for sessions of version 0.1.0, which sent it
+    /// with the authorization request alone.
+    public var sendsResources: Bool?
     /// The tokens of the last answer.
     public var tokens: TokenSet
     /// The `sub` of the validated ID token.
     public var subject: String?
-    /// A name for people: `email`, `preferred_username` or `name` of the ID token.
+    /// The user's name: `email`, `preferred_username` or `name` of the ID token.
     public var displayName: String?
-    /// The key that the tokens are bound to, as PEM (RFC 9449).
+    /// The PEM key that the tokens are bound to (RFC 9449).
     public var dpopKey: Redacted<String>?
-    /// Other access tokens got by the same refresh token: a narrower scope or a resource (RFC 8707).
+    /// Other access tokens from the same refresh token, for a narrower scope or a resource (RFC 8707).
     public var derived: [DerivedToken]
-    /// Members of the stored form that this version does not know; they are written back as they were.
+    /// Members of the stored form that this version does not know; they are written back unchanged.
     public var unknownMembers = JSONObject()
 
-    /// Makes a value of its parts.
+    /// Makes a value from its parts.
     public init(
         key: SessionKey, endpoints: Endpoints, clientAuthentication: String? = nil, createdAt: Instant,
-        requestedScope: Scope?, requestedResources: [String] = [], tokens: TokenSet, subject: String? = nil,
-        displayName: String? = nil,
+        requestedScope: Scope?, requestedResources: [String] = [], sendsResources: Bool? = nil,
+        tokens: TokenSet, subject: String? = nil, displayName: String? = nil,
         dpopKey: Redacted<String>? = nil, derived: [DerivedToken] = []
     ) {
         self.key = key
@@ -38,6 +41,7 @@ public struct Session: Hashable, Sendable {
         self.createdAt = createdAt
         self.requestedScope = requestedScope
         self.requestedResources = requestedResources
+        self.sendsResources = sendsResources
         self.tokens = tokens
         self.subject = subject
         self.displayName = displayName
@@ -45,13 +49,16 @@ public struct Session: Hashable, Sendable {
         self.derived = derived
     }
 
-    /// The places that a session's tokens may be sent to; kept, so no later configuration or metadata
-    /// sends them elsewhere.
+    /// The URLs that a session's tokens may be sent to. They are stored, so no later configuration or metadata sends
+    /// the tokens elsewhere.
     public struct Endpoints: Hashable, Sendable {
         /// The issuer; nil for plain OAuth 2.0.
         public var issuer: String?
         /// `token_endpoint`.
         public var token: WebURL
+        /// Where refresh tokens are redeemed, if not at the token endpoint: TikTok, Notion and Figma have another URL
+        /// for them (Nango's catalogue, 2026-08).
+        public var refresh: WebURL?
         /// `userinfo_endpoint`.
         public var userInfo: WebURL?
         /// `jwks_uri`.
@@ -63,13 +70,15 @@ public struct Session: Hashable, Sendable {
         /// `end_session_endpoint`.
         public var endSession: WebURL?
 
-        /// Makes a value of its parts.
+        /// Makes a value from its parts.
         public init(
-            issuer: String?, token: WebURL, userInfo: WebURL? = nil, keys: WebURL? = nil,
-            revocation: WebURL? = nil, introspection: WebURL? = nil, endSession: WebURL? = nil
+            issuer: String?, token: WebURL, refresh: WebURL? = nil, userInfo: WebURL? = nil,
+            keys: WebURL? = nil, revocation: WebURL? = nil, introspection: WebURL? = nil,
+            endSession: WebURL? = nil
         ) {
             self.issuer = issuer
             self.token = token
+            self.refresh = refresh
             self.userInfo = userInfo
             self.keys = keys
             self.revocation = revocation
@@ -78,7 +87,7 @@ public struct Session: Hashable, Sendable {
         }
     }
 
-    /// An access token for less than the session's own.
+    /// An access token for a narrower scope or other resources than the session's own token.
     public struct DerivedToken: Hashable, Sendable {
         /// The scope that was requested; nil if none was.
         public var requestedScope: Scope?
@@ -87,7 +96,7 @@ public struct Session: Hashable, Sendable {
         /// The access token.
         public var access: AccessToken
 
-        /// Makes an entry of its parts.
+        /// Makes an entry from its parts.
         public init(requestedScope: Scope?, resources: [String], access: AccessToken) {
             self.requestedScope = requestedScope
             self.resources = resources
@@ -95,11 +104,11 @@ public struct Session: Hashable, Sendable {
         }
     }
 
-    /// The scope that the session's own token carries, as far as is known.
+    /// The scope of the session's own token, as far as it is known.
     public var grantedScope: Scope? { tokens.access.scope ?? requestedScope }
 
-    /// Returns the session without a token that was revoked, or nil if no token can be obtained any more. Revoking
-    /// the refresh token ends every token that was obtained with it (RFC 7009 §2.1).
+    /// Returns the session without a revoked token, or nil if no token can be obtained any more. Revoking the
+    /// refresh token ends every token that was obtained with it (RFC 7009 §2.1).
     public func revoking(_ token: Redacted<String>) -> Session? {
         if token == tokens.refreshToken { return nil }
         if token == tokens.access.token, tokens.refreshToken == nil { return nil }
@@ -108,7 +117,8 @@ public struct Session: Hashable, Sendable {
         return rest
     }
 
-    /// Drops an access token that is no longer accepted: it expires when it was obtained, or goes if it was derived.
+    /// Drops an access token that is no longer accepted: the session's own one is marked as expired, a
+    /// derived one is removed.
     public mutating func expire(_ token: Redacted<String>) {
         derived.removeAll { $0.access.token == token }
         if tokens.access.token == token { tokens.access.expiresAt = tokens.access.obtainedAt }

@@ -1,15 +1,15 @@
 extension Session {
-    /// The version of the stored form; a newer one is left alone.
+    /// The version of the stored form; sessions of a newer version are left alone.
     public static let formatVersion: Int64 = 1
 
-    /// Why a stored session cannot be used.
+    /// The reason why a stored session cannot be used.
     public enum Damage: Error, Hashable, Sendable {
         case notJSON(String)
         case newerVersion(Int64)
         case member(String)
     }
 
-    /// The stored form. The key comes first, and whole.
+    /// The stored form, which starts with the whole key.
     public var json: JSONValue {
         var object = JSONObject()
         object["version"] = JSONValue(Session.formatVersion)
@@ -23,10 +23,12 @@ extension Session {
         if !requestedResources.isEmpty {
             object["requested_resource"] = .array(requestedResources.map { .string($0) })
         }
+        object["sends_resource"] = sendsResources.map { .bool($0) }
         object["access"] = tokens.access.json
         object["refresh_token"] = tokens.refreshToken.map { .string($0.revealed) }
         object["id_token"] = tokens.idToken.map { .string($0.revealed) }
         object["issued_token_type"] = tokens.issuedTokenType.map { .string($0) }
+        if !tokens.extra.isEmpty { object["extra"] = .object(tokens.extra) }
         object["subject"] = subject.map { .string($0) }
         object["display_name"] = displayName.map { .string($0) }
         object["dpop_key"] = dpopKey.map { .string($0.revealed) }
@@ -38,20 +40,20 @@ extension Session {
     }
 
     private static let knownMembers = [
-        "version", "key", "created_at", "issuer", "token_endpoint", "userinfo_endpoint", "jwks_uri",
-        "revocation_endpoint", "introspection_endpoint", "end_session_endpoint", "client_auth",
-        "requested_scope", "requested_resource", "access", "refresh_token", "id_token", "issued_token_type",
-        "subject", "display_name", "dpop_key", "derived",
+        "version", "key", "created_at", "issuer", "token_endpoint", "refresh_endpoint", "userinfo_endpoint",
+        "jwks_uri", "revocation_endpoint", "introspection_endpoint", "end_session_endpoint", "client_auth",
+        "requested_scope", "requested_resource", "sends_resource", "access", "refresh_token", "id_token",
+        "issued_token_type", "extra", "subject", "display_name", "dpop_key", "derived",
     ]
 
-    /// Reads the stored form; `key` is what the session is asked for. Nil when the file is another key's.
+    /// Reads the stored form of the session with `key`; nil if it is a session of another key.
     public init?(stored bytes: [UInt8], for key: SessionKey) throws(Damage) {
         let json = try Session.parse(bytes)
         guard let text = json["key"]?.string, ExactText.isSame(text, key.text) else { return nil }
         try self.init(json, key: key)
     }
 
-    /// Reads the stored form, taking the key from it (`status --all`).
+    /// Reads the stored form, with the key that it contains.
     public init(stored bytes: [UInt8]) throws(Damage) {
         let json = try Session.parse(bytes)
         guard let text = json["key"]?.string, let key = SessionKey(text: text),
@@ -74,6 +76,11 @@ extension Session {
             guard let text = value.string else { throw Damage.member(name) }
             return text
         }
+        func flag(_ name: String) throws(Damage) -> Bool? {
+            guard let value = json[name] else { return nil }
+            guard let flag = value.bool else { throw Damage.member(name) }
+            return flag
+        }
         func url(_ name: String) throws(Damage) -> WebURL? {
             guard let text = try text(name) else { return nil }
             guard let url = WebURL(text) else { throw Damage.member(name) }
@@ -81,28 +88,35 @@ extension Session {
         }
         guard let createdAt = json["created_at"]?.integer else { throw Damage.member("created_at") }
         guard let token = try url("token_endpoint") else { throw Damage.member("token_endpoint") }
-        guard let access = json["access"].flatMap(AccessToken.init(json:)) else {
+        guard var access = json["access"].flatMap(AccessToken.init(json:)) else {
             throw Damage.member("access")
         }
+        let requestedScope = try text("requested_scope").map { Scope($0) }
+        // Version 0.1.0 stored scopes as they came, also if they were separated by commas.
+        if let requestedScope { access.scope = access.scope?.separated(as: requestedScope) }
         guard let requestedResources = (json["requested_resource"] ?? []).strings else {
             throw Damage.member("requested_resource")
+        }
+        guard let extra = (json["extra"] ?? .object(JSONObject())).object else {
+            throw Damage.member("extra")
         }
         let derived = (json["derived"] ?? []).array?.map(DerivedToken.init(json:))
         guard let derived, !derived.contains(nil) else { throw Damage.member("derived") }
         self.init(
             key: key,
             endpoints: Endpoints(
-                issuer: try text("issuer"), token: token, userInfo: try url("userinfo_endpoint"),
-                keys: try url("jwks_uri"), revocation: try url("revocation_endpoint"),
+                issuer: try text("issuer"), token: token, refresh: try url("refresh_endpoint"),
+                userInfo: try url("userinfo_endpoint"), keys: try url("jwks_uri"),
+                revocation: try url("revocation_endpoint"),
                 introspection: try url("introspection_endpoint"), endSession: try url("end_session_endpoint")),
             clientAuthentication: try text("client_auth"),
             createdAt: Instant(secondsSinceEpoch: createdAt),
-            requestedScope: try text("requested_scope").map { Scope($0) },
-            requestedResources: requestedResources,
+            requestedScope: requestedScope,
+            requestedResources: requestedResources, sendsResources: try flag("sends_resource"),
             tokens: TokenSet(
                 access: access, refreshToken: try text("refresh_token").map { Redacted($0) },
                 idToken: try text("id_token").map { Redacted($0) },
-                issuedTokenType: try text("issued_token_type")),
+                issuedTokenType: try text("issued_token_type"), extra: extra),
             subject: try text("subject"), displayName: try text("display_name"),
             dpopKey: try text("dpop_key").map { Redacted($0) }, derived: derived.compactMap { $0 })
         for member in json.object?.members ?? [] where !Session.knownMembers.contains(member.name) {
@@ -112,7 +126,7 @@ extension Session {
 }
 
 extension SessionKey {
-    /// Reads what `text` writes.
+    /// Reads the form that `text` writes.
     init?(text: String) {
         guard let json = try? JSONValue(parsing: text), let provider = json["provider"]?.string,
             let clientID = json["client_id"]?.string, let grant = json["grant"]?.string
@@ -128,7 +142,8 @@ extension SessionKey {
 extension Session.Endpoints {
     fileprivate var optional: [(String, WebURL?)] {
         [
-            ("userinfo_endpoint", userInfo), ("jwks_uri", keys), ("revocation_endpoint", revocation),
+            ("refresh_endpoint", refresh), ("userinfo_endpoint", userInfo), ("jwks_uri", keys),
+            ("revocation_endpoint", revocation),
             ("introspection_endpoint", introspection), ("end_session_endpoint", endSession),
         ]
     }
@@ -150,8 +165,8 @@ extension AccessToken {
             let obtainedAt = json["obtained_at"]?.integer,
             json["expires_at"] == nil || json["expires_at"]?.integer != nil,
             json["scope"] == nil || json["scope"]?.string != nil,
-            // Both go into a header.
-            !token.isEmpty, (token + type).utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+            // Both are sent in a header.
+            !token.isEmpty, (token + type).utf8.allSatisfy({ ASCII.isPrintable($0) })
         else { return nil }
         self.init(
             token: Redacted(token), type: TokenType(type),

@@ -1,6 +1,6 @@
 /// A grant type (RFC 6749 §4, RFC 8693, RFC 7523); an open set.
 public struct GrantType: Hashable, Sendable, RawRepresentable {
-    /// The name that settings use.
+    /// The name in settings.
     public let rawValue: String
 
     /// Names a grant type.
@@ -8,41 +8,42 @@ public struct GrantType: Hashable, Sendable, RawRepresentable {
         self.rawValue = rawValue
     }
 
-    /// A sign-in by a user, in a browser or on another device.
+    /// A sign-in by a user, in a browser or on another device (RFC 6749 §4.1, RFC 8628).
     public static let authorizationCode = GrantType(rawValue: "authorization_code")
     /// A token for the client itself (RFC 6749 §4.4).
     public static let clientCredentials = GrantType(rawValue: "client_credentials")
-    /// A token in exchange for another one (RFC 8693).
+    /// A token in exchange for another token (RFC 8693).
     public static let tokenExchange = GrantType(rawValue: "token_exchange")
     /// A token for an assertion (RFC 7523).
     public static let jwtBearer = GrantType(rawValue: "jwt_bearer")
     /// Every grant type that has sessions.
     public static let all: [GrantType] = [.authorizationCode, .clientCredentials, .tokenExchange, .jwtBearer]
 
-    /// Whether a user signs in for it; the others are repeated at will.
+    /// Whether the grant needs a user to sign in; the others can be repeated at any time.
     public var needsPerson: Bool { self == .authorizationCode }
 }
 
-/// What a session is for. Two commands that ask for the same meet in one session, whatever their profiles.
+/// The identity of a session. Commands with the same key share one session, whatever their profiles are.
 public struct SessionKey: Hashable, Sendable {
-    /// The issuer, or the token endpoint where no issuer is known.
+    /// The issuer, or the token endpoint if no issuer is known.
     public var provider: String
     /// The client that signed in.
     public var clientID: String
-    /// How the token is obtained.
+    /// The grant type.
     public var grant: GrantType
     /// The audience that was requested.
     public var audience: String?
-    /// Keeps sessions of several users of the same client apart.
+    /// A name that distinguishes sessions of several users of the same client.
     public var account: String?
-    /// The three that tell apart the tokens of grants without a user; nil and empty otherwise.
+    /// The requested scope. Like `resources` and `subject`, it distinguishes sessions of grants without a
+    /// user, and is otherwise empty.
     public var scope: Scope?
     /// The resources that were requested.
     public var resources: [String]
     /// The subject of a token exchange.
     public var subject: String?
 
-    /// Makes a key; what is nil or empty does not distinguish sessions.
+    /// Makes a key; nil and empty values do not distinguish sessions.
     public init(
         provider: String, clientID: String, grant: GrantType = .authorizationCode, audience: String? = nil,
         account: String? = nil, scope: Scope? = nil, resources: [String] = [], subject: String? = nil
@@ -57,7 +58,7 @@ public struct SessionKey: Hashable, Sendable {
         self.subject = subject
     }
 
-    /// The whole key as one line; it stands in the session's file and is compared to the letter.
+    /// The whole key as one line, as the session's file contains it; it is compared exactly.
     public var text: String {
         var object = JSONObject()
         object["provider"] = .string(provider)
@@ -71,13 +72,14 @@ public struct SessionKey: Hashable, Sendable {
         return JSONValue.object(object).compact
     }
 
-    /// `<readable part>-<64-bit hash of the key>`: the same for the same key, short, and safe as a file name.
+    /// A short, safe file name that depends only on the key: `<readable part>-<64-bit hash of the key>`.
     public var fileStem: String {
-        let readable = (WebURL(provider)?.host ?? provider) + "-" + clientID
+        let readable = (WebURL.ofIssuer(provider)?.host ?? provider) + "-" + clientID
         let kept = readable.utf8.prefix(100).map { byte -> UInt8 in
-            ASCII.isAlphanumeric(byte) || byte == 0x2D || byte == 0x2E ? ASCII.lowercased(byte) : 0x5F
+            ASCII.isAlphanumeric(byte) || byte == .hyphen || byte == .period
+                ? ASCII.lowercased(byte) : .underscore
         }
-        let safe = kept.first == 0x2E ? [0x5F] + kept.dropFirst() : kept
+        let safe = kept.first == .period ? [.underscore] + kept.dropFirst() : kept
         return "\(String(decoding: safe, as: UTF8.self))-\(FNV1a.digits(text))"
     }
 }

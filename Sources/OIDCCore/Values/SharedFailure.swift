@@ -1,22 +1,22 @@
-/// A failed token request, left beside the session for the processes that wanted the same: one request, whether
-/// it succeeds or fails, for any number of them.
+/// A failed token request, stored beside the session for processes that wanted the same, so any number of
+/// them make only one request.
 public struct SharedFailure: Hashable, Sendable {
     /// The error of the request.
     public var error: OIDCError
     /// When the request failed.
     public var time: Instant
-    /// Tells two failures apart that happened in the same second.
+    /// An identifier that distinguishes failures of the same second.
     public var id: String
-    /// A hash of the refresh token that the session holds since; nil for a grant without one.
+    /// A hash of the session's refresh token after the failure; nil for a grant without one.
     public var refreshTokenHash: String?
-    /// What was asked for besides the session's own token, as `TokenSource.text`; nil for the own token.
+    /// The requested token as `TokenSource.text`; nil for the session's own token.
     public var request: String?
-    /// When it happened by the clock of the machine that is never set, in nanoseconds; nil if that is not known.
+    /// The time of the failure by the machine's monotonic clock, in nanoseconds; nil if unknown.
     public var moment: Int64?
-    /// When a process last took the failure as its own.
+    /// The time when a process last adopted the failure.
     public var sharedAt: Instant?
 
-    /// Makes a failure of its parts.
+    /// Makes a failure from its parts.
     package init(
         error: OIDCError, time: Instant, id: String, refreshTokenHash: String?, of source: TokenSource = .own,
         moment: Int64? = nil
@@ -29,29 +29,29 @@ public struct SharedFailure: Hashable, Sendable {
         self.moment = moment
     }
 
-    /// The longest that a provider's Retry-After is honored.
+    /// The longest Retry-After that is honored, in seconds.
     private static let longestRetryAfter: Int64 = 300
-    /// How long a crowd's failure counts after the last of the crowd came, and at most after it happened.
+    /// The seconds for which the failure applies to processes that start together: after the latest of them
+    /// adopted it, and after it happened at most.
     private static let crowd: (pause: Int64, limit: Int64) = (2, 6)
 
-    /// Whether the failure was noted lately. A time in the future, or far back, was noted by a wrong clock.
+    /// Returns whether the failure is recent. A time in the future or long ago came from a wrong clock.
     package func isRecent(at now: Instant) -> Bool {
         (0...SharedFailure.longestRetryAfter).contains(now.seconds(since: time))
     }
 
-    /// Whether the failure is also what a request for `source` would end with: always if the provider is out of
-    /// reach or the session is over, otherwise if the same was asked for.
+    /// Returns whether a request for `source` would fail in the same way: always if the provider is
+    /// unreachable or the session has ended, otherwise only if the request is the same.
     package func concerns(_ source: TokenSource) -> Bool {
         error.kind == .unreachable || error.endsSession || request == source.text
     }
 
-    /// Whether the failure answers a process that comes now: while the provider asked for patience, or while
-    /// a crowd of processes that were started together is still coming in, or if it happened only after the process
-    /// was started.
+    /// Returns whether the failure applies to a process that asks now: until Retry-After has passed, while
+    /// processes that started together keep asking, or if it happened after the process was started.
     package func answersNewcomer(at now: Instant, startedAt start: Int64? = nil) -> Bool {
         guard isRecent(at: now) else { return false }
         let age = now.seconds(since: time)
-        // Another machine's moments mean nothing here, which is why the age counts too.
+        // A monotonic time of another machine means nothing here, so the age counts too.
         if let moment, let start, start < moment, age < SharedFailure.crowd.pause { return true }
         if let pause = error.retryAfter, age < min(Int64(pause), SharedFailure.longestRetryAfter) {
             return true
@@ -60,8 +60,8 @@ public struct SharedFailure: Hashable, Sendable {
         return now.seconds(since: sharedAt) < SharedFailure.crowd.pause && age < SharedFailure.crowd.limit
     }
 
-    /// Whether another process's failure of this kind says what would happen to us. What is wrong on one command
-    /// line or in one process says nothing about another.
+    /// Returns whether a failure of this kind would also happen to other processes. Mistakes of one command
+    /// line or process would not.
     public static func isShared(_ error: OIDCError) -> Bool {
         switch error.kind {
         case .refused, .unreachable, .untrusted: true
@@ -91,7 +91,7 @@ extension SharedFailure {
         return .object(object)
     }
 
-    /// Reads the stored form; nil if it is anything else.
+    /// Reads the stored form; nil for any other content.
     public init?(stored bytes: [UInt8]) {
         guard let json = try? JSONValue(parsing: bytes),
             let kind = json["kind"]?.string.flatMap(OIDCError.Kind.init),

@@ -1,25 +1,25 @@
-/// An absolute `http` or `https` address (RFC 3986) that is kept exactly as it was written.
+/// An absolute `http` or `https` URL (RFC 3986), kept exactly as it was written.
 public struct WebURL: Hashable, Sendable {
-    /// As it was given; what is compared, stored and sent.
+    /// The URL as it was given; this form is compared, stored and sent.
     public private(set) var text: String
     /// `https` or `http`.
     public let scheme: String
-    /// In lower case; an IPv6 address without its brackets.
+    /// The host in lower case; an IPv6 address without its brackets.
     public let host: String
-    /// The port that is written in it; see `effectivePort`.
+    /// The port, if the URL contains one; see `effectivePort`.
     public let port: Int?
-    /// Begins with `/`, or is empty.
+    /// The path; it starts with `/` or is empty.
     public let path: String
-    /// The query, without `?` and still encoded.
+    /// The query, without `?` and not decoded.
     public private(set) var query: String?
     /// The fragment, without `#`.
     public private(set) var fragment: String?
 
-    /// Nil unless it is absolute, http(s), with a host, without user information, control characters,
-    /// spaces, backslashes or non-ASCII characters.
+    /// Parses a URL; nil unless it is absolute, http or https, with a host and without user information,
+    /// control characters, spaces, backslashes or non-ASCII characters.
     public init?(_ text: String) {
         guard text.utf8.allSatisfy(WebURL.isPlain), text.utf8.count <= 65_536,
-            let colon = text.utf8.firstIndex(of: 0x3A)
+            let colon = text.utf8.firstIndex(of: .colon)
         else { return nil }
         let scheme = ASCII.lowercased(text[..<colon])
         let rest = text[text.utf8.index(after: colon)...]
@@ -29,12 +29,12 @@ public struct WebURL: Hashable, Sendable {
         guard let authority = Authority(afterSlashes[..<authorityEnd]) else { return nil }
         var tail = afterSlashes[authorityEnd...]
         var fragment: Substring?
-        if let hash = tail.utf8.firstIndex(of: 0x23) {
+        if let hash = tail.utf8.firstIndex(of: .hash) {
             fragment = tail[tail.utf8.index(after: hash)...]
             tail = tail[..<hash]
         }
         var query: Substring?
-        if let mark = tail.utf8.firstIndex(of: 0x3F) {
+        if let mark = tail.utf8.firstIndex(of: .questionMark) {
             query = tail[tail.utf8.index(after: mark)...]
             tail = tail[..<mark]
         }
@@ -47,46 +47,49 @@ public struct WebURL: Hashable, Sendable {
         self.fragment = fragment.map(String.init)
     }
 
-    /// Visible, and none of `"<>\\^`{|}`, which RFC 3986 has nowhere.
+    /// Returns whether a character is visible ASCII and none of `"<>\\^`{|}`, which RFC 3986 does not allow.
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
-        case 0x22, 0x3C, 0x3E, 0x5C, 0x5E, 0x60, 0x7B...0x7D: false
-        default: (0x21...0x7E).contains(byte)
+        case .quote, .lessThan, .greaterThan, .backslash, .caret, .backtick, .leftBrace, .verticalBar,
+            .rightBrace:
+            false
+        default: ASCII.isVisible(byte)
         }
     }
 
-    /// `/`, `?` or `#`.
+    /// Returns whether a character ends the authority: `/`, `?` or `#`.
     private static func endsAuthority(_ byte: UInt8) -> Bool {
-        byte == 0x2F || byte == 0x3F || byte == 0x23
+        byte == .slash || byte == .questionMark || byte == .hash
     }
 
     /// Whether the scheme is https.
     public var isSecure: Bool { scheme == "https" }
-    /// The port, named or not.
+    /// The port, or the scheme's default.
     public var effectivePort: Int { port ?? (isSecure ? 443 : 80) }
 
-    /// `127.0.0.1`, `[::1]` or `localhost`: where plain http is allowed (RFC 8252 §7.3).
+    /// Whether the host is `127.0.0.1`, `[::1]` or `localhost`, to which plain http is allowed (RFC 8252
+    /// §7.3).
     public var isLoopback: Bool {
         host == "127.0.0.1" || host == "::1" || host == "localhost"
     }
 
-    /// The host, with the port if it is named.
+    /// The host, with the port if the URL contains one.
     public var hostAndPort: String {
-        let bracketed = host.utf8.contains(0x3A) ? "[\(host)]" : host
+        let bracketed = host.utf8.contains(.colon) ? "[\(host)]" : host
         return port.map { "\(bracketed):\($0)" } ?? bracketed
     }
 
     /// Scheme, host and port, with the default port left out (RFC 6454 §4).
     public var origin: String {
-        let bracketed = host.utf8.contains(0x3A) ? "[\(host)]" : host
+        let bracketed = host.utf8.contains(.colon) ? "[\(host)]" : host
         let isDefault = effectivePort == (isSecure ? 443 : 80)
         return "\(scheme)://\(bracketed)\(isDefault ? "" : ":\(effectivePort)")"
     }
 
-    /// Without query and fragment, which may hold secrets.
+    /// The URL without query and fragment, which may contain secrets.
     public var withoutQuery: String { "\(scheme)://\(hostAndPort)\(path)" }
 
-    /// With the pairs added to the query that is there already (RFC 6749 §3.1); the fragment goes.
+    /// Returns the URL with pairs added to its query (RFC 6749 §3.1), without the fragment.
     public func appendingQuery(_ pairs: [FormEncoding.Pair]) -> WebURL {
         let base = text.prefix { $0 != "#" }
         let added = FormEncoding.encode(pairs)
@@ -98,7 +101,8 @@ public struct WebURL: Hashable, Sendable {
         return extended
     }
 
-    /// Another path on the same origin, without query; nil unless it begins with `/`.
+    /// Returns the URL of another path on the same origin, without query; nil unless the path starts with
+    /// `/`.
     public func replacingPath(_ path: String) -> WebURL? {
         guard path.hasPrefix("/"), !path.contains("?"), !path.contains("#") else { return nil }
         return WebURL("\(scheme)://\(hostAndPort)\(path)")
@@ -110,19 +114,19 @@ extension WebURL: CustomStringConvertible {
     public var description: String { text }
 }
 
-/// The host and port of an address (RFC 3986 §3.2).
+/// The host and port of a URL (RFC 3986 §3.2).
 private struct Authority {
     var host: String
     var port: Int?
 
     init?(_ text: Substring) {
-        guard !text.isEmpty, !text.utf8.contains(0x40) else { return nil }
+        guard !text.isEmpty, !text.utf8.contains(.at) else { return nil }
         var portText: Substring?
-        if text.utf8.first == 0x5B {
-            guard let end = text.utf8.firstIndex(of: 0x5D) else { return nil }
+        if text.utf8.first == .leftBracket {
+            guard let end = text.utf8.firstIndex(of: .rightBracket) else { return nil }
             let address = text[text.index(after: text.startIndex)..<end]
             guard !address.isEmpty,
-                address.utf8.allSatisfy({ $0 == 0x3A || $0 == 0x2E || ASCII.isHexDigit($0) })
+                address.utf8.allSatisfy({ $0 == .colon || $0 == .period || ASCII.isHexDigit($0) })
             else { return nil }
             host = ASCII.lowercased(address)
             let after = text[text.index(after: end)...]
@@ -131,7 +135,7 @@ private struct Authority {
                 portText = after.dropFirst()
             }
         } else {
-            let colon = text.utf8.firstIndex(of: 0x3A)
+            let colon = text.utf8.firstIndex(of: .colon)
             let name = text[..<(colon ?? text.endIndex)]
             let isName = name.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "-._~".utf8.contains($0) }
             guard !name.isEmpty, isName else { return nil }
@@ -139,7 +143,7 @@ private struct Authority {
             portText = colon.map { text[text.utf8.index(after: $0)...] }
         }
         guard let portText, !portText.isEmpty else { return }
-        guard portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(portText),
+        guard portText.utf8.allSatisfy({ ASCII.isDigit($0) }), let number = Int(portText),
             (1...65_535).contains(number)
         else { return nil }
         port = number

@@ -3,7 +3,7 @@
     import Foundation
     import Security
 
-    /// What libcrypto does elsewhere, by CryptoKit, and by Security for RSA; it has not been run yet.
+    /// Cryptography by CryptoKit and, for RSA, by Security. This code has not been run yet.
     enum SystemCryptography {
         static func hash(_ bytes: [UInt8], _ algorithm: HashAlgorithm) throws(CryptoError) -> [UInt8] {
             switch algorithm {
@@ -88,7 +88,7 @@
                     nonce: AES.GCM.Nonce(data: nonce), ciphertext: ciphertext, tag: tag)
                 return Array(try AES.GCM.open(box, using: SymmetricKey(data: key), authenticating: context))
             } catch {
-                throw .failed("the sealed text was changed, or the key is another")
+                throw .failed("the sealed data was changed, or the key is a different one")
             }
         }
     }
@@ -102,7 +102,7 @@
             let encoded = element(0x30, element(0x02, [0] + modulus) + element(0x02, [0] + exponent))
             guard let key = SecKeyCreateWithData(Data(encoded) as CFData, attributes as CFDictionary, nil)
             else {
-                throw .invalidKey("Security does not take the key")
+                throw .invalidKey("Security rejects the key")
             }
             let name = try secKeyAlgorithm(algorithm)
             return SecKeyVerifySignature(key, name, Data(message) as CFData, Data(signature) as CFData, nil)
@@ -122,7 +122,7 @@
             }
         }
 
-        /// A DER element; the numbers in it are positive, and a zero too many in front is dropped here.
+        /// Returns a DER element. Leading zeros are dropped; the numbers in it are positive.
         private static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
             var content = content
             if tag == 0x02, content.count > 1, content[0] == 0, content[1] < 0x80 { content.removeFirst() }

@@ -11,7 +11,7 @@
             case ed25519(Curve25519.Signing.PrivateKey)
         }
 
-        /// RFC 8410 §7: what comes before the 32 bytes of an Ed25519 key in PKCS #8.
+        /// The bytes before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410 §7).
         private static let ed25519Prefix: [UInt8] = [
             0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
         ]
@@ -44,7 +44,7 @@
             } else if let key = Self.ed25519(text) {
                 self.init(.ed25519(key))
             } else {
-                throw .invalidKey("no elliptic or Ed25519 private key in PEM form")
+                throw .invalidKey("not an elliptic or Ed25519 private key in PEM form")
             }
         }
 

@@ -1,14 +1,15 @@
 #if !canImport(Darwin)
     import CLibcrypto
 
-    /// What the passphrase callback is given, and whether it was called.
+    /// The passphrase for the callback, and whether the callback was called.
     private struct PassphraseRequest {
         let passphrase: UnsafeBufferPointer<UInt8>?
         var wasAsked = false
     }
 
     extension Libcrypto {
-        /// A key to be freed by the caller; the callback is always set, for libcrypto's own asks the terminal.
+        /// Reads a key, which the caller frees. The callback is always set, as libcrypto's default prompts on
+        /// the terminal.
         func readPrivateKey(_ pem: [UInt8], passphrase: [UInt8]?) throws(CryptoError) -> OpaquePointer {
             guard let count = CInt(exactly: pem.count), count > 0 else {
                 throw .invalidKey("the key is empty")
@@ -29,12 +30,12 @@
                 return key
             }
             let lacksAlgorithm = dropErrors(lookingFor: LIBCRYPTO_EVP_UNSUPPORTED)
-            guard wasAsked else { throw .invalidKey("no private key in PEM form") }
+            guard wasAsked else { throw .invalidKey("not a private key in PEM form") }
             guard passphrase != nil else { throw .passphraseNeeded }
             throw lacksAlgorithm ? .unsupported("the cipher that encrypts the key") : .wrongPassphrase
         }
 
-        /// PKCS #8 without encryption; fails for a key that has no private part.
+        /// Returns the key as PKCS #8 without encryption; throws if the key has no private part.
         func privatePEM(_ key: OpaquePointer) throws(CryptoError) -> [UInt8] {
             guard let output = BIO_new(BIO_s_mem()) else { throw failure("writing a key") }
             defer { _ = BIO_free(output) }
@@ -55,7 +56,7 @@
         }
     }
 
-    /// Gives the passphrase to libcrypto, or -1: there is none, or it is longer than the buffer.
+    /// Gives the passphrase to libcrypto; returns -1 if there is none or it does not fit the buffer.
     private func answerPassphrase(
         _ buffer: UnsafeMutablePointer<CChar>?, _ size: CInt, _: CInt, _ context: UnsafeMutableRawPointer?
     ) -> CInt {

@@ -1,9 +1,10 @@
 #if !canImport(Darwin)
     import CLibcrypto
 
-    /// Owns an `EVP_PKEY`.
+    /// An owned `EVP_PKEY`.
     ///
-    /// Unchecked because of the pointer only: the key is never changed, and libcrypto lets threads share such a key.
+    /// Unchecked only because of the pointer: the key is never modified, and libcrypto lets threads share
+    /// such a key.
     final class PrivateKeyHandle: @unchecked Sendable {
         private let library: Libcrypto
         private let key: OpaquePointer
@@ -64,10 +65,10 @@
                 case .p256, .p384, .p521: "EC"
                 }
             guard let context = EVP_PKEY_CTX_new_from_name(nil, Self.name(type), nil) else {
-                throw failure("making a key")
+                throw failure("generating a key")
             }
             defer { EVP_PKEY_CTX_free(context) }
-            guard EVP_PKEY_keygen_init(context) == 1 else { throw failure("making a key") }
+            guard EVP_PKEY_keygen_init(context) == 1 else { throw failure("generating a key") }
             let isSet =
                 switch kind {
                 case .rsa2048: EVP_PKEY_CTX_set_rsa_keygen_bits(context, 2048) == 1
@@ -77,7 +78,9 @@
                 case .p521: EVP_PKEY_CTX_set_group_name(context, EllipticCurve.p521.rawValue) == 1
                 }
             var key: OpaquePointer?
-            guard isSet, EVP_PKEY_generate(context, &key) == 1, let key else { throw failure("making a key") }
+            guard isSet, EVP_PKEY_generate(context, &key) == 1, let key else {
+                throw failure("generating a key")
+            }
             return key
         }
 
@@ -135,7 +138,7 @@
             return output
         }
 
-        /// The JOSE form r || s of a DER signature.
+        /// Returns the JOSE form r || s of a DER signature.
         fileprivate func decodedECDSA(_ signature: [UInt8], _ curve: EllipticCurve) throws(CryptoError)
             -> [UInt8]
         {

@@ -10,14 +10,14 @@
             library.EVP_PKEY_free(key)
         }
 
-        /// `signature` has the length that the key asks for, and `algorithm` fits the key.
+        /// Verifies a signature. The caller has checked that its length and `algorithm` fit the key.
         static func isValidSignature(
             _ signature: [UInt8], for message: [UInt8], _ algorithm: SignatureAlgorithm,
             _ parameters: PublicKey.Parameters
         ) throws(CryptoError) -> Bool {
             let library = try libcrypto()
             guard let key = try library.publicKey(parameters) else {
-                throw .invalidKey("libcrypto does not take the key")
+                throw .invalidKey("libcrypto rejects the key")
             }
             defer { library.EVP_PKEY_free(key) }
             var signature = signature
@@ -39,7 +39,7 @@
     }
 
     extension Libcrypto {
-        /// PSS as RFC 7518 §3.5 wants it: the salt as long as the digest, MGF1 with the same hash.
+        /// Sets PSS padding as in RFC 7518 §3.5: a salt as long as the digest, and MGF1 with the same hash.
         func setPadding(
             _ context: OpaquePointer?, _ algorithm: SignatureAlgorithm, _ digest: OpaquePointer?
         ) -> Bool {
@@ -49,7 +49,7 @@
                 && EVP_PKEY_CTX_set_rsa_mgf1_md(context, digest) == 1
         }
 
-        /// A key to be freed by the caller; nil when the numbers make none.
+        /// Returns a key, which the caller frees, or nil if the numbers are not a valid key.
         func publicKey(_ parameters: PublicKey.Parameters) throws(CryptoError) -> OpaquePointer? {
             switch parameters {
             case .rsa(let modulus, let exponent):
@@ -83,12 +83,14 @@
             }
         }
 
-        /// The name of a parameter at an address that stays valid: parameters point to it and keep no copy.
+        /// Returns a parameter's name at an address that stays valid, as parameters point to it instead of
+        /// copying it.
         static func name(_ name: StaticString) -> UnsafePointer<CChar> {
             UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
         }
 
-        /// The builder only points to the values pushed, so `makeParameters` also makes the copy.
+        /// Imports a key from parameters. The builder only points to the pushed values; `makeParameters`
+        /// copies them.
         private func importKey(
             _ type: StaticString, _ makeParameters: (OpaquePointer) -> OpaquePointer?
         ) throws(CryptoError) -> OpaquePointer? {
@@ -117,7 +119,8 @@
             return number
         }
 
-        /// The DER form of a JOSE signature r || s; nil when r or s is not in 1 ..< order of the curve.
+        /// Returns the DER form of a JOSE signature r || s, or nil if r or s is not in 1 ..< order of the
+        /// curve.
         func encodedECDSA(
             _ signature: [UInt8], key: OpaquePointer
         ) throws(CryptoError) -> [UInt8]? {

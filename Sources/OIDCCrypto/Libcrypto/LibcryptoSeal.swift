@@ -2,7 +2,7 @@
     import CLibcrypto
 
     extension SystemCryptography {
-        /// The ciphertext, followed by the tag.
+        /// Returns the ciphertext, followed by the tag.
         static func encrypt(
             _ plain: [UInt8], key: [UInt8], nonce: [UInt8], authenticating context: [UInt8]
         ) throws(CryptoError) -> [UInt8] {
@@ -34,14 +34,14 @@
             else { throw library.failure("AES-256-GCM") }
             guard library.EVP_CipherFinal_ex(cipher, &rest, &restCount) == 1, restCount == 0 else {
                 library.ERR_clear_error()
-                throw .failed("the sealed text was changed, or the key is another")
+                throw .failed("the sealed data was changed, or the key is a different one")
             }
             return output
         }
     }
 
     extension Libcrypto {
-        /// A cipher with key, nonce and additional data set, to be freed by the caller.
+        /// Returns a cipher with key, nonce and additional data set, which the caller frees.
         fileprivate func startCipher(
             encrypting: Bool, key: [UInt8], nonce: [UInt8], context: [UInt8]
         ) throws(CryptoError) -> OpaquePointer {

@@ -1,7 +1,7 @@
 #if !canImport(Darwin)
     import CLibcrypto
 
-    /// What the operating system's library does for us: libcrypto 3 here, CryptoKit on Darwin.
+    /// The cryptography of the operating system's library: libcrypto 3 here, CryptoKit on Darwin.
     enum SystemCryptography {
         static func libcrypto() throws(CryptoError) -> Libcrypto {
             var failure: UnsafePointer<CChar>?
@@ -49,7 +49,7 @@
             }
         }
 
-        /// The error for a call that failed; what libcrypto queued about it is dropped for the next call's sake.
+        /// Returns the error for a failed call and clears libcrypto's error queue for the next call.
         func failure(_ operation: String) -> CryptoError {
             ERR_clear_error()
             return .failed("libcrypto: \(operation) failed")

@@ -1,7 +1,7 @@
 package import OIDCCore
 
-/// A browser that was opened: not waited for, its output out of our way, and watched only for a failure at
-/// the start.
+/// A started browser. It runs in the background with its output discarded, and is watched only for an early
+/// failure.
 package struct Browser: Sendable {
     private let address: String
     private let environment: [String: String]
@@ -9,8 +9,8 @@ package struct Browser: Sendable {
     private var current: (command: [String], child: WatchedChild, watchedUntil: MonotonicTime)?
     private var problems: [String] = []
 
-    /// Opens the address with the first command that can be started. Only https and loopback addresses are ever
-    /// opened, so none can be read as an option or a file.
+    /// Opens a URL with the first command that starts. Only https and loopback URLs are opened, so none can
+    /// be read as an option or a file.
     package static func open(
         _ address: WebURL, with choice: BrowserChoice, environment: [String: String]
     ) throws(OIDCError) -> Browser {
@@ -34,9 +34,8 @@ package struct Browser: Sendable {
         untried = commands
     }
 
-    /// To be called now and then: when the command has failed, the next one is started, and when none is left the
-    /// failure is returned, once. A command that runs on or ended well is none, nor is one that ends later: a
-    /// person has closed it.
+    /// Checks on the command; call it repeatedly. If the command failed, starts the next one; if there is
+    /// none, returns the failure, once. A command that ends later has not failed: the user closed it.
     package mutating func check() -> OIDCError? {
         guard let (command, child, watchedUntil) = current, let status = child.status else { return nil }
         current = nil

@@ -1,17 +1,17 @@
-/// The browser to open, or why there is none.
+/// The browser to open, or the reason why there is none.
 package enum BrowserChoice: Hashable, Sendable {
-    /// Tried in this order; `%s` stands for the address, which otherwise comes last.
+    /// Commands to try in this order. `%s` stands for the URL, which otherwise is the last argument.
     case commands([[String]])
-    /// Completes a sentence: "no browser is opened: …".
+    /// No browser, with the reason as the end of "no browser is opened: …".
     case none(reason: String)
 
     package var isAvailable: Bool {
         if case .commands = self { true } else { false }
     }
 
-    /// Returns the `browser` setting, else what `$BROWSER` names, else what this machine has to open a URL with. The
-    /// first two are believed: whoever names a browser has one. `remark` gets the reason why an entry of `$BROWSER` is not
-    /// used.
+    /// Returns the `browser` setting, else the commands in `$BROWSER`, else this machine's command to open a
+    /// URL. The first two are used even without a display. `remark` is called with the reason why an entry of
+    /// `$BROWSER` is not used.
     package static func resolve(
         setting: [String] = [], _ surroundings: BrowserSurroundings, remark: (String) -> Void = { _ in }
     ) -> BrowserChoice {

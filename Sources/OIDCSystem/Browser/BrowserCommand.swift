@@ -1,25 +1,25 @@
 import OIDCCore
 
-/// The words of a command that opens a URL: which of them stands for the URL, and whether that is safe.
+/// The words of a command that opens a URL, and whether it is safe to run.
 package enum BrowserCommand {
     static let placeholder = "%s"
 
-    /// Returns why the command must not be given a URL, or nil if it may. The URL comes from the provider's metadata:
-    /// it has to stay one argument that no shell reads (CWE-78).
+    /// Returns why the command must not be given a URL, or nil if it is safe. The URL comes from the
+    /// provider's metadata, so it must be one argument that no shell interprets (CWE-78).
     package static func problem(_ words: [String]) -> String? {
         for (index, word) in words.enumerated() {
             let rest = words[(index + 1)...]
             let name = programName(word)
             if joiningPrograms.contains(name) {
-                return "\(name) hands its arguments to a shell, which would run what the URL says"
+                return "\(name) passes its arguments to a shell, which could execute parts of the URL"
             }
             if shells.contains(name), let option = rest.first(where: isCommandOption),
                 !isScript(words[(rest.firstIndex(of: option) ?? index)...].dropFirst().first, after: option)
             {
-                return "\(name) \(DisplayText.clean(option, limit: 20)) would run what the URL says"
+                return "\(name) \(DisplayText.clean(option, limit: 20)) could execute parts of the URL"
             }
             if index > 0, word.includes(placeholder), !isPlain(word) {
-                return "%s must be a word of its own, or follow = at the end of a word"
+                return "%s must be a separate word, or follow = at the end of a word"
             }
         }
         return nil
@@ -32,7 +32,7 @@ package enum BrowserCommand {
             + words.dropFirst().map { isPlain($0) ? $0.dropLast(placeholder.count) + address : $0 }
     }
 
-    /// `%s`, or `--option=%s`.
+    /// Returns whether a word is `%s` or `--option=%s`.
     private static func isPlain(_ word: String) -> Bool {
         guard word.hasSuffix(placeholder) else { return false }
         let before = word.dropLast(placeholder.count)
@@ -44,7 +44,7 @@ package enum BrowserCommand {
         "runuser", "script",
     ]
 
-    /// Programs that make one command line of all their arguments.
+    /// Programs that join their arguments into one command line.
     private static let joiningPrograms: Set = ["ssh", "cmd", "powershell", "pwsh", "eval"]
 
     private static func programName(_ word: String) -> String {
@@ -52,15 +52,15 @@ package enum BrowserCommand {
         return last.hasSuffix(".exe") ? String(last.dropLast(4)) : last
     }
 
-    /// `-c`, alone or among other letters, or its long form.
+    /// Returns whether a word is `-c`, alone or among other letters, or its long form.
     private static func isCommandOption(_ word: String) -> Bool {
         guard word.hasPrefix("-") else { return false }
         guard word.hasPrefix("--") else { return word.dropFirst().contains("c") }
         return word.hasPrefix("--command") || word.hasPrefix("--session-command")
     }
 
-    /// Whether the word after `-c` is the whole script, and not the URL. Other options may stand between the two,
-    /// or take the script for their value; then nobody can tell.
+    /// Returns whether the word after `-c` is the whole script and not the URL. If other options follow `-c`,
+    /// that is unclear, and the result is false.
     private static func isScript(_ word: String?, after option: String) -> Bool {
         guard let word, !option.contains("o"), !option.contains("O"), !option.contains("=") else {
             return false
@@ -70,8 +70,8 @@ package enum BrowserCommand {
 }
 
 extension BrowserCommand {
-    /// Returns the commands of `$BROWSER`, which colons separate. Words may be quoted as in a shell; a whole entry
-    /// that is an executable file is taken as it is, blanks included.
+    /// Returns the commands in `$BROWSER`, separated by colons. Words may be quoted as in a shell; an entry
+    /// that is the path of an executable file is used whole, even with spaces.
     static func commands(
         ofVariable text: String, isExecutable: (String) -> Bool, remark: (String) -> Void
     ) -> [[String]] {
@@ -95,10 +95,10 @@ extension BrowserCommand {
         return commands
     }
 
-    /// One entry, taken from the front of the text with the colon after it.
+    /// One entry, removed from the front of the text with the colon after it.
     private struct Entry {
         var words: [String] = []
-        /// Every quote has its end.
+        /// Whether every quote is closed.
         var isClosed = true
 
         init(_ rest: inout Substring) {

@@ -1,8 +1,8 @@
-/// What about this machine decides whether it can show a browser; passed in, so each case can be tested.
+/// The properties of this machine that decide whether it can show a browser; passed in for tests.
 package struct BrowserSurroundings: Hashable, Sendable {
-    /// `open` is there, and a display always.
+    /// macOS, which has `open` and always a display.
     package var isDarwin: Bool
-    /// Linux inside Windows, whose browser can be reached.
+    /// Linux inside Windows (WSL), whose browser can be started.
     package var isWSL: Bool
     package var isContainer: Bool
     package var environment: [String: String]

@@ -1,33 +1,41 @@
 public import OIDCCore
 import OIDCCrypto
 
-/// What a program says about itself and its provider.
+/// The configuration of a client: its registration, its provider and its defaults.
 public struct ClientConfiguration: Sendable {
-    /// The provider's issuer, as its metadata spells it.
+    /// The provider's issuer, spelled as in its metadata.
     public var issuer: String
+    /// Where the metadata is, if not at the issuer's well-known URL.
+    public var metadataURL: WebURL?
     /// `client_id`.
     public var clientID: String
-    /// How the client proves who it is; `none` for a public client.
+    /// The client authentication; `none` for a public client.
     public var authentication: ClientAuthentication = .none
-    /// `audience`, which some providers read in place of resources.
+    /// The `audience` parameter, which Auth0 uses instead of `resource`.
     public var audience: String?
-    /// Keeps sessions of several users of the same client apart.
+    /// A name that distinguishes sessions of several users of the same client.
     public var account: String?
     /// The resources that tokens are for (RFC 8707).
     public var resources: [String] = []
+    /// Whether `resource` is sent; some providers refuse it.
+    public var sendsResources = true
+    /// The type of tokens whose `token_type` is missing or unknown; nil refuses them.
+    public var assumedTokenType: TokenType?
+    /// Whether `prompt=consent` is sent if `offline_access` is requested (OpenID Connect Core §11).
+    public var promptsForOfflineAccess = true
     /// Nil means a free port on 127.0.0.1.
     public var redirectURI: String?
-    /// Whether a sign-in opens the browser; its URL is given to `notice` in any case.
+    /// Whether a sign-in opens the browser; `notice` gets its URL in any case.
     public var opensBrowser = true
-    /// Binds tokens to a key of the session (DPoP, RFC 9449).
+    /// Whether tokens are bound to a key of the session (DPoP, RFC 9449).
     public var bindsTokens = false
-    /// How long a sign-in may take.
+    /// The time limit of a sign-in.
     public var timeout: Duration = .seconds(300)
-    /// Seconds that clocks may differ by.
+    /// The number of seconds that clocks may differ by.
     public var leeway: Int64 = 60
-    /// Nil keeps sessions where the command line does, or in memory if no directory is named.
+    /// The session store; nil means the command line's directory, or memory if no home directory is known.
     public var store: (any SessionStoring)?
-    /// Nil means libcurl, with metadata and keys cached where the command line caches them.
+    /// The HTTP client; nil means libcurl, with the command line's cache of metadata and keys.
     public var transport: (any HTTPTransport)?
 
     /// Makes the configuration of a public client.

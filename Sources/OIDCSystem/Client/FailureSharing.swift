@@ -1,9 +1,9 @@
 import OIDCCore
 import OIDCCrypto
 
-/// A failure is shared like a success: the process that asked leaves it for the others.
+/// Sharing of failures: the process that made a request stores its failure for the others.
 extension SessionTokens {
-    /// Leaves the error for the processes that wait, if it would be theirs too.
+    /// Stores the error for waiting processes, if it applies to them too.
     func share(_ error: OIDCError, _ source: TokenSource) -> OIDCError {
         guard SharedFailure.isShared(error) else { return error }
         store.leave(
@@ -15,7 +15,7 @@ extension SessionTokens {
         return error
     }
 
-    /// Takes another process's failure as our own, and notes that a crowd is still coming in.
+    /// Adopts another process's failure, and records that processes still keep asking.
     func take(_ failure: SharedFailure) -> OIDCError {
         let now = now()
         if failure.sharedAt.map({ $0 < now }) ?? true {
@@ -36,13 +36,13 @@ extension SessionTokens {
         failure.answersNewcomer(at: now(), startedAt: startedAt.nanoseconds)
     }
 
-    /// Whether the failure would be that of a request with this session's refresh token for that token.
+    /// Returns whether a request for `source` with this session's refresh token would fail in the same way.
     func isAbout(_ failure: SharedFailure, _ session: Session?, _ source: TokenSource) -> Bool {
         failure.concerns(source) && failure.refreshTokenHash == session.flatMap(SessionTokens.hash)
     }
 
-    /// A hash of the session's refresh token: 64 bits, enough to see that it changed and far too few to tell what
-    /// it is. It needs no library, which a thousand waiting processes would all have to load.
+    /// Returns a 64-bit hash of the session's refresh token, enough to detect a change and too short to
+    /// reveal the token. It needs no library, which a thousand waiting processes would have to load.
     static func hash(_ session: Session) -> String? {
         (session.tokens.refreshToken?.revealed).map(FNV1a.digits)
     }

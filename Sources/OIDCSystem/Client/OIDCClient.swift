@@ -1,16 +1,16 @@
 public import OIDCCore
 import OIDCCrypto
 
-/// Signs users in for another program: one call to sign in, one for a fresh token, one for an API. Sessions are
-/// those of the command line: what one signed in, the other can use.
+/// A client for other programs: one call signs in, one returns a fresh token, one calls an API. It shares its
+/// sessions with the command line.
 public struct OIDCClient: Sendable {
     /// The configuration of this client.
     public let configuration: ClientConfiguration
-    /// What happens during a sign-in; by default the URL or the code is written to stderr.
+    /// Called with the events of a sign-in; by default the URL or the code is written to stderr.
     public var notice: @Sendable (SignInNotice) -> Void = { OIDCClient.write($0) }
     private let memory = MemorySessionStore()
 
-    /// Makes a client of a configuration.
+    /// Makes a client from a configuration.
     public init(_ configuration: ClientConfiguration) {
         self.configuration = configuration
     }
@@ -29,7 +29,7 @@ public struct OIDCClient: Sendable {
         }
     }
 
-    /// Signs in on another device: `notice` is given the code and the URL (RFC 8628).
+    /// Signs in on another device; `notice` gets the code and the URL (RFC 8628).
     @discardableResult
     @_alwaysEmitIntoClient
     public func signInOnDevice(scope: String = "openid profile email") async throws(OIDCError) -> Session {
@@ -38,11 +38,11 @@ public struct OIDCClient: Sendable {
         }
     }
 
-    /// Returns the stored session; nil if nobody is signed in.
+    /// Returns the stored session; nil if there is none.
     public func session() throws(OIDCError) -> Session? { try store.load(configuration.key) }
 
-    /// Returns an access token that is valid for a while; refreshed if it has to be, once for any number of
-    /// processes. A narrower scope or other resources give a token of their own.
+    /// Returns a fresh access token. If it has to be refreshed, any number of processes make one request. For
+    /// a narrower scope or other resources, returns a token of its own.
     @_alwaysEmitIntoClient
     public func accessToken(
         scope: Scope? = nil, resources: [String] = []
@@ -58,21 +58,21 @@ public struct OIDCClient: Sendable {
         try await blocking { (isCancelled) throws(OIDCError) in try blockingUserInfo(isCancelled) }
     }
 
-    /// Sends a request with the session's token, and its proof if it is bound to a key. After a 401 the token is
-    /// refreshed and the request sent again, once.
+    /// Sends a request with the session's token, and a proof if it is bound to a key. After a 401, refreshes
+    /// the token and sends the request again, once.
     @_alwaysEmitIntoClient
     public func send(_ request: HTTPRequest) async throws(OIDCError) -> HTTPResponse {
         try await blocking { (isCancelled) throws(OIDCError) in try blockingSend(request, isCancelled) }
     }
 
-    /// What a provider did about a sign-out. The session is forgotten here in every case.
+    /// The provider's reaction to a sign-out. The session is removed from the store in every case.
     public enum SignOutResult: Hashable, Sendable {
         case revoked
         case notOffered
         case failed(OIDCError)
     }
 
-    /// Forgets the session and revokes its tokens.
+    /// Removes the session from the store and revokes its tokens.
     @discardableResult
     @_alwaysEmitIntoClient
     public func signOut() async throws(OIDCError) -> SignOutResult {
@@ -90,7 +90,7 @@ public struct OIDCClient: Sendable {
     }
 }
 
-/// The same, blocking: what the calls above run on a thread of their own.
+/// The blocking versions, which the asynchronous ones run on their own thread.
 extension OIDCClient {
     private var store: any SessionStoring {
         if let store = configuration.store { return store }
@@ -135,7 +135,8 @@ extension OIDCClient {
     private func login(
         _ scope: Scope, onDevice: Bool, _ environment: LoginEnvironment
     ) throws(OIDCError) -> Login {
-        let metadata = try ProviderDocuments(environment: environment).metadata(issuer: configuration.issuer)
+        let metadata = try ProviderDocuments(environment: environment).metadata(
+            issuer: configuration.issuer, at: configuration.metadataURL)
         try metadata.validate(for: [onDevice ? .deviceAuthorization : .authorization, .token], scope: scope)
         let client = configuration.client
         let dpop = configuration.bindsTokens ? try DPoPKey.generate() : nil
@@ -143,21 +144,30 @@ extension OIDCClient {
             client: client, redirectURI: configuration.redirectURI ?? RedirectAddress.standard, scope: scope)
         request.audience = configuration.audience
         request.resources = configuration.resources
+        request.promptsForOfflineAccess = configuration.promptsForOfflineAccess
         request.dpopThumbprint = dpop?.thumbprint
-        return Login(
+        var login = Login(
             environment: environment, metadata: metadata,
-            tokenEndpoint: TokenEndpoint(
-                url: try metadata.require(.token, presentingCertificate: client.presentsCertificate),
-                client: client, dpop: dpop),
+            tokenEndpoint: endpoint(
+                try metadata.require(.token, presentingCertificate: client.presentsCertificate), dpop),
             request: request, key: configuration.key, leeway: configuration.leeway)
+        login.pin(to: try? store.load(configuration.key))
+        return login
     }
 
-    /// The session's tokens, refreshed as the session was made: at its endpoint, by the client's proof, with the
-    /// key that they are bound to.
+    private func endpoint(_ url: WebURL, _ dpop: DPoPKey?) -> TokenEndpoint {
+        var endpoint = TokenEndpoint(url: url, client: configuration.client, dpop: dpop)
+        endpoint.sendsResources = configuration.sendsResources
+        endpoint.assumedTokenType = configuration.assumedTokenType
+        return endpoint
+    }
+
+    /// Returns the session's tokens, refreshed the way the session was made: at its endpoint, with the client's
+    /// authentication and the key that they are bound to.
     private func tokens(
         _ environment: LoginEnvironment, _ isCancelled: @escaping @Sendable () -> Bool
     ) -> SessionTokens {
-        let (client, leeway) = (configuration.client, configuration.leeway)
+        let leeway = configuration.leeway
         return SessionTokens(
             store: store, key: configuration.key, now: environment.now,
             wait: LockWait(limit: .seconds(90), isCancelled: isCancelled)
@@ -166,7 +176,7 @@ extension OIDCClient {
             let dpop = try current.dpopKey.map { pem throws(OIDCError) in try DPoPKey(pem: pem) }
             let refresh = TokenRefresh(
                 environment: environment,
-                tokenEndpoint: TokenEndpoint(url: current.endpoints.token, client: client, dpop: dpop),
+                tokenEndpoint: endpoint(current.endpoints.refresh ?? current.endpoints.token, dpop),
                 leeway: leeway)
             let answer = try refresh.request(current, for: source)
             return SessionTokens.Answer(successor: answer.successor) { () throws(OIDCError) in
@@ -219,7 +229,7 @@ extension OIDCClient {
         do throws(OIDCError) {
             session = try store.withLock(key, LockWait(limit: .seconds(90), isCancelled: isCancelled), forget)
         } catch {
-            // Signing out forgets the session in every case, also if a refresh holds the lock.
+            // Sign-out removes the session in every case, even while a refresh holds the lock.
             session = try forget()
         }
         guard let session, let endpoint = session.endpoints.revocation else { return .notOffered }

@@ -1,24 +1,24 @@
 package import OIDCCore
 
-/// Where a request gets its access token, and another one if that was refused.
+/// A source of access tokens for requests, and of another one if a token was refused.
 package protocol AccessTokenSource {
     func token(_ demand: TokenDemand) throws(OIDCError) -> SessionTokens.Delivery
     func token(
         _ demand: TokenDemand, insteadOf refused: SessionTokens.Delivery
     ) throws(OIDCError) -> SessionTokens.Delivery
-    /// Whether another token is available without a user.
+    /// Returns whether another token is available without a sign-in.
     func canRefresh(_ session: Session) -> Bool
 }
 
-/// Shows the session's token to a resource: again with a proof of its nonce if one is demanded (RFC 9449 §9),
-/// and again with another token if this one is no longer accepted.
+/// A request to a resource with the session's token. It is repeated with the resource's nonce if one is
+/// required (RFC 9449 §9), and with another token if this one is no longer accepted.
 package struct ProtectedRequest {
     let tokens: any AccessTokenSource
     let environment: LoginEnvironment
     let demand: TokenDemand
     let isRepeatable: Bool
 
-    /// `isRepeatable` says whether what is sent can be sent a second time.
+    /// Makes a request; `isRepeatable` says whether its body can be sent again.
     package init(
         _ tokens: any AccessTokenSource, environment: LoginEnvironment, demand: TokenDemand = TokenDemand(),
         isRepeatable: Bool = true
@@ -36,11 +36,11 @@ package struct ProtectedRequest {
 
     package enum Outcome<Value> {
         case done(Value)
-        /// Only what the attempt itself allowed.
+        /// The next attempt, of a kind that the attempt allowed.
         case again(Next)
     }
 
-    /// One attempt: the token that it carries, and what may follow it.
+    /// One attempt, with its token and the repetitions that may follow it.
     package struct Attempt {
         package let delivery: SessionTokens.Delivery
         let nonce: String?
@@ -52,10 +52,10 @@ package struct ProtectedRequest {
             try delivery.session.proof(method, url, delivery.access, nonce: nonce, environment)
         }
 
-        /// Adds the token and its proof (RFC 6750 §2.1, RFC 9449 §7.1), in place of whatever the caller has put there.
+        /// Adds the token and its proof (RFC 6750 §2.1, RFC 9449 §7.1), in place of the caller's own headers.
         package func authorize(_ request: inout HTTPRequest) throws(OIDCError) {
             let token = delivery.access.token.revealed
-            guard !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            guard !token.isEmpty, token.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
                 throw OIDCError(
                     .refused, "resource: access_token: expected printable ASCII characters", stage: .resource)
             }
@@ -63,7 +63,8 @@ package struct ProtectedRequest {
             request.headers[DPoP.header] = try proof(request.method, request.url)
         }
 
-        /// What the head of an answer asks for, as far as it may be tried; nil if the answer stands.
+        /// Returns the next attempt that an answer's head asks for; nil if there is none or it was already
+        /// made.
         package func next(after head: HTTPResponse) -> Next? {
             guard head.status == 401 else { return nil }
             if delivery.access.type == .dpop, DPoP.isNonceDemand(resourceResponse: head) {
@@ -74,7 +75,7 @@ package struct ProtectedRequest {
         }
     }
 
-    /// Calls `exchange` until it is done.
+    /// Calls `exchange` until its answer asks for no further attempt.
     package func send<Value>(
         _ exchange: (Attempt) throws(OIDCError) -> Outcome<Value>
     ) throws(OIDCError) -> Value {
@@ -101,7 +102,7 @@ package struct ProtectedRequest {
 }
 
 extension Session {
-    /// The proof that a token bound to a key needs (RFC 9449 §7.1); nil for a bearer token.
+    /// Returns the proof for a token that is bound to a key (RFC 9449 §7.1); nil for a bearer token.
     fileprivate func proof(
         _ method: HTTPMethod, _ url: WebURL, _ access: AccessToken, nonce: String?,
         _ environment: LoginEnvironment

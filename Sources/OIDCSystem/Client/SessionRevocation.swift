@@ -1,7 +1,7 @@
 package import OIDCCore
 
-/// Revokes what a session holds (RFC 7009): the refresh token first, which ends what was obtained by it at many
-/// providers.
+/// The revocation of a session's tokens (RFC 7009), starting with the refresh token, which at many providers
+/// also ends the access tokens.
 package struct SessionRevocation {
     let session: Session
     let client: Client
@@ -13,13 +13,13 @@ package struct SessionRevocation {
         self.environment = environment
     }
 
-    /// What became of one token.
+    /// The result for one token.
     package enum Step {
         case revoked(TokenTypeHint)
         case accessTokensNotRevoked
     }
 
-    /// Returns what failed. Ends early if the provider is out of reach.
+    /// Revokes the tokens and returns the errors. Stops early if the provider is unreachable.
     package func run(at endpoint: WebURL, report: (Step) -> Void = { _ in }) -> [OIDCError] {
         var tokens: [(Redacted<String>, TokenTypeHint)] = []
         if let refreshToken = session.tokens.refreshToken { tokens.append((refreshToken, .refreshToken)) }

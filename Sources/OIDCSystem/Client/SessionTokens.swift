@@ -1,15 +1,15 @@
 package import OIDCCore
 
-/// The one way to a session's tokens: a fresh one as it is, without a lock or a library; else one request for
-/// any number of processes, whose outcome, token or failure, all of them take.
+/// Access to a session's tokens. A fresh token needs neither lock nor library; otherwise any number of
+/// processes make one request and share its result, token or failure.
 package struct SessionTokens {
-    /// Sends the one request that replaces a session's tokens: by its refresh token, or by a grant without a
-    /// user. `current` is nil if there is no session yet.
+    /// The request that replaces a session's tokens, by refresh token or by a grant without a user. `current`
+    /// is nil if there is no session yet.
     package typealias Request = (_ current: Session?, _ source: TokenSource) throws(OIDCError) -> Answer
 
-    /// What the provider answered, before it was checked.
+    /// The provider's answer, before it is checked.
     package struct Answer {
-        /// The session with the refresh token to use from now on; nil if the answer cannot replace one.
+        /// The session with the new refresh token; nil if the answer cannot replace the old one.
         package var successor: Session?
         package var check: () throws(OIDCError) -> TokenRefresh.Outcome
 
@@ -21,13 +21,13 @@ package struct SessionTokens {
         }
     }
 
-    /// A token, and the session that it belongs to.
+    /// A token and its session.
     package struct Delivery: Sendable {
         package var session: Session
         package var access: AccessToken
-        /// What the user should know, such as a scope that is narrower than asked for.
+        /// Warnings, such as about a scope that is narrower than requested.
         package var warnings: [Warning]
-        /// Why a new ID token was left out of the session.
+        /// The reason why a new ID token was not stored in the session.
         package var idTokenFailure: OIDCError?
 
         package init(session: Session, access: AccessToken, warnings: [Warning] = []) {
@@ -37,11 +37,11 @@ package struct SessionTokens {
         }
     }
 
-    /// Which token a caller had before it asked, so a token that was refreshed meanwhile is taken.
+    /// The token that the caller had before, so a token that was refreshed meanwhile is accepted.
     package enum Refusal: Sendable {
-        /// Any fresh token will do.
+        /// No token: any fresh one is accepted.
         case none
-        /// This token is not good enough, fresh or not: it was refused, or a new one is wanted.
+        /// A token to replace even if it is fresh: it was refused, or a new one is wanted.
         case of(AccessToken?)
     }
 
@@ -49,7 +49,7 @@ package struct SessionTokens {
     package let key: SessionKey
     package let now: @Sendable () -> Instant
     package let wait: LockWait
-    /// When the caller was started: a failure that happened since then is its own too.
+    /// The caller's start time: failures since then also apply to it.
     let startedAt: MonotonicTime
     let request: Request
 
@@ -65,21 +65,22 @@ package struct SessionTokens {
         self.request = request
     }
 
-    /// Returns a token that is fresh, from the store if possible.
+    /// Returns a fresh token, from the store if possible.
     package func token(_ demand: TokenDemand) throws(OIDCError) -> Delivery {
         let session = try store.load(key)
         if let session, let access = try SessionTokens.fresh(in: session, for: demand, at: now()) {
-            return Delivery(session: session, access: access)
+            let warning = session.warning(for: demand)
+            return Delivery(session: session, access: access, warnings: warning.map { [$0] } ?? [])
         }
         return try refreshed(demand, seen: session, refusing: .none)
     }
 
-    /// Returns a token other than the one that was refused.
+    /// Returns another token than the refused one.
     package func token(_ demand: TokenDemand, insteadOf refused: Delivery) throws(OIDCError) -> Delivery {
         try refreshed(demand, seen: refused.session, refusing: .of(refused.access))
     }
 
-    /// Returns the token of a session that was just loaded if it can be handed out as it is.
+    /// Returns the token of a session that was just loaded, if it is fresh.
     package static func fresh(
         in session: Session, for demand: TokenDemand, at now: Instant
     ) throws(OIDCError) -> AccessToken? {
@@ -90,8 +91,8 @@ package struct SessionTokens {
         return access
     }
 
-    /// Asks the provider under the session's lock. Whoever waited for the lock takes what the holder stored,
-    /// whatever its lifetime, or the failure that the holder left.
+    /// Requests a token under the session's lock. A process that waited for the lock uses the token that the
+    /// holder stored, whatever its lifetime, or the holder's failure.
     package func refreshed(
         _ demand: TokenDemand, seen: Session?, refusing refusal: Refusal
     ) throws(OIDCError) -> Delivery {
@@ -121,7 +122,7 @@ package struct SessionTokens {
                 return try requested(current, source, after: failure)
             }
         } catch {
-            // Nothing can be lost by a grant without a user, so it needs neither lock nor store.
+            // A grant without a user cannot lose anything, so it needs neither lock nor store.
             guard !isHeld, !key.grant.needsPerson, error.kind == .failed else { throw error }
             let outcome = try request(nil, .own).check()
             return Delivery(
@@ -134,7 +135,7 @@ package struct SessionTokens {
         Warning("the token could not be kept: \(error.message)", hint: error.hint)
     }
 
-    /// Only a sign-in helps; whether a lock could be had or a file be written does not matter then.
+    /// Throws if only a sign-in can help, before problems with the lock or the store are reported.
     private func refuseUnrefreshable(_ session: Session?) throws(OIDCError) {
         guard let session else {
             throw OIDCError(
@@ -144,8 +145,8 @@ package struct SessionTokens {
         throw TokenRefresh.impossible
     }
 
-    /// The session's token if it answers the demand and was obtained after the one the caller had. A provider may
-    /// give the same token again; one that was only marked as expired is not a new one.
+    /// Returns the session's token if it meets the demand and is newer than the caller's. A provider may
+    /// issue the same token again, but one that was only marked as expired is not new.
     private func adoptable(_ session: Session, _ demand: TokenDemand, before: AccessToken?) -> Delivery? {
         guard case let source = session.source(for: demand), source.isGranted,
             let access = session.accessToken(from: source),
@@ -161,7 +162,7 @@ package struct SessionTokens {
         let stored: Session?
         var warnings: [Warning] = []
         do throws(OIDCError) {
-            // A signal that comes while the request is under way waits until the successor is stored.
+            // A signal during the request waits until the successor is stored.
             (answer, stored) = try Interruption.postponedOnceRedeeming { () throws(OIDCError) in
                 let answer = try guarded(current) { () throws(OIDCError) in try request(current, source) }
                 return (answer, storeSuccessor(answer, current, &warnings))
@@ -197,8 +198,8 @@ package struct SessionTokens {
         return delivery
     }
 
-    /// The error of a request that was refused. The end of the session is believed of the session's own token
-    /// alone: some providers say `invalid_grant` when only a scope or a resource is refused (Entra, AADSTS65001).
+    /// Returns the error of a refused request. `invalid_grant` ends the session only if the request was for
+    /// the session's own token: Entra also says it if only a scope or resource is refused (AADSTS65001).
     private func refused(
         _ error: OIDCError, _ current: Session?, _ source: TokenSource
     ) throws(OIDCError) -> OIDCError {
@@ -215,7 +216,7 @@ package struct SessionTokens {
         return share(error, source)
     }
 
-    /// The token of a session that somebody else stored meanwhile, if it can be used.
+    /// Returns the token of a session that another process stored meanwhile, if it is usable.
     private func otherDelivery(_ source: TokenSource, than ours: Session?) -> Delivery? {
         guard let other = try? store.load(key), other != ours, let access = other.accessToken(from: source),
             access.token != ours?.accessToken(from: source)?.token, access.isFresh(at: now(), minimum: 0)
@@ -223,8 +224,8 @@ package struct SessionTokens {
         return Delivery(session: other, access: access)
     }
 
-    /// Makes sure, before a refresh token may be spent, that its successor can be stored: that the file can be
-    /// replaced, and that file descriptors for it are left.
+    /// Checks, before a refresh token is used, that its successor can be stored: the file is replaceable and
+    /// file descriptors are left.
     private func guarded(
         _ current: Session?, _ request: () throws(OIDCError) -> Answer
     ) throws(OIDCError) -> Answer {
@@ -235,8 +236,8 @@ package struct SessionTokens {
         return try request()
     }
 
-    /// Stores the successor of the refresh token, before the rest of the answer is looked at. Returns the session
-    /// that is stored now.
+    /// Stores the refresh token's successor, before the rest of the answer is checked. Returns the stored
+    /// session.
     private func storeSuccessor(_ answer: Answer, _ current: Session?, _ warnings: inout [Warning])
         -> Session?
     {
@@ -244,14 +245,14 @@ package struct SessionTokens {
         do throws(OIDCError) {
             return try store.replace(current, with: successor) ? successor : current
         } catch {
-            // What failed may have been the last step, after the file had been replaced.
+            // The last step may have failed, after the file was replaced.
             if (try? store.load(key)) == successor { return successor }
             warnings.append("the new refresh token could not be stored: \(error.message)")
             return current
         }
     }
 
-    /// What the provider refused is not presented again. A session that changed meanwhile stays as it is.
+    /// Removes a refused refresh token from the session, unless the session changed meanwhile.
     private func dropRefreshToken(of current: Session?) {
         guard var ended = current else { return }
         ended.tokens.refreshToken = nil
@@ -266,13 +267,13 @@ extension SessionTokens: AccessTokenSource {
 }
 
 extension TokenSource {
-    /// Whether a session has it to give.
+    /// Whether a session can provide this token.
     package var isGranted: Bool {
         if case .wider = self { return false }
         return true
     }
 
-    /// Refuses what only a new sign-in can give.
+    /// Returns the source; throws if only a new sign-in can provide the token.
     func granted() throws(OIDCError) -> TokenSource {
         guard case .wider(let scope) = self else { return self }
         throw OIDCError(

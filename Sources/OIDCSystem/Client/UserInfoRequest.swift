@@ -1,7 +1,7 @@
 package import OIDCCore
 
 extension ProtectedRequest {
-    /// Fetches the claims of the session's user. `stepUpHint` says how to sign in for a stronger token.
+    /// Fetches the claims of the session's user. `stepUpHint` is the hint for a stronger sign-in.
     package func userInfo(
         leeway: Int64 = 60, allowsInsecureHTTP: Bool = false, stepUpHint: (StepUp) -> Hint? = { _ in nil }
     ) throws(OIDCError) -> JSONObject {

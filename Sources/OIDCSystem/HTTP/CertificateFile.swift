@@ -2,26 +2,27 @@ import OIDCCore
 import OIDCCrypto
 
 extension CurlConfiguration.CertificateAuthorities {
-    /// A file that cannot be read or holds nothing usable is an error, never a reason to trust all.
+    /// Checks the file: one that is unreadable or has no certificate is an error, never a reason to trust
+    /// everything.
     func check() throws(OIDCError) {
         switch PEMFile.look(path, for: [" CERTIFICATE-----"]) {
         case .found: return
         case .absent:
             throw OIDCError(
-                .usage, "\(setting): \(path) holds no PEM certificate",
-                hint: "name a file with “-----BEGIN CERTIFICATE-----” in it", stage: .settings)
+                .usage, "\(setting): \(path) contains no PEM certificate",
+                hint: "use a file with “-----BEGIN CERTIFICATE-----” in it", stage: .settings)
         case .unreadable(let reason):
             throw OIDCError(
                 .usage, "\(setting): \(path) cannot be read: \(reason)",
-                hint: "name a PEM file that this user may read", stage: .settings)
+                hint: "use a PEM file that this user may read", stage: .settings)
         case .unavailable(let reason): throw PEMFile.shortage(setting, path, reason)
         }
     }
 
     var unusable: OIDCError {
         OIDCError(
-            .usage, "\(setting): \(path) holds no usable certificate",
-            hint: "name a PEM file of certificate authorities", stage: .settings)
+            .usage, "\(setting): \(path) contains no usable certificate",
+            hint: "use a PEM file of certificate authorities", stage: .settings)
     }
 }
 
@@ -44,7 +45,7 @@ extension CurlConfiguration.ClientCertificate {
         try Self.check(keyPath, setting: Self.keySetting, for: ["PRIVATE KEY-----"], what: "private key")
         if passphrase == nil, case .found = PEMFile.look(keyPath, for: ["ENCRYPTED"]) {
             throw OIDCError(
-                .usage, "\(Self.keySetting): \(keyPath) is encrypted and there is no passphrase for it",
+                .usage, "\(Self.keySetting): \(keyPath) is encrypted and no passphrase is configured",
                 hint: .advice(.giveKeyPassphrase), stage: .settings)
         }
     }
@@ -56,18 +57,18 @@ extension CurlConfiguration.ClientCertificate {
         case .found: return
         case .absent:
             throw OIDCError(
-                .usage, "\(setting): \(path) holds no PEM \(what)",
-                hint: "name a PEM file with the \(what)", stage: .settings)
+                .usage, "\(setting): \(path) contains no PEM \(what)",
+                hint: "use a PEM file with the \(what)", stage: .settings)
         case .unreadable(let reason):
             throw OIDCError(
                 .usage, "\(setting): \(path) cannot be read: \(reason)",
-                hint: "name a PEM file that this user may read", stage: .settings)
+                hint: "use a PEM file that this user may read", stage: .settings)
         case .unavailable(let reason): throw PEMFile.shortage(setting, path, reason)
         }
     }
 
-    /// What libcurl's complaint means for the settings. It says the same of a key that does not open and of
-    /// one that belongs to another certificate, so the key is tried by itself.
+    /// Returns the error for a certificate that libcurl refused. libcurl does not distinguish a key that
+    /// cannot be decrypted from a key of another certificate, so the key is tried separately.
     func unusable(because text: String) -> OIDCError {
         let lowered = ASCII.lowercased(text)
         guard lowered.includes("key"), !lowered.includes("client certificate") else {

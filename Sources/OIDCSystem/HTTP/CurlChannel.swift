@@ -2,14 +2,14 @@ import CLibcurl
 import OIDCCore
 import Synchronization
 
-/// A libcurl handle with the connections it keeps for the next request.
+/// A libcurl handle, with its connections for the next request.
 ///
-/// Unchecked, because a channel is with one thread at a time: it is taken out of the pool under a lock.
+/// Unchecked, because only one thread at a time uses a channel: it is taken from the pool under a lock.
 final class CurlChannel: @unchecked Sendable {
     let library: UnsafePointer<oidc_curl_library>
     private let easy: OpaquePointer
     private let multi: OpaquePointer
-    /// Set where a transfer was left to itself: its name resolution cannot be ended, only forgotten.
+    /// Whether the channel was abandoned because its name resolution cannot be canceled.
     private(set) var isAbandoned = false
 
     init() throws(OIDCError) {
@@ -41,12 +41,12 @@ final class CurlChannel: @unchecked Sendable {
         }
     }
 
-    /// When a transfer is given up.
+    /// The time limits of a transfer.
     struct Limits {
         var configuration: CurlConfiguration
-        /// The end of the whole request; nil for a streamed one.
+        /// The deadline of the whole request; nil for a streamed one.
         var end: MonotonicTime?
-        /// The longest time in which nothing moves; nil where `end` bounds it.
+        /// The longest time without any bytes; nil if `end` bounds the request.
         var silence: Duration?
         /// Whether neither a signal nor a cancellation ends the transfer once the request is sent.
         var isAwaitedOnceSent = false
@@ -113,7 +113,7 @@ final class CurlChannel: @unchecked Sendable {
         return nil
     }
 
-    /// Until something moves, at most 100 milliseconds; a signal ends it at once.
+    /// Waits for activity, at most 100 milliseconds, or until a signal comes.
     private func wait(_ exchange: CurlExchange, _ limits: Limits) {
         let now = MonotonicTime.now()
         let ends = [limits.end, limits.configuration.deadline].compactMap { $0?.milliseconds(from: now) }
@@ -133,8 +133,8 @@ final class CurlChannel: @unchecked Sendable {
         _ = library.pointee.easy_pause(easy, 0)
     }
 
-    /// Before version 7.87, libcurl would wait here for the end of a name resolution that is under way,
-    /// which may take many seconds: the handles are then left as they are.
+    /// Closes the channel. libcurl before 7.87 would wait many seconds for an unfinished name resolution, so
+    /// in that case the handles are leaked.
     private func close(_ ending: CurlResult.Ending?) {
         let quickExitVersion: UInt32 = 0x07_57_00
         if case .code = ending {
@@ -156,8 +156,9 @@ final class CurlChannel: @unchecked Sendable {
             isResolved: offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T) > 0,
             isSent: isSent(exchange),
             isAnswerBegun: exchange.isAnswerBegun,
-            isReusedConnection: number(OIDC_CURLINFO_NUM_CONNECTS) == 0)
-        // libcurl does not say why it got no socket.
+            isReusedConnection: number(OIDC_CURLINFO_NUM_CONNECTS) == 0,
+            certificateVerification: number(OIDC_CURLINFO_SSL_VERIFYRESULT))
+        // libcurl does not report why it got no socket.
         if !result.isSuccess, !result.isSent, result.systemError == 0,
             let reason = Platform.descriptorShortage
         {
@@ -177,7 +178,7 @@ final class CurlChannel: @unchecked Sendable {
     }
 }
 
-/// The channels that wait for their next request; those that present our certificate keep to themselves.
+/// The idle channels; those that present our certificate are separate.
 final class CurlChannelPool: Sendable {
     private let idle = Mutex<[Bool: [CurlChannel]]>([:])
 

@@ -1,27 +1,28 @@
 package import OIDCCore
 
-/// How requests are sent; the caller reads settings and environment and passes values.
+/// The configuration of requests, with the values that the caller read from settings and environment.
 package struct CurlConfiguration: Sendable {
-    /// Bounds one request with its redirects, repeats and pauses; for a streamed answer, each silence.
+    /// The time limit of one request with its redirects, repetitions and pauses; for a streamed answer, of
+    /// each period without bytes.
     package var httpTimeout: Duration = .seconds(30)
-    /// Bounds finding the host, connecting and the TLS handshake.
+    /// The time limit for name resolution, connecting and the TLS handshake.
     package var connectTimeout: Duration = .seconds(15)
-    /// When everything has to be over, say a whole sign-in.
+    /// The deadline for everything, such as a whole sign-in.
     package var deadline: MonotonicTime?
-    /// The certificate authorities to trust in place of the machine's.
+    /// The certificate authorities to trust instead of the machine's.
     package var caFile: CertificateAuthorities?
     package var clientCertificate: ClientCertificate?
     package var userAgent = "oidc"
-    /// Plain http to other hosts than this one.
+    /// Whether plain http is allowed for hosts other than loopback.
     package var allowInsecureHTTP = false
     package var proxy: Proxy = .environment
-    /// Asked about every 100 milliseconds, and when a signal comes; true ends the request with an error of
-    /// kind `interrupted`. A request that redeems a code or a refresh token, once sent, is waited for.
+    /// Called about every 100 milliseconds and after a signal; true ends the request with an error of kind
+    /// `interrupted`, except for a request that redeems a code or a refresh token and is already sent.
     package var isCancelled: @Sendable () -> Bool = { Interruption.pending != nil }
-    /// Called when a signal comes that has to wait for the answer to a request.
+    /// Called if a signal has to wait for the answer to a request.
     package var onPostponedSignal: (@Sendable () -> Void)?
     package var trace: (@Sendable (HTTPTraceEvent) -> Void)?
-    /// Lets time pass before a repeat.
+    /// Waits before a repetition; replaced in tests.
     var pause: (@Sendable (Duration) -> Void)?
 
     package init() {}
@@ -29,7 +30,7 @@ package struct CurlConfiguration: Sendable {
     /// A PEM file of certificate authorities, and the setting that named it.
     package struct CertificateAuthorities: Hashable, Sendable {
         package var path: String
-        /// As errors name it: `ca_file` or `SSL_CERT_FILE`.
+        /// The name in errors: `ca_file` or `SSL_CERT_FILE`.
         package var setting: String
 
         package init(path: String, setting: String = "ca_file") {
@@ -38,7 +39,7 @@ package struct CurlConfiguration: Sendable {
         }
     }
 
-    /// A certificate of our own in PEM files, for requests that ask for it (RFC 8705).
+    /// The client certificate in PEM files, for requests that need it (RFC 8705).
     package struct ClientCertificate: Sendable {
         package var certificatePath: String
         package var keyPath: String
@@ -51,7 +52,7 @@ package struct CurlConfiguration: Sendable {
         }
     }
 
-    /// Which way out; a loopback host is never reached through a proxy.
+    /// The choice of a proxy; loopback hosts are never reached through one.
     package enum Proxy: Hashable, Sendable {
         /// `https_proxy`, `http_proxy`, `all_proxy` and `no_proxy`, as curl reads them.
         case environment
@@ -60,7 +61,7 @@ package struct CurlConfiguration: Sendable {
     }
 }
 
-/// What `--verbose` tells; without queries, bodies and header values.
+/// The HTTP events that are logged, without queries, bodies and header values.
 package enum HTTPTraceEvent: Hashable, Sendable {
     case request(method: String, url: String, bytes: Int)
     case answer(
@@ -69,10 +70,10 @@ package enum HTTPTraceEvent: Hashable, Sendable {
     case repeating(method: String, url: String, after: Duration)
 }
 
-/// A proxy as a variable names it.
+/// Proxy URLs from environment variables.
 package enum ProxyURL {
-    /// Scheme, host and port, which is all that may be shown. Nil if it is not clear where they are: a part of
-    /// the password could be taken for them.
+    /// Returns scheme, host and port, which are safe to show; nil if they are ambiguous, as a part of the
+    /// password could be taken for them.
     package static func shown(_ value: String) -> String? {
         let (scheme, rest) =
             value.parts(around: "://").map { ("\($0.before)://", $0.after) } ?? ("", value[...])

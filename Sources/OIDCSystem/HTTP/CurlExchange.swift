@@ -1,19 +1,18 @@
 import CLibcurl
 import OIDCCore
 
-/// One request on its way: what libcurl's callbacks are given and leave behind, all on the thread that
-/// drives the transfer.
+/// The state of one transfer that libcurl's callbacks use, only on the thread that drives it.
 final class CurlExchange {
     private(set) var head = ResponseHead()
     private(set) var receivedBytes = 0
-    /// Why one of our callbacks ended the transfer.
+    /// The reason why one of our callbacks ended the transfer.
     private(set) var refusal: OIDCError?
-    /// Whether the request may have reached the other side.
+    /// Whether the server may have received the request.
     fileprivate(set) var isSent = false
     var isAnswerBegun: Bool { head.hasBegun || receivedBytes > 0 }
-    /// When bytes last moved, in either direction.
+    /// The time of the last bytes in either direction.
     private(set) var lastActivity = MonotonicTime.now()
-    /// The body source that had nothing to send yet; it is asked again when it has.
+    /// The body source that had no bytes yet; sending resumes when it is readable.
     private(set) var awaitedInput: FileDescriptor?
 
     let body: RequestBody
@@ -41,7 +40,7 @@ final class CurlExchange {
         errorText.deallocate()
     }
 
-    /// Waiting for our own input is nobody's silence.
+    /// Records activity: waiting for our own input does not count as silence.
     func touch() {
         lastActivity = .now()
     }
@@ -115,7 +114,7 @@ final class CurlExchange {
     }
 }
 
-/// The functions that libcurl calls, each with the exchange as its context.
+/// The callbacks of libcurl, which get the exchange as their context.
 enum CurlCallback {
     static let header: oidc_curl_data_function = { bytes, size, count, context in
         guard let context else { return 0 }
@@ -145,15 +144,15 @@ enum CurlCallback {
     }
 }
 
-/// Where the bytes of a request come from.
+/// The source of a request's body.
 package enum RequestBody: Hashable, Sendable {
     case bytes([UInt8])
-    /// Read until its end while it is sent, in bounded memory; it stays open.
+    /// A descriptor that is read to its end while its bytes are sent, in bounded memory. It stays open.
     case descriptor(FileDescriptor)
-    /// What was read of it already, and the rest.
+    /// The bytes that were already read from a descriptor, and the descriptor with the rest.
     case begun([UInt8], FileDescriptor)
 
-    /// Nil where only the end tells.
+    /// The length; nil if it is not known in advance.
     var length: Int64? {
         switch self {
         case .bytes(let bytes): Int64(bytes.count)

@@ -1,7 +1,7 @@
 import CLibcurl
 import OIDCCore
 
-/// Says what a failed transfer means, with the stage and the host, and nothing of query, header or body.
+/// The error of a failed transfer, with the stage and the host, but nothing from query, headers or body.
 struct CurlFailure {
     let result: CurlResult
     let request: HTTPRequest
@@ -13,7 +13,7 @@ struct CurlFailure {
     var error: OIDCError {
         switch result.ending {
         case .cancelled: error(.interrupted, "interrupted while waiting for \(host)")
-        case .deadline: error(.timedOut, "the time for the sign-in is over, waiting for \(host)")
+        case .deadline: error(.timedOut, "timed out waiting for \(host)")
         case .timeOut, .silence: timeOut
         case .code where isShort:
             error(
@@ -23,28 +23,28 @@ struct CurlFailure {
         }
     }
 
-    /// This machine or process has no descriptor or memory left for a connection.
+    /// Whether this machine or process has no descriptor or memory left for a connection.
     private var isShort: Bool { !result.isSent && Errno(result.systemError).isShortage }
 
     private func judged(_ code: Int32) -> OIDCError {
         switch code {
         case 5:
-            error(.unreachable, "cannot find the proxy for \(host)", hint: "check \(proxyVariables)")
+            error(.unreachable, "cannot resolve the proxy for \(host)", hint: "check \(proxyVariables)")
         case 6:
             error(
-                .unreachable, "cannot find host \(request.url.host)",
-                hint: "check the name, and this machine's network and name server")
+                .unreachable, "cannot resolve host \(request.url.host)",
+                hint: "check the name, and this machine's network and DNS")
         case 7: connectFailure
         case 28: timeOut
         case 1, 8, 61: notHTTP(code)
-        // A header line beyond libcurl's own limit counts as a lack of memory there.
+        // libcurl reports a header line beyond its limit as lack of memory.
         case 27 where result.isSent, 100 where result.isSent:
             error(.refused, "the header of the answer is too large")
         case 27: error(.failed, "libcurl has no memory for a request")
         case 35, 58, 59, 51, 60, 66, 77, 82, 83, 90, 91, 98:
             CurlTLSFailure(failure: self, code: code).error
-        case 52: broken("\(host) closed the connection without an answer")
-        case 18: broken("the answer of \(host) broke off")
+        case 52: broken("\(host) closed the connection without answering")
+        case 18: broken("the answer from \(host) is incomplete")
         case 55, 56, 97: brokenConnection
         default: error(.unreachable, "the request to \(host) failed: \(Self.meaning(of: code))")
         }
@@ -54,22 +54,22 @@ struct CurlFailure {
         OIDCError(kind, "\(stage.title): \(message)", hint: hint, stage: stage)
     }
 
-    /// What the code means, in libcurl's fixed words: those for this transfer may quote the proxy's password.
+    /// Returns libcurl's fixed text for a code; its text for this transfer may quote the proxy's password.
     static func meaning(of code: Int32) -> String {
         guard let words = oidc_curl()?.pointee.easy_strerror(code) else { return "libcurl error \(code)" }
         return DisplayText.clean(String(cString: words))
     }
 
     private var proxyVariables: String {
-        if case .url = configuration.proxy { return "the proxy's address" }
-        // In the order in which libcurl asks for them.
+        if case .url = configuration.proxy { return "the proxy's URL" }
+        // In libcurl's order
         let own = request.url.isSecure ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]
         let variables = ProcessEnvironment.current
         return (own + ["all_proxy", "ALL_PROXY"]).first { variables[$0]?.isEmpty == false } ?? own[0]
     }
 
     private var connectFailure: OIDCError {
-        // An unknown scheme: no proxy but one from the variables or the caller can have it.
+        // An unknown scheme can only come from a proxy of the variables or the caller.
         if result.text.hasPrefix("Unsupported proxy") {
             return error(
                 .unreachable, "cannot use the proxy for \(host): its URL is not supported",
@@ -85,10 +85,11 @@ struct CurlFailure {
             .unreachable, "cannot connect to \(host): \(reason)",
             hint: request.url.isLoopback
                 ? "check that it is running on this port"
-                : "check the address, this machine's network and its proxy settings")
+                : "check the host, this machine's network and its proxy settings")
     }
 
-    /// libcurl names whom it could not reach: `Failed to connect to idp.example port 443`.
+    /// Whether the proxy is unreachable: libcurl names the host, as in `Failed to connect to idp.example port
+    /// 443`.
     private var isAboutProxy: Bool {
         switch configuration.proxy {
         case .none: false
@@ -113,7 +114,7 @@ struct CurlFailure {
                     + aftermath,
                 hint: .advice(.raiseHTTPTimeout))
         }
-        let step = result.isResolved ? "cannot connect to \(host)" : "cannot find host \(request.url.host)"
+        let step = result.isResolved ? "cannot connect to \(host)" : "cannot resolve host \(request.url.host)"
         let limit = min(configuration.connectTimeout, configuration.httpTimeout)
         return error(
             .unreachable, "\(step) within \(limit.words)",
@@ -123,7 +124,7 @@ struct CurlFailure {
     private func notHTTP(_ code: Int32) -> OIDCError {
         code == 61
             ? error(.refused, "the answer of \(host) cannot be decompressed")
-            : error(.refused, "\(host) does not answer with HTTP", hint: "check the address and its port")
+            : error(.refused, "\(host) does not answer with HTTP", hint: "check the host and the port")
     }
 
     private var brokenConnection: OIDCError {
@@ -133,28 +134,28 @@ struct CurlFailure {
         return broken("the connection to \(host) broke\(reason)")
     }
 
-    /// Some proxies answer 401 in place of 407 where the password is wrong.
+    /// Returns the error for a proxy's refusal; some proxies answer 401 instead of 407 to a wrong password.
     func proxyRefusal(status: Int) -> OIDCError {
         let hint: Hint =
             [401, 407].contains(status)
-            ? "give user and password in \(proxyVariables)" : "check \(proxyVariables) and no_proxy"
+            ? "set user and password in \(proxyVariables)" : "check \(proxyVariables) and no_proxy"
         return error(
-            .unreachable, "the proxy does not connect to \(host): it answers \(status)", hint: hint)
+            .unreachable, "the proxy does not connect to \(host): it answered \(status)", hint: hint)
     }
 
     private func broken(_ message: String) -> OIDCError {
         error(.unreachable, message + aftermath, hint: .tryAgain(seconds: nil))
     }
 
-    /// What a caller needs to know before it repeats the request.
+    /// A note whether the request may have been received, to know before repeating it.
     private var aftermath: String {
         guard result.isSent, request.method != .get, request.method != HTTPMethod("HEAD") else { return "" }
-        return " after the request was sent: it is not known whether the provider acted on it"
+        return " after the request was sent; the provider may have acted on it"
     }
 }
 
 extension Duration {
-    /// `30 s`, for messages.
+    /// The duration for messages: `30 s`.
     var words: String {
         milliseconds % 1_000 == 0 ? "\(milliseconds / 1_000) s" : "\(milliseconds) ms"
     }

@@ -1,7 +1,7 @@
 import CLibcurl
 import OIDCCore
 
-/// Sets options on a handle and remembers the first one that this libcurl did not take.
+/// A setter of options on a handle, which remembers the first one that this libcurl refused.
 struct CurlOptions {
     let easy: OpaquePointer
     private(set) var rejected: Int?
@@ -30,7 +30,7 @@ struct CurlOptions {
         note(option, oidc_curl_set_data_function(easy, Int32(option), function))
     }
 
-    /// An option that older libraries lack and that can be done without.
+    /// Sets an optional option, which older versions of libcurl lack.
     func offer(_ option: Int, _ number: Int) {
         _ = oidc_curl_set_long(easy, Int32(option), number)
     }
@@ -44,7 +44,7 @@ struct CurlOptions {
     }
 }
 
-/// A `curl_slist`, freed with its owner; libcurl keeps only the pointer.
+/// A `curl_slist`, freed with its owner, as libcurl stores only the pointer.
 final class CurlList {
     private let library: UnsafePointer<oidc_curl_library>
     private(set) var head: UnsafeMutablePointer<oidc_curl_list>?

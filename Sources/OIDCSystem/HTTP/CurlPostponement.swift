@@ -1,7 +1,7 @@
 import CPlatform
 import OIDCCore
 
-/// The time in which a request that redeems a single-use secret is waited for.
+/// The postponement of signals while a request redeems a single-use secret.
 struct CurlPostponement {
     private let limits: CurlChannel.Limits
     private var isUnderWay = false
@@ -24,7 +24,7 @@ struct CurlPostponement {
         limits.configuration.onPostponedSignal?()
     }
 
-    /// What was received has yet to be saved by whoever opened a scope for it.
+    /// Ends the postponement. If the caller opened a scope, it lasts until the caller has saved the answer.
     mutating func end() {
         guard isUnderWay else { return }
         isUnderWay = false

@@ -1,29 +1,31 @@
-/// How a transfer ended, before it is judged.
+/// The end of a transfer, before it is interpreted.
 struct CurlResult {
     enum Ending {
         /// A CURLcode.
         case code(Int32)
         case cancelled
-        /// The end of the whole sign-in.
+        /// The overall deadline has passed.
         case deadline
-        /// The end of this request.
+        /// The time limit of this request has passed.
         case timeOut
-        /// Nothing moved for too long.
+        /// No bytes came or went for too long.
         case silence
     }
 
     var ending: Ending
-    /// libcurl's own words, fit for a terminal.
+    /// libcurl's error text, fit for a terminal.
     var text = ""
     var systemError: Int32 = 0
-    /// The proxy's answer to CONNECT; 0 without one.
+    /// The status of the proxy's answer to CONNECT; 0 if there is none.
     var proxyStatus = 0
     var isResolved = false
-    /// Whether the request may have reached the other side.
+    /// Whether the server may have received the request.
     var isSent = false
-    /// Whether anything of the answer came, interim answers included.
+    /// Whether any part of the answer came, including interim answers.
     var isAnswerBegun = false
     var isReusedConnection = false
+    /// The TLS library's result for the server's certificate (CURLINFO_SSL_VERIFYRESULT): OpenSSL's `X509_V_…`.
+    var certificateVerification = 0
 
     var isSuccess: Bool {
         if case .code(0) = ending { true } else { false }
@@ -31,7 +33,7 @@ struct CurlResult {
 }
 
 extension CurlConfiguration {
-    /// What ends a request, a pause or anything else from outside.
+    /// The reason to end requests and pauses early; nil if there is none.
     var interruption: CurlResult.Ending? {
         if !Interruption.isPostponed, isCancelled() { return .cancelled }
         if let deadline, MonotonicTime.now() >= deadline { return .deadline }

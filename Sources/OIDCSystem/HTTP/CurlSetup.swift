@@ -1,7 +1,7 @@
 import CLibcurl
 import OIDCCore
 
-/// Turns a request and the configuration into libcurl's options.
+/// The translation of a request and the configuration into libcurl's options.
 struct CurlSetup {
     let library: UnsafePointer<oidc_curl_library>
     let configuration: CurlConfiguration
@@ -37,7 +37,7 @@ struct CurlSetup {
         options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, max(1, configuration.connectTimeout.milliseconds))
         options.offer(OIDC_CURLOPT_QUICK_EXIT, 1)
         _ = oidc_curl_keep_sockets(options.easy)
-        // HTTP/1.1 alone: with HTTP/2 libcurl repeats a request whose stream was refused.
+        // HTTP/1.1 only: with HTTP/2, libcurl repeats a request if its stream was refused.
         options.set(OIDC_CURLOPT_HTTP_VERSION, OIDC_CURL_HTTP_VERSION_1_1)
         let firstVersionWithNames: UInt32 = 0x07_55_00
         if library.pointee.version_info(0).pointee.version_number >= firstVersionWithNames {
@@ -47,7 +47,8 @@ struct CurlSetup {
         }
     }
 
-    /// RFC 8252 §8.3: `localhost` is this machine whatever a resolver says; both addresses are tried.
+    /// Sets the URL. `localhost` always means this machine, whatever a resolver says (RFC 8252 §8.3); both
+    /// loopback addresses are tried.
     private func setAddress(_ url: WebURL, _ addresses: CurlList, _ options: inout CurlOptions) {
         switch (url.isLoopback, configuration.proxy) {
         case (true, _), (false, .none): options.set(OIDC_CURLOPT_PROXY, "")
@@ -60,8 +61,8 @@ struct CurlSetup {
         }
     }
 
-    /// A connection that was kept may be dead, and libcurl repeats a request that got no answer on one.
-    /// What must not be sent twice therefore always goes over a new connection.
+    /// Sets method and body. libcurl repeats a request that got no answer on a reused connection, so requests
+    /// that must not be sent twice always use a new connection.
     private func setMethod(_ request: HTTPRequest, _ body: RequestBody, _ options: inout CurlOptions) {
         let length = body.length
         let hasBody = length != 0
@@ -87,15 +88,15 @@ struct CurlSetup {
             }
             return
         }
-        // Those of the file and no others: libcurl would add the machine's directory to them.
+        // Only the file's authorities: libcurl would add the machine's directory.
         options.set(OIDC_CURLOPT_CAINFO, file.path)
         options.offer(OIDC_CURLOPT_CAPATH, nil)
         options.offer(OIDC_CURLOPT_PROXY_CAINFO, file.path)
         options.offer(OIDC_CURLOPT_PROXY_CAPATH, nil)
     }
 
-    /// Where a libcurl that was built for another system finds this one's certificate authorities; nil where
-    /// its own places are there.
+    /// Returns this machine's certificate authorities for a libcurl that was built for another system; nil if
+    /// libcurl's own paths exist.
     private func authoritiesElsewhere(_ easy: OpaquePointer) -> String? {
         var places: [String] = []
         for info in [OIDC_CURLINFO_CAINFO, OIDC_CURLINFO_CAPATH] {
@@ -117,7 +118,8 @@ struct CurlSetup {
         guard let certificate = configuration.clientCertificate else { return }
         options.set(OIDC_CURLOPT_SSLCERT, certificate.certificatePath)
         options.set(OIDC_CURLOPT_SSLKEY, certificate.keyPath)
-        // Without one OpenSSL would ask on the terminal; GnuTLS would take an empty one for a real one.
+        // Without a passphrase OpenSSL would prompt on the terminal; GnuTLS would use an empty one as if it
+        // were real.
         options.set(OIDC_CURLOPT_KEYPASSWD, certificate.passphrase?.revealed ?? (usesGnuTLS ? nil : ""))
     }
 
@@ -151,19 +153,20 @@ struct CurlSetup {
             try check(field)
             list.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
         }
-        // What libcurl would add by itself and must not.
+        // Headers that libcurl must not add automatically.
         for name in ["Expect", "Content-Type"] where request.headers[name] == nil { list.append("\(name):") }
         if body.length == nil { list.append("Transfer-Encoding: chunked") }
     }
 
-    /// RFC 9110 §5.5: a field cannot hold a line end; and those that frame the message are not the caller's.
+    /// Checks a header field: it must not contain a line end (RFC 9110 §5.5) or be one that frames the
+    /// message.
     private func check(_ field: HTTPHeaders.Field) throws(OIDCError) {
         let isName =
             !field.name.isEmpty
             && field.name.utf8.allSatisfy {
                 ASCII.isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0)
             }
-        let isValue = field.value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
+        let isValue = field.value.utf8.allSatisfy { !ASCII.isControl($0) || $0 == .tab }
         guard isName, isValue else {
             throw OIDCError(
                 .usage,
@@ -180,7 +183,7 @@ struct CurlSetup {
 }
 
 extension Duration {
-    /// Whole milliseconds, rounded up, within what a C `long` or an `int` of libcurl can hold.
+    /// The duration in whole milliseconds, rounded up, within the range of libcurl's `int`.
     var milliseconds: Int {
         let (seconds, attoseconds) = components
         guard seconds < 2_000_000 else { return 2_000_000_000 }

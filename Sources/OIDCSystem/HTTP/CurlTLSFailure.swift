@@ -1,7 +1,7 @@
 import OIDCCore
 
-/// Tells a certificate or TLS version that does not hold from a handshake that failed otherwise, by
-/// libcurl's code and the words of OpenSSL and GnuTLS.
+/// The error of a failed TLS connection. libcurl's code alone does not distinguish an unsupported TLS version from
+/// other failed handshakes, so the texts of OpenSSL and GnuTLS are searched for those.
 struct CurlTLSFailure {
     let failure: CurlFailure
     let code: Int32
@@ -28,7 +28,7 @@ struct CurlTLSFailure {
     private var authoritiesProblem: OIDCError {
         if let file = failure.configuration.caFile { return file.unusable }
         return failure.error(
-            .failed, "this machine has no list of certificate authorities",
+            .failed, "this machine has no certificate authorities",
             hint: .advice(.installAuthorities))
     }
 
@@ -37,20 +37,22 @@ struct CurlTLSFailure {
         for prefix in ["SSL certificate problem: ", "SSL: "] where reason.hasPrefix(prefix) {
             reason = String(reason.dropFirst(prefix.count))
         }
-        // libcurl with GnuTLS tells its files in place of a reason.
-        if reason.includes("CAfile: ") { reason = "its authority is not trusted, or its time is over" }
+        // With GnuTLS, libcurl reports its files instead of a reason.
+        if reason.includes("CAfile: ") { reason = "unknown issuer, or expired" }
         return failure.error(
             .untrusted,
-            "the certificate of \(host) does not hold: \(reason.isEmpty ? "not trusted" : reason)",
+            "the certificate of \(host) could not be verified: \(reason.isEmpty ? "unknown issuer" : reason)",
             hint: certificateHint)
     }
 
     private var certificateHint: Hint {
-        if says("expired", "not yet valid", "not yet activated") {
-            return "check this machine's clock, or tell the provider"
+        // OpenSSL's X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED; GnuTLS gives no reason.
+        if [9, 10].contains(failure.result.certificateVerification) {
+            return "check this machine's clock, or report it to the provider"
         }
-        if says("does not match", "no alternative", "unable to match", "no matching") {
-            return "check the host in the address"
+        // libcurl's own texts, whatever the TLS library is.
+        if says("no alternative certificate subject name", "does not match target") {
+            return "check the host name in the URL"
         }
         return .trustAuthority(setting: failure.configuration.caFile?.setting)
     }
@@ -58,12 +60,12 @@ struct CurlTLSFailure {
     private var handshakeFailure: OIDCError {
         if says("unsupported protocol", "protocol version", "version_too_low", "unsupported version") {
             return failure.error(
-                .untrusted, "\(host) speaks no TLS 1.2 or later",
-                hint: "the provider has to offer TLS 1.2 or 1.3")
+                .untrusted, "\(host) does not support TLS 1.2 or later",
+                hint: "the provider must support TLS 1.2 or 1.3")
         }
         if says("wrong version number", "http request", "unexpected tls packet", "packet length too long") {
             return failure.error(
-                .unreachable, "\(host) does not answer with TLS", hint: "check the address and its port")
+                .unreachable, "\(host) does not answer with TLS", hint: "check the host and the port")
         }
         if let refusal = alertAfterHandshake { return refusal }
         if failure.request.usesClientCertificate, says("error reading x.509") { return ownCertificateProblem }
@@ -71,17 +73,17 @@ struct CurlTLSFailure {
             .unreachable, "the TLS handshake with \(host) failed: \(handshakeReason)",
             hint: says("alert handshake failure", "handshake failed")
                 ? .advice(.giveClientCertificateIfAsked)
-                : "try again later, or check for a proxy in between")
+                : "try again later, or check for a proxy on the way")
     }
 
-    /// OpenSSL puts its version, a number and the name of a part before the reason itself.
+    /// The reason without OpenSSL's prefix: its version, a number and the name of a component.
     private var handshakeReason: String {
         let words = shownText.isEmpty ? CurlFailure.meaning(of: code) : shownText
         guard words.includes("SSL routines:"), let colon = words.lastIndex(of: ":") else { return words }
         return ASCII.trimmed(words[words.index(after: colon)...])
     }
 
-    /// With TLS 1.3 our own certificate is judged only after the handshake, as an alert.
+    /// The error for a TLS alert, as which servers refuse a client certificate with TLS 1.3; nil if there was none.
     var alertAfterHandshake: OIDCError? {
         let isGiven = failure.request.usesClientCertificate && failure.configuration.clientCertificate != nil
         let message: String
@@ -91,7 +93,7 @@ struct CurlTLSFailure {
         {
             message =
                 isGiven
-                ? "\(host) does not accept the client certificate" : "\(host) asks for a client certificate"
+                ? "\(host) does not accept the client certificate" : "\(host) requires a client certificate"
         } else if says("fatal alert") {
             message = "\(host) ended the TLS connection with an alert"
         } else {

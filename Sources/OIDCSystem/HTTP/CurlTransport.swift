@@ -2,12 +2,12 @@ package import OIDCCore
 
 /// HTTP over libcurl, which is loaded at the first request.
 ///
-/// It may be used from several threads; connections are kept for the next request.
+/// It may be used from several threads; connections are reused for later requests.
 package final class CurlTransport: HTTPTransport {
     package let configuration: CurlConfiguration
     let pool: CurlChannelPool
 
-    /// What an answer may hold after decompression.
+    /// The size limit of a decompressed answer.
     package static let bodyLimit = 1_024 * 1_024
 
     package init(_ configuration: CurlConfiguration = CurlConfiguration()) {
@@ -20,14 +20,14 @@ package final class CurlTransport: HTTPTransport {
         self.pool = pool
     }
 
-    /// The same connections, with another moment when everything has to be over.
+    /// Returns a transport with the same connections and another deadline.
     package func bounded(by deadline: MonotonicTime?) -> CurlTransport {
         var bounded = configuration
         bounded.deadline = deadline
         return CurlTransport(bounded, sharing: pool)
     }
 
-    /// Any status is an answer; redirects of a GET are followed within its origin.
+    /// Sends a request. Any status is an answer; redirects of a GET are followed within its origin.
     package func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
         try admit(request, stage: stage)
         let end = MonotonicTime.now().adding(milliseconds: Int64(configuration.httpTimeout.milliseconds))
@@ -42,7 +42,7 @@ package final class CurlTransport: HTTPTransport {
         }
     }
 
-    /// What can be said without sending anything.
+    /// Throws for a request that must not be sent.
     func admit(_ request: HTTPRequest, stage: Stage) throws(OIDCError) {
         guard request.url.isSecure || request.url.isLoopback || configuration.allowInsecureHTTP else {
             throw OIDCError(
@@ -91,7 +91,7 @@ package final class CurlTransport: HTTPTransport {
         }
     }
 
-    /// One transfer, reported to `trace`, and what its end means.
+    /// Performs one transfer, reports it to `trace`, and returns the answer or throws.
     func perform(
         _ request: HTTPRequest, _ exchange: CurlExchange, end: MonotonicTime?, silence: Duration?
     ) throws(OIDCError) -> (CurlResult, OIDCError?) {
@@ -125,7 +125,7 @@ package final class CurlTransport: HTTPTransport {
         guard exchange.head.isComplete, (200...599).contains(exchange.head.status) else {
             return failure.error(.refused, "\(request.url.hostAndPort) does not answer with HTTP")
         }
-        // RFC 9110 §15.5.8: the word of a proxy, also where plain http goes through it without a tunnel.
+        // 407 comes from a proxy, even if plain http goes through it without a tunnel (RFC 9110 §15.5.8).
         let isBeyondLoopback = !request.url.isSecure && !request.url.isLoopback
         return exchange.head.status == 407 && isBeyondLoopback ? failure.proxyRefusal(status: 407) : nil
     }
@@ -148,10 +148,11 @@ package final class CurlTransport: HTTPTransport {
 }
 
 extension CurlTransport {
-    /// Sends one request and passes the answer on while it arrives, in bounded memory: no limit on its size,
-    /// nothing decompressed, nothing repeated, no redirect followed. `httpTimeout` bounds each silence.
+    /// Sends one request and passes the answer on while it arrives, in bounded memory: without a size limit,
+    /// decompression, repetition or redirects. `httpTimeout` bounds each period without bytes.
     ///
-    /// `onResponse` is called once, before the first byte of the body; what either throws ends the transfer.
+    /// `onResponse` is called once, before the first byte of the body; an error from either closure ends the
+    /// transfer.
     package func stream(
         _ request: HTTPRequest, body: RequestBody? = nil, stage: Stage = .resource,
         onResponse: @escaping (_ status: Int, _ headers: HTTPHeaders) throws(OIDCError) -> Void,

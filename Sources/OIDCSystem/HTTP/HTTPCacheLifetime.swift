@@ -1,13 +1,14 @@
 package import OIDCCore
 
-/// For how long an answer may be used again (RFC 9111 §4.2), for a cache of one user.
+/// The freshness lifetime of an answer in a private cache (RFC 9111 §4.2).
 package enum HTTPCacheLifetime {
-    /// An answer that says nothing is good for an hour; none is for more than a day.
+    /// The lifetime of an answer without freshness information: an hour; no answer is fresh for more than a
+    /// day.
     static let unstated: Int64 = 3_600
     static let longest: Int64 = 86_400
 
-    /// Seconds from `now`: 0 for an answer that would have to be asked for again, nil for one that must not be
-    /// kept. Freshness information that cannot be read counts as none left (§4.2.1).
+    /// Returns the seconds from `now`: 0 for a stale answer, nil for one that must not be stored. Unreadable
+    /// freshness information counts as stale (§4.2.1).
     package static func seconds(for response: HTTPResponse, at now: Instant) -> Int64? {
         let directives = response.headers.values("Cache-Control").flatMap(CacheDirective.list)
         let has = { (name: String) in directives.contains { $0.name == name } }
@@ -31,32 +32,32 @@ package enum HTTPCacheLifetime {
         min(max(lifetime.subtractingReportingOverflow(age).partialValue, 0), longest)
     }
 
-    /// RFC 9111 §1.2.2: digits; what does not fit is very long.
+    /// Parses delta-seconds (RFC 9111 §1.2.2); a number out of range counts as very long.
     private static func deltaSeconds(_ text: String) -> Int64? {
         let text = ASCII.trimmed(text)
-        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        guard !text.isEmpty, text.utf8.allSatisfy({ ASCII.isDigit($0) }) else { return nil }
         return Int64(text) ?? Int64(Int32.max)
     }
 }
 
-/// One directive of `Cache-Control` (RFC 9111 §5.2), its name in lower case.
+/// A directive of `Cache-Control` (RFC 9111 §5.2), with its name in lower case.
 struct CacheDirective: Hashable, Sendable {
     var name: String
     var argument: String?
 
-    /// Splits at commas that stand outside quotes.
+    /// Splits a field at commas outside quotes.
     static func list(_ value: String) -> [CacheDirective] {
         var parts: [[UInt8]] = [[]]
         var isQuoted = false
         var isEscaped = false
         for byte in value.utf8 {
-            if byte == 0x2C, !isQuoted {
+            if byte == .comma, !isQuoted {
                 parts.append([])
                 continue
             }
             parts[parts.count - 1].append(byte)
-            if byte == 0x22, !isEscaped { isQuoted.toggle() }
-            isEscaped = isQuoted && byte == 0x5C && !isEscaped
+            if byte == .quote, !isEscaped { isQuoted.toggle() }
+            isEscaped = isQuoted && byte == .backslash && !isEscaped
         }
         return parts.compactMap { CacheDirective(String(decoding: $0, as: UTF8.self)) }
     }

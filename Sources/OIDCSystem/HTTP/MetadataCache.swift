@@ -1,7 +1,7 @@
 package import OIDCCore
 
-/// Metadata and keys of providers in files, for as long as their answers allow. It is only a cache: what
-/// cannot be read, written or trusted is as if it were not there.
+/// A file cache of providers' metadata and keys, for as long as their answers allow. Files that cannot be
+/// read, written or trusted count as absent.
 package struct MetadataCache: DocumentCache {
     private let path: String
     private static let formatVersion: Int64 = 1
@@ -17,7 +17,7 @@ package struct MetadataCache: DocumentCache {
         return MetadataCache.body(of: bytes, for: url, at: now)
     }
 
-    /// What such a file holds of the answer, while it is fresh.
+    /// Returns the answer's body from a cache file, while it is fresh.
     static func body(of bytes: [UInt8], for url: WebURL, at now: Instant) -> [UInt8]? {
         guard let json = try? JSONValue(parsing: bytes),
             json["version"]?.integer == MetadataCache.formatVersion, json["url"]?.string == url.text,
@@ -31,7 +31,7 @@ package struct MetadataCache: DocumentCache {
         return Array(body.utf8)
     }
 
-    /// An answer that may not be used again removes what was kept of an earlier one.
+    /// Stores an answer; one that must not be stored removes an earlier one.
     package func keep(_ response: HTTPResponse, from url: WebURL, at now: Instant) {
         guard response.status == 200,
             let seconds = HTTPCacheLifetime.seconds(for: response, at: now), seconds > 0,
@@ -55,11 +55,12 @@ package struct MetadataCache: DocumentCache {
         _ = try? AtomicFile.remove(name + ".json", temporary: name + ".tmp", in: directory)
     }
 
-    /// `<host and the end of the path>-<hash of the whole address>`, for people who look into the directory.
+    /// Returns a readable file name: `<host and the end of the path>-<hash of the whole URL>`.
     private static func name(_ url: WebURL) -> String {
         let last = url.path.split(separator: "/").last.map { "-\($0)" } ?? ""
         let readable = (url.host + last).utf8.prefix(100).map { byte -> UInt8 in
-            ASCII.isAlphanumeric(byte) || byte == 0x2D || byte == 0x2E ? ASCII.lowercased(byte) : 0x5F
+            ASCII.isAlphanumeric(byte) || byte == .hyphen || byte == .period
+                ? ASCII.lowercased(byte) : .underscore
         }
         return "\(String(decoding: readable, as: UTF8.self))-\(FNV1a.digits(url.text))"
     }

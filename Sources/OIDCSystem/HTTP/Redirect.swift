@@ -1,20 +1,20 @@
 public import OIDCCore
 
-/// What a redirect answer means: a GET goes on within its origin, at most three times; nothing else is
-/// sent a second time (RFC 9700 §4.12).
+/// The handling of redirects: a GET follows them within its origin, at most three times; other requests are
+/// not sent again (RFC 9700 §4.12).
 struct Redirect {
     static let limit = 3
 
     let request: HTTPRequest
     let stage: Stage
 
-    /// The next URL, or nil where the answer is not a redirect.
+    /// Returns the next URL, or nil if the answer is not a redirect.
     func next(after response: HTTPResponse, count: Int) throws(OIDCError) -> WebURL? {
         guard [301, 302, 303, 307, 308].contains(response.status), let location = response.headers["Location"]
         else { return nil }
         let from = request.url
         guard let target = from.resolving(location) else {
-            throw refused("\(from.hostAndPort) redirects to something that is no web address", hint: nil)
+            throw refused("\(from.hostAndPort) redirects to an invalid URL", hint: nil)
         }
         let hint: Hint = "if \(target.origin) is the right place, name it in the settings"
         guard request.method == .get else {
@@ -39,7 +39,7 @@ struct Redirect {
 }
 
 extension WebURL {
-    /// RFC 3986 §5.2: what a reference means on this page; nil where that is not a URL.
+    /// Resolves a reference relative to this URL (RFC 3986 §5.2); nil if the result is not a URL.
     public func resolving(_ reference: String) -> WebURL? {
         let reference = String(reference.prefix { $0 != "#" })
         if let scheme = reference.firstIndex(where: { ":/?".contains($0) }), reference[scheme] == ":" {
@@ -56,7 +56,7 @@ extension WebURL {
         return WebURL("\(base)\(WebURL.withoutDots(whole))\(reference[end...])")
     }
 
-    /// RFC 3986 §5.2.4.
+    /// Removes `.` and `..` segments (RFC 3986 §5.2.4).
     private static func withoutDots(_ path: String) -> String {
         let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
         var kept: [Substring] = []

@@ -1,17 +1,17 @@
 import OIDCCore
 
-/// When a request that failed is sent again: a GET twice after a failed connection or an answer that asks for
-/// patience, and once after a connection that broke before the answer; anything else once, and only if no
-/// connection was ever made.
+/// The rules for repeating a failed request: a GET twice after a failed connection or a request to retry
+/// later, and once after a connection that broke before the answer; any other request once, and only if no
+/// connection was made.
 struct RepeatPolicy {
-    /// A provider that wants more patience than this is not waited for.
+    /// The longest Retry-After that is waited for.
     static let longestPause = Duration.seconds(5)
 
     let method: HTTPMethod
 
     private var limit: Int { method == .get ? 2 : 1 }
 
-    /// The pause before the next try; nil where there is none.
+    /// Returns the pause before the next attempt; nil if there is none.
     func pause(after result: CurlResult, tries: Int) -> Duration? {
         guard case .code(let code) = result.ending else { return nil }
         if result.isSent {

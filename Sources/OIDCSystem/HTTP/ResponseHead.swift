@@ -1,9 +1,9 @@
 import OIDCCore
 
-/// The header fields of an answer, gathered line by line: those of the final answer alone, without the
-/// interim ones (RFC 9110 §15.2) before it and without trailers.
+/// The header fields of the final answer, collected line by line, without those of interim answers (RFC 9110
+/// §15.2) and trailers.
 struct ResponseHead {
-    /// What all lines together may hold, interim answers included.
+    /// The size limit of all lines together, including interim answers.
     static let byteLimit = 256 * 1_024
 
     private(set) var status = 0
@@ -17,7 +17,7 @@ struct ResponseHead {
 
     enum Line {
         case more
-        /// The empty line after the final answer's fields.
+        /// The empty line after the final answer's fields
         case complete
         case tooLarge
     }
@@ -29,12 +29,12 @@ struct ResponseHead {
         let text = String(decoding: line, as: UTF8.self)
         if text.utf8.starts(with: "HTTP/".utf8) {
             begin(text)
-        } else if let first = text.utf8.first, first == 0x20 || first == 0x09, !fields.isEmpty {
+        } else if let first = text.utf8.first, first == .space || first == .tab, !fields.isEmpty {
             fields[fields.count - 1].1 += " " + ASCII.trimmed(text)
         } else if ASCII.trimmed(text).isEmpty {
             isComplete = status >= 200
             return isComplete ? .complete : .more
-        } else if let colon = text.utf8.firstIndex(of: 0x3A) {
+        } else if let colon = text.utf8.firstIndex(of: .colon) {
             fields.append(
                 (ASCII.trimmed(text[..<colon]), ASCII.trimmed(text[text.utf8.index(after: colon)...])))
         }

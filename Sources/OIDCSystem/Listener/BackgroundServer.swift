@@ -1,19 +1,20 @@
 import Synchronization
 package import OIDCCore
 
-/// A loopback server on a thread of its own, for a provider that runs beside its client.
+/// A loopback server on its own thread, for a provider in the same process as its client.
 package final class BackgroundServer: Sendable {
     package let port: UInt16
     package let origin: String
     private let stop: FileDescriptor
     private let thread: BackgroundThread
 
-    /// A server is used by one thread alone: it is handed over before the thread starts.
+    /// The server on its way to the thread. Unchecked, as only that thread uses it: it is handed over before
+    /// the thread starts.
     private struct Handover: @unchecked Sendable {
         let server: LoopbackServer
     }
 
-    /// `handle` runs on the server's thread, one request at a time.
+    /// Starts the server. `handle` runs on its thread, one request at a time.
     package init(
         _ address: LoopbackAddress = LoopbackAddress(),
         handle: @escaping @Sendable (HTTPRequest) -> HTTPResponse
@@ -37,7 +38,7 @@ package final class BackgroundServer: Sendable {
         }
     }
 
-    /// Returns when the port is free again.
+    /// Stops the server and returns when its port is free again.
     package func end() {
         stop.close()
         thread.join()

@@ -1,11 +1,12 @@
 package import OIDCCore
 
-/// HTTP/1.1 as a server on loopback speaks it (RFC 9112): requests in, answers out, no transfer codings.
+/// HTTP/1.1 for a loopback server (RFC 9112), without transfer codings.
 package enum HTTP1 {
-    /// What a request may cost. Headers are wide because browsers send the cookies of every port of 127.0.0.1.
+    /// The size limits of a request. Headers may be large, as browsers send the cookies of all ports of
+    /// 127.0.0.1.
     package struct Limits: Hashable, Sendable {
         package var requestLine = 16_384
-        /// All header lines together.
+        /// The size of all header lines together.
         package var headerBytes = 65_536
         package var headerCount = 100
         package var body = 65_536
@@ -13,7 +14,7 @@ package enum HTTP1 {
         package init() {}
     }
 
-    /// A request that is not served: the status that says so, and why.
+    /// A rejected request, with the status and the reason.
     package struct Rejection: Error, Hashable, Sendable {
         package let status: Int
         package let reason: String
@@ -24,8 +25,8 @@ package enum HTTP1 {
         }
     }
 
-    /// An answer as bytes. Length and connection are stated here, whatever the headers say of them. Refused:
-    /// header fields that would end early or hold another field (CWE-113).
+    /// Returns an answer as bytes, with its own Content-Length and Connection fields. Throws for header
+    /// fields that could end early or contain another field (CWE-113).
     package static func serialize(
         _ response: HTTPResponse, toHead isHead: Bool = false, closes: Bool
     ) throws(OIDCError) -> [UInt8] {
@@ -47,14 +48,14 @@ package enum HTTP1 {
         return Array(head.utf8) + (hasBody && !isHead ? response.body : [])
     }
 
-    /// RFC 9110 §5.6.2.
+    /// Returns whether bytes are a token (RFC 9110 §5.6.2).
     static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
         !bytes.isEmpty && bytes.allSatisfy { ASCII.isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
     }
 
-    /// RFC 9110 §5.5: no control but the tab.
+    /// Returns whether bytes are a field value: no control character except the tab (RFC 9110 §5.5).
     static func isFieldValue(_ bytes: some Collection<UInt8>) -> Bool {
-        bytes.allSatisfy { $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }
+        bytes.allSatisfy { !ASCII.isControl($0) || $0 == .tab }
     }
 
     private static func reasonPhrase(_ status: Int) -> String {

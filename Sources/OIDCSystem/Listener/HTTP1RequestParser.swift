@@ -1,13 +1,13 @@
 import OIDCCore
 
 extension HTTP1 {
-    /// Requests out of bytes that come in any pieces. Each byte is judged once and in order, so the pieces
-    /// make no difference; what RFC 9112 lets a server accept or refuse is refused (CWE-444).
+    /// A parser of requests from bytes in pieces of any size. Each byte is checked once and in order, so the
+    /// sizes make no difference. Where RFC 9112 lets a server accept or refuse, it refuses (CWE-444).
     package struct RequestParser: Sendable {
         package enum Outcome: Hashable, Sendable {
             case needsMore
             case request(HTTPServerRequest)
-            /// Final: the connection has no further requests.
+            /// A rejected request, after which the connection has no further ones.
             case rejected(Rejection)
         }
 
@@ -18,7 +18,7 @@ extension HTTP1 {
             case rejected(Rejection)
         }
 
-        /// The path of the request that was rejected, if it was read that far.
+        /// The path of the rejected request, if it was read.
         package private(set) var rejectedPath: String?
 
         private let limits: Limits
@@ -30,14 +30,14 @@ extension HTTP1 {
         private var emptyLines = 0
         private var headerBytes = 0
         private var draft = HTTPServerRequest(.get, "/")
-        /// The body is waited for, and the peer wants to be told to send it (RFC 9110 §10.1.1).
+        /// Whether the peer waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
         package private(set) var awaitsContinue = false
 
         package init(limits: Limits = Limits()) {
             self.limits = limits
         }
 
-        /// Nothing of a further request has come.
+        /// Whether no bytes of a further request have come.
         package var isIdle: Bool {
             guard case .requestLine = phase else { return false }
             return line.isEmpty && !hasCarriageReturn && position == unread.count
@@ -52,7 +52,7 @@ extension HTTP1 {
             }
         }
 
-        /// The next request of what was fed; requests after it wait for the next call.
+        /// Returns the next request from the bytes so far; later ones wait for the next call.
         package mutating func next() -> Outcome {
             do throws(Rejection) {
                 while true {
@@ -75,9 +75,9 @@ extension HTTP1 {
 
         private var partialPath: String? {
             guard case .requestLine = phase else { return draft.path }
-            let words = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: false)
-            guard words.count > 1, words[1].first == 0x2F else { return nil }
-            return String(decoding: words[1].prefix { $0 != 0x3F }, as: UTF8.self)
+            let words = line.split(separator: .space, maxSplits: 2, omittingEmptySubsequences: false)
+            guard words.count > 1, words[1].first == .slash else { return nil }
+            return String(decoding: words[1].prefix { $0 != .questionMark }, as: UTF8.self)
         }
 
         private mutating func finishRequest() -> HTTPServerRequest {
@@ -98,19 +98,19 @@ extension HTTP1 {
             return count == missing
         }
 
-        /// The bytes up to CR LF; nil while they are not all there. A line end of LF alone is refused, as others
-        /// may see the line end elsewhere (RFC 9112 §2.2).
+        /// Returns the bytes up to CR LF; nil if they are incomplete. A bare LF is refused, as others may see
+        /// the line end elsewhere (RFC 9112 §2.2).
         private mutating func takeLine() throws(Rejection) -> [UInt8]? {
             while position < unread.count {
                 let byte = unread[position]
                 position += 1
                 if hasCarriageReturn {
-                    guard byte == 0x0A else { throw Rejection(400, "a CR is not followed by LF") }
+                    guard byte == .lineFeed else { throw Rejection(400, "a CR is not followed by LF") }
                     hasCarriageReturn = false
                     defer { line = [] }
                     return line
                 }
-                if byte == 0x0D {
+                if byte == .carriageReturn {
                     hasCarriageReturn = true
                 } else {
                     try append(byte)
@@ -122,16 +122,17 @@ extension HTTP1 {
         private mutating func append(_ byte: UInt8) throws(Rejection) {
             if case .headers = phase {
                 guard HTTP1.isFieldValue(CollectionOfOne(byte)) else {
-                    throw Rejection(400, "a header holds a control character")
+                    throw Rejection(400, "a header contains a control character")
                 }
                 headerBytes += 1
                 guard headerBytes <= limits.headerBytes else {
                     throw Rejection(431, "the headers are too long")
                 }
             } else {
-                if byte == 0x16, line.isEmpty { throw Rejection(400, "TLS, where plain HTTP is spoken") }
-                guard (0x20...0x7E).contains(byte) else {
-                    throw Rejection(400, "the request line holds a character that is not allowed")
+                // A TLS handshake record starts with 22.
+                if byte == 22, line.isEmpty { throw Rejection(400, "TLS on a plain HTTP port") }
+                guard ASCII.isPrintable(byte) else {
+                    throw Rejection(400, "the request line contains an invalid character")
                 }
                 guard line.count < limits.requestLine else {
                     throw Rejection(414, "the request line is too long")
@@ -140,14 +141,14 @@ extension HTTP1 {
             line.append(byte)
         }
 
-        /// RFC 9112 §3. Empty lines before it are passed over (§2.2).
+        /// Parses the request line (RFC 9112 §3); empty lines before it are skipped (§2.2).
         private mutating func endRequestLine(_ line: [UInt8]) throws(Rejection) {
             guard !line.isEmpty else {
                 emptyLines += 1
-                guard emptyLines <= 4 else { throw Rejection(400, "there is no request line") }
+                guard emptyLines <= 4 else { throw Rejection(400, "the request line is missing") }
                 return
             }
-            let words = line.split(separator: 0x20, omittingEmptySubsequences: false)
+            let words = line.split(separator: .space, omittingEmptySubsequences: false)
             guard words.count == 3, HTTP1.isToken(words[0]), words[0].count <= 32 else {
                 throw Rejection(400, "the request line is malformed")
             }
@@ -158,7 +159,7 @@ extension HTTP1 {
                 throw Rejection(505, "the HTTP version is not supported")
             default: throw Rejection(400, "the request line is malformed")
             }
-            guard words[1].first == 0x2F, !words[1].contains(0x23) else {
+            guard words[1].first == .slash, !words[1].contains(.hash) else {
                 throw Rejection(400, "the request target is not in origin form")
             }
             draft.method = HTTPMethod(String(decoding: words[0], as: UTF8.self))
@@ -166,11 +167,11 @@ extension HTTP1 {
             phase = .headers
         }
 
-        /// RFC 9112 §5. A line that goes on with the one before (§5.2) is refused: its name is not a token.
+        /// Parses a header line (RFC 9112 §5). Folded lines (§5.2) are refused, as their name is not a token.
         private mutating func endHeaderLine(_ line: [UInt8]) throws(Rejection) {
             guard !line.isEmpty else { return try endHeaders() }
             headerBytes += 2
-            guard let colon = line.firstIndex(of: 0x3A), HTTP1.isToken(line[..<colon]) else {
+            guard let colon = line.firstIndex(of: .colon), HTTP1.isToken(line[..<colon]) else {
                 throw Rejection(400, "a header line is malformed")
             }
             guard draft.headers.fields.count < limits.headerCount else {
@@ -194,7 +195,7 @@ extension HTTP1 {
             phase = .body(missing: length)
         }
 
-        /// RFC 9112 §3.2: exactly one, which only HTTP/1.0 may leave out.
+        /// Checks that there is exactly one Host field, which only HTTP/1.0 may omit (RFC 9112 §3.2).
         private func checkHost() throws(Rejection) {
             let count = draft.headers.values("Host").count
             guard count == 1 || (count == 0 && draft.minorVersion == 0) else {
@@ -202,8 +203,8 @@ extension HTTP1 {
             }
         }
 
-        /// RFC 9112 §6: Content-Length alone, once, in plain digits. Transfer codings are not served, and with a
-        /// length beside them the request is one that others would read differently (§6.1).
+        /// Returns the body's length, from a single Content-Length of plain digits (RFC 9112 §6). Transfer
+        /// codings are refused; others would read a request with both fields differently (§6.1).
         private func bodyLength() throws(Rejection) -> Int {
             let lengths = draft.headers.values("Content-Length")
             if !draft.headers.values("Transfer-Encoding").isEmpty {
@@ -214,7 +215,7 @@ extension HTTP1 {
             }
             guard let length = lengths.first else { return 0 }
             guard lengths.count == 1, (1...18).contains(length.utf8.count),
-                length.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(length)
+                length.utf8.allSatisfy({ ASCII.isDigit($0) }), let number = Int(length)
             else { throw Rejection(400, "Content-Length is malformed") }
             return number
         }

@@ -1,15 +1,16 @@
 package import OIDCCore
 
-/// A whole request as it came in, before anybody has judged it.
+/// A complete request as it was received, before any check of its content.
 package struct HTTPServerRequest: Hashable, Sendable {
     package var method: HTTPMethod
-    /// In origin form, exactly as sent: visible ASCII that begins with `/` (RFC 9112 §3.2.1).
+    /// The target in origin form, exactly as it was sent: visible ASCII that starts with `/` (RFC 9112
+    /// §3.2.1).
     package var target: String
-    /// 0 or 1.
+    /// The minor HTTP version, 0 or 1.
     package var minorVersion: Int
     package var headers: HTTPHeaders
     package var body: [UInt8]
-    /// Who sent it, where the server was made to ask.
+    /// The user who sent the request, if the server identifies users.
     package var peer = PeerOwner.unknown
 
     package init(
@@ -23,12 +24,12 @@ package struct HTTPServerRequest: Hashable, Sendable {
         self.body = body
     }
 
-    /// Not decoded: `%2e` stays `%2e`.
+    /// The path, not decoded: `%2e` stays `%2e`.
     package var path: String { String(target.prefix { $0 != "?" }) }
 
-    /// What follows the first `?`, not decoded.
+    /// The part after the first `?`, not decoded.
     package var query: String? {
-        guard let mark = target.utf8.firstIndex(of: 0x3F) else { return nil }
+        guard let mark = target.utf8.firstIndex(of: .questionMark) else { return nil }
         return String(target[target.utf8.index(after: mark)...])
     }
 
@@ -41,13 +42,13 @@ package struct HTTPServerRequest: Hashable, Sendable {
         }
     }
 
-    /// As a request to a server with that origin, for a provider that is a pure function of such requests;
-    /// nil where the target is not part of a URL.
+    /// Returns the request as one to a server with this origin, for a provider as a pure function; nil if the
+    /// target is not part of a URL.
     package func request(to origin: String) -> HTTPRequest? {
         WebURL(origin + target).map { HTTPRequest(method, $0, headers: headers, body: body) }
     }
 
-    /// Whether the peer sends nothing more on this connection (RFC 9112 §9.3).
+    /// Whether the peer sends no further request on this connection (RFC 9112 §9.3).
     var closesConnection: Bool {
         minorVersion == 0
             || headers.values("Connection").contains { value in
@@ -57,8 +58,8 @@ package struct HTTPServerRequest: Hashable, Sendable {
             }
     }
 
-    /// The same request again from the same user, by whichever connection: headers may differ when a browser
-    /// repeats it.
+    /// Returns whether another request repeats this one: it is equal and from the same user, on any
+    /// connection. Headers may differ if a browser repeats a request.
     func isRepeated(by other: HTTPServerRequest) -> Bool {
         method == other.method && target == other.target && body == other.body && peer == other.peer
     }

@@ -1,11 +1,11 @@
-/// Where a listener is to be bound: loopback alone (RFC 8252 §7.3, §8.3).
+/// The address to bind a listener to, always loopback (RFC 8252 §7.3, §8.3).
 package struct LoopbackAddress: Hashable, Sendable {
     package enum Host: Hashable, Sendable {
         case ipv4, ipv6
-        /// Both, on one port: the name may lead a browser to either.
+        /// Both addresses, on one port, as a browser may resolve the name to either.
         case localhost
 
-        /// Of a redirect address; nil for any other host.
+        /// Reads the host of a redirect URI; nil for any host but loopback ones.
         package init?(_ name: String) {
             switch name {
             case "127.0.0.1": self = .ipv4
@@ -15,7 +15,7 @@ package struct LoopbackAddress: Hashable, Sendable {
             }
         }
 
-        /// As an address is written with it.
+        /// The host as it is written in a URL.
         package var text: String {
             switch self {
             case .ipv4: "127.0.0.1"
@@ -34,10 +34,10 @@ package struct LoopbackAddress: Hashable, Sendable {
     }
 
     package enum Ports: Hashable, Sendable {
-        /// One that the system chooses.
+        /// A port that the system chooses.
         case any
         case fixed(UInt16)
-        /// In this order.
+        /// The first free port of these, in this order.
         case firstFree(of: [UInt16])
 
         var candidates: [UInt16] {

@@ -1,16 +1,16 @@
 import OIDCCore
 
-/// One connection: bytes in, requests out; answers in, bytes out; never waiting.
+/// One connection to the server, which turns bytes into requests and answers into bytes without blocking.
 final class LoopbackConnection {
     enum Progress {
         case waiting
-        /// It stays on the connection until it is answered.
+        /// A request, which stays open until it is answered.
         case request(HTTPServerRequest)
         case rejected(HTTP1.Rejection)
         case ended
     }
 
-    /// One connection's share of one round of all of them.
+    /// The limits for one connection in one round of all connections.
     struct Turn {
         let now: MonotonicTime
         private var readsLeft = 4
@@ -29,12 +29,12 @@ final class LoopbackConnection {
     let descriptor: FileDescriptor
     private let identify: (FileDescriptor) -> PeerOwner
     private(set) var lastActivity: MonotonicTime
-    /// When the first byte of the request that is being read came, or the last answer was on its way.
+    /// The time of the current request's first byte, or of the last answer.
     private(set) var requestBegan: MonotonicTime
-    /// The request that waits for its answer.
+    /// The request that has no answer yet.
     private(set) var openRequest: HTTPServerRequest?
     private(set) var isEnded = false
-    /// Everything is sent and the peer knows: what it still sends is thrown away.
+    /// Whether everything is sent and the sending side is closed; further bytes from the peer are discarded.
     private(set) var isDraining = false
     private var parser: HTTP1.RequestParser
     private var output: ArraySlice<UInt8> = []
@@ -56,22 +56,22 @@ final class LoopbackConnection {
         requestBegan = now
     }
 
-    /// What to wait for; empty while an answer is thought about.
+    /// The events to wait for; empty while a request is being handled.
     var interest: Poll.Direction {
         if !output.isEmpty { return .writing }
         return openRequest == nil ? .reading : []
     }
 
-    /// The path of the request that was rejected, if one could be read.
+    /// The path of the rejected request, if it was read.
     var rejectedPath: String? { parser.rejectedPath }
     var isSending: Bool { !output.isEmpty }
-    /// It has sent part of a request.
+    /// Whether the peer has sent part of a request.
     var isReading: Bool { !isDraining && openRequest == nil && output.isEmpty && !parser.isIdle }
-    /// It has sent nothing since the last answer, or at all.
+    /// Whether the peer has sent nothing since the last answer, or at all.
     var isIdle: Bool { !isDraining && openRequest == nil && output.isEmpty && parser.isIdle }
 
-    /// Does what can be done now, up to the next request. Reads count against the `turn`, so a peer that
-    /// never stops sending does not keep the others waiting.
+    /// Reads and writes as far as possible without waiting, up to the next request. `turn` limits the reads,
+    /// so a peer that never stops sending does not block the others.
     func advance(_ turn: inout Turn) -> Progress {
         let now = turn.now
         if isSending { flush(now: now) }
@@ -93,7 +93,7 @@ final class LoopbackConnection {
         return .waiting
     }
 
-    /// Sends the answer to the open request, or to what is not a request, as far as that goes now.
+    /// Starts to send the answer to the open or rejected request.
     func answer(_ response: HTTPResponse, closes: Bool, now: MonotonicTime) {
         guard !isEnded, !isDraining else { return }
         let request = openRequest
@@ -137,7 +137,7 @@ final class LoopbackConnection {
         drain()
     }
 
-    /// Reads on until the peer is done: closing with bytes unread would reset the connection, and the peer might
+    /// Reads until the peer closes. Closing with unread bytes would reset the connection, and the peer might
     /// lose the answer (RFC 9112 §9.6).
     private func drain() {
         while !isEnded {
@@ -152,7 +152,7 @@ final class LoopbackConnection {
         }
     }
 
-    /// Whether bytes came.
+    /// Reads available bytes and returns whether there were any.
     private func receive(now: MonotonicTime) -> Bool {
         do throws(Errno) {
             let bytes = try descriptor.read(limit: LoopbackConnection.readSize)

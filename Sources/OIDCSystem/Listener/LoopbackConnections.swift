@@ -1,14 +1,14 @@
-/// The open connections: how many there may be, which one gives way to a new one, which ones are overdue.
+/// The open connections, with their limits in number and time.
 struct LoopbackConnections {
     struct Limits {
         var count = 256
-        /// Without a byte.
+        /// The time without a byte.
         var idleMilliseconds: Int64 = 20_000
-        /// From the first byte of a request to its last.
+        /// The time from the first byte of a request to the last.
         var requestMilliseconds: Int64 = 120_000
-        /// After an answer, for the peer to close.
+        /// The time after an answer in which the peer may close.
         var drainMilliseconds: Int64 = 1000
-        /// A connection is not given up for another before that: the peer may be about to send.
+        /// The time before a connection may give way to a new one, as its peer may be about to send.
         var graceMilliseconds: Int64 = 100
     }
 
@@ -45,7 +45,7 @@ struct LoopbackConnections {
         all = []
     }
 
-    /// Ends the connection that matters least; false while each one has its grace or is being served.
+    /// Closes the least important connection for a new one; returns false if each one is too new or in use.
     mutating func giveOneUp(now: MonotonicTime) -> Bool {
         let candidates = all.filter { isExpendable($0) && graceEnd($0) <= now }
         let victim = candidates.min { left, right in
@@ -57,12 +57,12 @@ struct LoopbackConnections {
         return true
     }
 
-    /// When one could be given up.
+    /// The time at which a connection could give way.
     var nextGraceEnd: MonotonicTime? {
         all.filter { isExpendable($0) }.map { graceEnd($0) }.min()
     }
 
-    /// When the connection has had its time; nil while it waits for us.
+    /// Returns when a connection times out; nil while it waits for our answer.
     func expiry(_ connection: LoopbackConnection) -> MonotonicTime? {
         if connection.openRequest != nil { return nil }
         if connection.isDraining {

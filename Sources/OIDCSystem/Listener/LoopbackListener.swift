@@ -31,7 +31,8 @@ struct LoopbackListener {
         descriptors = []
     }
 
-    /// With two families the system's choice for the first may be taken for the second: then it chooses again.
+    /// Binds the addresses. The port that the system chooses for the first may be in use for the second; then
+    /// it chooses again.
     private static func bind(
         _ host: LoopbackAddress.Host, port: UInt16
     ) throws(Errno) -> ([FileDescriptor], UInt16) {
@@ -46,7 +47,7 @@ struct LoopbackListener {
         }
     }
 
-    /// A family that this machine lacks is left out as long as there is another one.
+    /// Binds all families, except those that this machine lacks; at least one must be bound.
     private static func bindAll(
         _ families: [LoopbackSocket.Family], port: UInt16
     ) throws(Errno) -> ([FileDescriptor], UInt16) {

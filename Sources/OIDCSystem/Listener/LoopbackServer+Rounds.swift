@@ -5,7 +5,7 @@ extension LoopbackServer {
         .respond(ResultPage.stranger(status: 404))
     }
 
-    /// One round: waits until something can be done or the deadline has passed, and does it.
+    /// Runs one round: waits for events until the deadline, and handles them.
     func turn(
         until deadline: MonotonicTime?, also others: [Int32], handle: (HTTPServerRequest) -> Disposition
     ) -> Event? {
@@ -32,7 +32,7 @@ extension LoopbackServer {
         return others.first { ready.contains($0) }.map { .readable($0) }
     }
 
-    /// Everything that one connection has for us now.
+    /// Handles all requests that one connection has now.
     private func advance(
         _ connection: LoopbackConnection, handle: (HTTPServerRequest) -> Disposition
     ) -> Event? {
@@ -68,8 +68,8 @@ extension LoopbackServer {
         return admissionPause
     }
 
-    /// Takes waiting connections, most of which have sent their request already. Where there is no room, idle
-    /// ones give way, or the newcomers wait.
+    /// Accepts waiting connections, most of which have already sent their request. If there is no room, idle
+    /// connections are closed, or the new ones wait.
     private func admit(
         from descriptor: FileDescriptor, handle: (HTTPServerRequest) -> Disposition
     ) -> Event? {
@@ -96,7 +96,7 @@ extension LoopbackServer {
         return nil
     }
 
-    /// What waits in the backlog at the end.
+    /// Accepts all connections in the backlog, before the server stops.
     func admitAll() {
         for descriptor in listener.descriptors {
             while !connections.isFull || connections.giveOneUp(now: .now()) {
@@ -109,7 +109,7 @@ extension LoopbackServer {
         }
     }
 
-    /// Ends the connections that have had their time, and forgets those that have ended.
+    /// Closes connections that timed out, and removes those that have ended.
     func expire(now: MonotonicTime) {
         for connection in connections.all {
             guard let expiry = connections.expiry(connection), expiry <= now else { continue }

@@ -1,18 +1,18 @@
 package import OIDCCore
 
-/// An HTTP server on loopback for one thread: it waits for the redirect of a sign-in among whatever else comes
+/// A single-threaded HTTP server on loopback. It waits for the redirect of a sign-in among unrelated requests
 /// (RFC 8252 §7.3), or serves a small provider.
 package final class LoopbackServer {
-    /// What becomes of a request.
+    /// The handling of a request.
     package enum Disposition: Sendable {
         case respond(HTTPResponse)
-        /// The request that was waited for: its connection stays open until `answer`.
+        /// The awaited request; its connection stays open until `answer` is called.
         case hold
     }
 
     package enum Event: Hashable, Sendable {
         case held(HTTPServerRequest, connection: Int)
-        /// One of the other descriptors.
+        /// One of the additional descriptors is readable.
         case readable(Int32)
         case deadline
         case interrupted(signal: Int32)
@@ -25,27 +25,27 @@ package final class LoopbackServer {
     var held: [Held] = []
     var admissionPause: AdmissionPause?
     private(set) var isFinishing = false
-    /// Answers what is not valid HTTP; the path is nil if the request line did not show one.
+    /// Returns the answer to invalid HTTP; the path is nil if none was read.
     var answerRejection: ((HTTP1.Rejection, _ path: String?) -> HTTPResponse)?
-    /// Returns the owner of a connection's peer. It is asked for each whole request, not for each connection: idle
-    /// connections cost no look at the system's tables.
+    /// Returns the owner of a connection's peer. It is called for each complete request, so idle connections
+    /// do not cause a search of the system's tables.
     let identify: (FileDescriptor) -> PeerOwner
 
-    /// A request that was waited for; its answer goes to all that repeat it.
+    /// The awaited request; its answer also goes to all that repeat it.
     struct Held {
         let connection: Int
         let request: HTTPServerRequest
         var answer: HTTPResponse?
     }
 
-    /// Newcomers wait in the backlog until then, or until a connection has ended where that is what is lacking.
+    /// A pause in accepting connections, until a time, or until a connection ends if there are too many.
     struct AdmissionPause {
         let end: MonotonicTime
         let isForRoom: Bool
     }
 
-    /// Listens from then on. A port that is in use is an error of kind `failed` that says so.
-    /// With `identifiesPeers` each request says which user sent it, which takes a look at the system's tables.
+    /// Starts to listen. Throws an error of kind `failed` if the port is in use. With `identifiesPeers`, each
+    /// request includes its sender's user, which requires a search of the system's tables.
     package convenience init(
         _ address: LoopbackAddress = LoopbackAddress(), limits: HTTP1.Limits = HTTP1.Limits(),
         maximumConnections: Int = 256, identifiesPeers: Bool = false
@@ -75,11 +75,11 @@ package final class LoopbackServer {
         connections.endAll()
     }
 
-    /// `http://127.0.0.1:49152`, without a path.
+    /// The server's origin, such as `http://127.0.0.1:49152`.
     package var origin: String { "http://\(host.text):\(port)" }
 
-    /// Whether a Host header means us: a loopback literal or the registered name, with our port. Any other is
-    /// another site that has our address in its DNS.
+    /// Returns whether a Host header is ours: a loopback literal or the registered name, with our port. Any
+    /// other is a site whose DNS points to this machine (DNS rebinding).
     package func isOurHost(_ value: String?) -> Bool {
         guard let value else { return false }
         let names = ["127.0.0.1", "[::1]", host.text]
@@ -89,8 +89,8 @@ package final class LoopbackServer {
         }
     }
 
-    /// Serves until something happens that is not a matter of this server. Requests equal to one that is held
-    /// are held with it.
+    /// Serves requests until an event that the caller must handle. Requests that repeat the held one are held
+    /// with it.
     package func run(
         until deadline: MonotonicTime?, also others: [Int32] = [], handle: (HTTPServerRequest) -> Disposition
     ) -> Event {
@@ -101,7 +101,7 @@ package final class LoopbackServer {
         }
     }
 
-    /// Serves every request, until the deadline, a signal, or one of the other descriptors is readable.
+    /// Serves all requests until the deadline or a signal, or until one of the other descriptors is readable.
     package func serve(
         until deadline: MonotonicTime? = nil, also others: [Int32] = [],
         handle: (HTTPServerRequest) -> HTTPResponse
@@ -109,8 +109,8 @@ package final class LoopbackServer {
         run(until: deadline, also: others) { .respond(handle($0)) }
     }
 
-    /// Looks after the connections while something else is being done: what repeats the held request is held,
-    /// everything else gets a 404.
+    /// Serves connections while the caller is busy: requests that repeat the held one are held, all others
+    /// get a 404.
     package func service(milliseconds: Int64 = 0) {
         let end = MonotonicTime.now().adding(milliseconds: milliseconds)
         repeat {
@@ -118,7 +118,7 @@ package final class LoopbackServer {
         } while MonotonicTime.now() < end && Interruption.pending == nil
     }
 
-    /// Answers the held request of that connection, on every connection that it came by.
+    /// Answers the held request of a connection, on all connections that repeated it.
     package func answer(_ connection: Int, _ response: HTTPResponse) {
         guard let index = held.firstIndex(where: { $0.connection == connection }) else { return }
         held[index].answer = response
@@ -129,8 +129,8 @@ package final class LoopbackServer {
         }
     }
 
-    /// Stops listening, answers what has come until now (the same request with the same page, everything else
-    /// with 404), and returns when all is delivered, or after that time.
+    /// Stops listening, answers all requests so far (repetitions of the held one with the same page, others
+    /// with 404), and returns when all answers are delivered, or after the time limit.
     package func finish(milliseconds: Int64 = 1000) {
         isFinishing = true
         connections.limits.drainMilliseconds = 200
@@ -147,7 +147,7 @@ package final class LoopbackServer {
         close()
     }
 
-    /// Stops listening and drops every connection.
+    /// Stops listening and closes all connections.
     package func close() {
         listener.close()
         connections.endAll()

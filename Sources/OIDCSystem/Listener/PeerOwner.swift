@@ -1,35 +1,36 @@
 import CPlatform
 
-/// Whose process is at the other end of a connection on loopback, which any user of the machine can open.
+/// The owner of the process at the other end of a loopback connection, which any user of the machine can
+/// open.
 package enum PeerOwner: Hashable, Sendable {
     case thisUser
     case anotherUser
-    /// It has closed its socket, and nobody can say any more who it was.
+    /// Unknown, as the process has already closed its socket.
     case gone
-    /// The system does not say, or it is root, as which another machine's browser may be relayed to us.
+    /// Unknown to the system, or root, which may relay another machine's browser.
     case unknown
 
-    /// Whether it is, or may be, a user who must not take part.
+    /// Whether the owner is, or may be, another user, whose requests are refused.
     package var isStranger: Bool { self == .anotherUser || self == .gone }
 
     init(
         of descriptor: FileDescriptor, in tables: [SocketTable] = SocketTable.all,
         isWSL: @autoclosure () -> Bool = Platform.isWSL
     ) {
-        // A connection that was reset has no other end any more, and its row is gone from the table.
+        // The peer of a reset connection is no longer in the table.
         guard let route = LoopbackSocket.peerRoute(descriptor) else {
             self = .gone
             return
         }
         self = .unknown
-        // A row may slip past a reading while others come and go.
+        // A row may be missed while the table changes.
         for _ in 0..<3 {
             for table in tables {
                 switch table.owner(of: route, for: FileStatus.currentUser) {
                 case .found(let owner):
                     self = owner
                     return
-                // Windows' own programs reach WSL's loopback without a socket in Linux' table.
+                // Programs of Windows connect to WSL's loopback without a socket in Linux's table.
                 case .absent: self = isWSL() ? .unknown : .gone
                 case .unreadable: continue
                 }
@@ -38,8 +39,8 @@ package enum PeerOwner: Hashable, Sendable {
     }
 }
 
-/// Linux' table of TCP sockets: after the number of the row, local address, remote address, state, three more
-/// columns, the user, a time, and the inode.
+/// Linux's table of TCP sockets. Its columns are row number, local address, remote address, state, three more
+/// columns, user, a timeout, and inode.
 struct SocketTable {
     let path: String
 
@@ -60,14 +61,14 @@ struct SocketTable {
             let row = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
             let columns = row.split(separator: " ")
             guard columns.count > 9, let owner = UInt32(columns[7]) else { continue }
-            // A socket that its process has closed counts as root's, and has no inode.
+            // A socket that its process has closed is listed as root's, without an inode.
             guard columns[9] != "0" else { return .found(.gone) }
             return .found(owner == user ? .thisUser : owner == 0 ? .unknown : .anotherUser)
         }
         return .absent
     }
 
-    /// The same ends of an IPv6 socket that speaks IPv4.
+    /// Returns the same route for an IPv6 socket that carries IPv4.
     private static func mapped(_ route: String) -> String {
         let prefix = "0000000000000000\(Int(littleEndian: 1) == 1 ? "FFFF0000" : "0000FFFF")"
         return route.split(separator: " ").map { prefix + $0 }.joined(separator: " ")

@@ -1,9 +1,11 @@
 package import OIDCCore
 import OIDCCrypto
 
-/// The page that a browser shows at the end of a sign-in: fixed text around what is escaped, whole in itself.
+/// The page that a browser shows at the end of a sign-in: fixed text with escaped values, without external
+/// resources.
 package enum ResultPage {
-    /// To be shown once the tokens were validated, and not before. Without an ID token nobody is named.
+    /// Returns the page for a successful sign-in; show it only after the tokens were validated. Without an ID
+    /// token it names no user.
     package static func success(who: String?, provider: String) -> HTTPResponse {
         var facts: [Fact] = []
         if let who { facts.append(Fact(name: "Account", value: who)) }
@@ -16,14 +18,14 @@ package enum ResultPage {
                 """)
     }
 
-    /// Where the provider sends the browser after it has ended its own session.
+    /// Returns the page that the provider redirects to after a sign-out.
     package static func signedOut() -> HTTPResponse {
         document(
             status: 200, tone: .good, title: "Signed out",
             content: "<p class=\"lead\">The session at the provider has ended.</p>")
     }
 
-    /// What happened, and what to do about it.
+    /// Returns the page for a failure, with advice.
     package static func failure(title: String, message: String, advice: String? = nil) -> HTTPResponse {
         failure(title: title, message: message, advice: advice, status: 400)
     }
@@ -39,17 +41,17 @@ package enum ResultPage {
                 """)
     }
 
-    /// The page for an error; `words` renders its hint.
+    /// Returns the page for an error; `words` renders its hint.
     package static func failure(_ error: OIDCError, _ words: (Hint) -> String) -> HTTPResponse {
         failure(title: title(error.kind), message: error.message, advice: error.hint.map(words))
     }
 
-    /// The answer to a callback that is not the one of this sign-in, which goes on.
+    /// Returns the answer to a callback that does not belong to this sign-in, which continues.
     static func turnedAway(status: Int, message: String, advice: String) -> HTTPResponse {
         failure(title: "Not the answer to this sign-in", message: message, advice: advice, status: status)
     }
 
-    /// The answer to what is not ours: short, and without a word from outside.
+    /// Returns the answer to an unrelated request: short, and without text from outside.
     package static func stranger(status: Int = 404) -> HTTPResponse {
         var headers = securityHeaders(styleNonce: nil)
         headers["Content-Type"] = "text/plain; charset=utf-8"
@@ -78,14 +80,14 @@ extension ResultPage {
     private enum Tone: String {
         case good, bad
 
-        /// A tick or a cross, drawn in strokes.
+        /// The SVG path of a tick or a cross.
         var path: String { self == .good ? "M15.5 25.2l6.4 6.3 11.1-13.4" : "M17 17l14 14M31 17L17 31" }
 
-        /// As part of a `data:` address.
+        /// The color, encoded for a `data:` URL.
         var iconColour: String { self == .good ? "%231d7f5a" : "%23b5472f" }
     }
 
-    /// Nothing may be loaded, framed, kept, guessed or told on.
+    /// Returns headers that forbid loading, framing, caching, content sniffing and referrers.
     static func securityHeaders(styleNonce: String?) -> HTTPHeaders {
         let style = styleNonce.map { "style-src 'nonce-\($0)'; img-src data:; " } ?? ""
         return HTTPHeaders([
@@ -98,7 +100,7 @@ extension ResultPage {
         ])
     }
 
-    /// The icon is part of the page: a browser would ask for one otherwise, and tell the address of this page.
+    /// Returns the HTML. It includes the icon, as a browser would otherwise request one.
     private static func document(
         status: Int, tone: Tone, title: String, content: String
     ) -> HTTPResponse {
@@ -143,8 +145,8 @@ extension ResultPage {
         return "<dl>\n\(rows.joined(separator: "\n"))\n</dl>"
     }
 
-    /// Text from outside: without what could turn or hide other text, escaped, and apart from its surroundings'
-    /// direction.
+    /// Returns text from outside, without invisible and bidirectional characters, escaped, and isolated from
+    /// the surrounding text direction.
     private static func outside(_ text: String) -> String {
         var escaped = ""
         for scalar in DisplayText.clean(text).unicodeScalars {

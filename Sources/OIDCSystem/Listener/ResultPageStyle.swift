@@ -1,5 +1,5 @@
 extension ResultPage {
-    /// The colours as custom properties, for light and dark.
+    /// The colors as custom properties, for light and dark.
     package static let palette = """
         :root{color-scheme:light dark;--ground:#f3f1ea;--paper:#fffefb;--ink:#1c2320;--soft:#5b655f;
         --line:#e2ded2;--good:#1d7f5a;--good-wash:#e0f0e7;--bad:#b5472f;--bad-wash:#f8e6df;

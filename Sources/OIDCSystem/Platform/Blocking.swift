@@ -1,11 +1,11 @@
 public import OIDCCore
 import Synchronization
 
-/// Runs work that blocks on a thread of its own, off the cooperative pool. Cancelling the task is seen by the
-/// work through the flag that it is given.
+/// Runs blocking work on its own thread, outside the cooperative pool. If the task is canceled, the flag that
+/// the work gets becomes true.
 ///
-/// Emitted into its callers alone: a program that never awaits does not link the concurrency runtime, which
-/// would cost it at every start.
+/// The function is emitted only into its callers, so a program that never awaits does not link the
+/// concurrency runtime, which would slow its every start.
 @_alwaysEmitIntoClient
 func blocking<Value: Sendable>(
     _ work: @escaping @Sendable (_ isCancelled: @escaping @Sendable () -> Bool) throws(OIDCError) -> Value
@@ -24,7 +24,7 @@ func blocking<Value: Sendable>(
     return try result.get()
 }
 
-/// Runs `body` on a thread of its own; returns the error if there can be none.
+/// Runs `body` on its own thread; returns an error if no thread can be started.
 @usableFromInline
 func startThread(_ body: @escaping @Sendable () -> Void) -> OIDCError? {
     do throws(Errno) {

@@ -4,8 +4,8 @@
     import Glibc
 #endif
 
-/// Writing to a connection that is gone must not kill the process: a TLS library may write without
-/// `MSG_NOSIGNAL`, so SIGPIPE is held back on this thread meanwhile and taken away where it came.
+/// Runs `body` with SIGPIPE blocked on this thread, and discards one that came meanwhile. A TLS library may
+/// write to a closed connection without `MSG_NOSIGNAL`, which would end the process.
 func withoutBrokenPipeSignal<Result>(_ body: () -> Result) -> Result {
     var brokenPipe = sigset_t()
     sigemptyset(&brokenPipe)

@@ -6,7 +6,7 @@
 
 package import OIDCCore
 
-/// Why a system call failed.
+/// The error number of a failed system call.
 package struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
     package let code: Int32
 
@@ -14,7 +14,7 @@ package struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
         self.code = code
     }
 
-    /// Of the call that failed just before.
+    /// The error of the last failed call.
     static var last: Errno { Errno(errno) }
 
     static let interrupted = Errno(EINTR)
@@ -36,10 +36,10 @@ package struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
     static let noBuffers = Errno(ENOBUFS)
     static let noMemory = Errno(ENOMEM)
 
-    /// The machine or this process has too little of something for now.
+    /// Whether the machine or this process lacks a resource for now.
     var isShortage: Bool { shortageHint != nil }
 
-    /// What to do about a shortage; nil for any other reason.
+    /// The hint for a lacking resource; nil for any other error.
     package var shortageHint: Hint? {
         switch self {
         case .tooManyDescriptors, .tooManyDescriptorsOfAll:
@@ -49,7 +49,7 @@ package struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// In the words of the system: "No such file or directory".
+    /// The system's text: "No such file or directory".
     package var description: String {
         var text = [CChar](repeating: 0, count: 256)
         let isKnown = describeError(code, &text)

@@ -6,7 +6,7 @@ import CPlatform
     import Glibc
 #endif
 
-/// An open descriptor; whoever opened it closes it.
+/// An open file descriptor, to be closed by the code that opened it.
 package struct FileDescriptor: Hashable, Sendable {
     package let rawValue: Int32
 
@@ -26,7 +26,7 @@ package struct FileDescriptor: Hashable, Sendable {
         #endif
     }
 
-    /// What there is, at most `limit` bytes; empty at the end of the input.
+    /// Reads the available bytes, at most `limit`; returns none at the end of the input.
     package func read(limit: Int = 65_536) throws(Errno) -> [UInt8] {
         var failure: Errno?
         let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
@@ -45,7 +45,7 @@ package struct FileDescriptor: Hashable, Sendable {
         return bytes
     }
 
-    /// As much as fits now; how many bytes that were.
+    /// Writes as many bytes as possible without waiting, and returns their number.
     package func write(_ bytes: ArraySlice<UInt8>) throws(Errno) -> Int {
         let written = bytes.withUnsafeBytes { buffer in
             while true {
@@ -57,7 +57,7 @@ package struct FileDescriptor: Hashable, Sendable {
         return written
     }
 
-    /// All of it, waiting where the other side is slow.
+    /// Writes all bytes, waiting if necessary.
     package func writeAll(_ bytes: [UInt8]) throws(Errno) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -78,7 +78,7 @@ package struct FileDescriptor: Hashable, Sendable {
 
     package var isTerminal: Bool { isatty(rawValue) == 1 }
 
-    /// A pipe that programs started later do not inherit.
+    /// Makes a pipe that programs do not inherit.
     package static func pipe() throws(Errno) -> (reading: FileDescriptor, writing: FileDescriptor) {
         var ends: (Int32, Int32) = (-1, -1)
         let code = withUnsafeMutableBytes(of: &ends) { bytes in

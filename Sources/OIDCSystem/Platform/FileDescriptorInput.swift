@@ -4,16 +4,16 @@
     import Glibc
 #endif
 
-/// What sending a body from a descriptor needs to know of it.
+/// Properties of a descriptor whose bytes are sent as a body.
 extension FileDescriptor {
-    /// Whether `read` would return at once, with bytes, the end or an error.
+    /// Whether `read` would return immediately, with bytes, the end or an error.
     var isReadyToRead: Bool {
         guard rawValue >= 0 else { return true }
         var interests = [Poll.Interest(rawValue, .reading)]
         return Poll.wait(&interests, until: .now())
     }
 
-    /// What is left to read of a regular file; nil where only reading tells.
+    /// The number of unread bytes in a regular file; nil for anything else.
     package var remainingLength: Int64? {
         var status = stat()
         guard fstat(rawValue, &status) == 0, FileStatus(status).kind == .regular else { return nil }
@@ -22,7 +22,7 @@ extension FileDescriptor {
         return max(0, Int64(status.st_size) - Int64(position))
     }
 
-    /// A file to send, closed by whoever opened it; a directory is none.
+    /// Opens a file for reading, to be closed by the caller; throws for a directory.
     package static func open(reading path: String) throws(Errno) -> FileDescriptor {
         let file = FileDescriptor(
             rawValue: try Errno.check { openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY) })
@@ -34,7 +34,7 @@ extension FileDescriptor {
         return file
     }
 
-    /// Where the next byte is read from; nil for what can only be read on.
+    /// The read position; nil if the descriptor cannot seek.
     package var position: Int64? {
         let position = lseek(rawValue, 0, SEEK_CUR)
         return position >= 0 ? Int64(position) : nil

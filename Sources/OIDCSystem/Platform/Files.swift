@@ -1,4 +1,5 @@
 import CPlatform
+import OIDCCore
 
 #if canImport(Darwin)
     import Darwin
@@ -6,7 +7,7 @@ import CPlatform
     import Glibc
 #endif
 
-/// What the errors of file operations mean for who called them.
+/// Errors of file operations.
 extension Errno {
     var isAbsent: Bool { self == .noSuchFile }
     var isDenied: Bool { self == .permissionDenied || self == .notPermitted }
@@ -15,7 +16,7 @@ extension Errno {
     var isExisting: Bool { code == EEXIST }
     var isUnsupported: Bool { code == EINVAL || code == ENOTSUP || code == ENOSYS || code == ENOLCK }
 
-    /// Repeats a call that a signal interrupted; -1 is the failure that `errno` names.
+    /// Runs a system call, again if a signal interrupted it; -1 throws the error in `errno`.
     static func check<Count: SignedInteger>(_ call: () -> Count) throws(Errno) -> Count {
         while true {
             let result = call()
@@ -26,13 +27,13 @@ extension Errno {
     }
 }
 
-/// What a file is, as far as trust in it depends on that.
+/// The properties of a file that decide whether to trust it.
 struct FileStatus: Hashable, Sendable {
     enum Kind: String, Sendable {
         case regular = "a file"
         case directory = "a directory"
         case symbolicLink = "a symbolic link"
-        case other = "no regular file"
+        case other = "a special file"
     }
 
     var kind: Kind
@@ -73,14 +74,14 @@ struct FileStatus: Hashable, Sendable {
     static var currentUser: UInt32 { geteuid() }
 }
 
-/// An open file, closed with its last use and never inherited by a program that we start.
+/// An open file, closed after its last use and never inherited by child processes.
 struct OpenFile: ~Copyable, Sendable {
     enum Purpose {
         case reading
         case directory
-        /// Links are followed.
+        /// A directory that others may enter; links are followed.
         case sharedDirectory
-        /// For reading and writing, with mode 0600 where it is new.
+        /// For reading and writing; a new file gets mode 0600.
         case creating
 
         fileprivate var flags: Int32 {
@@ -122,7 +123,7 @@ extension OpenFile {
         _ = try Errno.check { ftruncate(descriptor, 0) }
     }
 
-    /// Until it is on the disk, so a rename that follows cannot overtake the content.
+    /// Waits until the content is on the disk, so that a later rename cannot be stored before it.
     func synchronize() throws(Errno) {
         _ = try Errno.check { fsync(descriptor) }
     }
@@ -144,7 +145,8 @@ extension OpenFile {
         }
     }
 
-    /// The whole content; nil when there is more than `limit`. `expected` is a guess that saves a call.
+    /// Reads the whole content; nil if it is larger than `limit`. The right `expected` size saves a system
+    /// call.
     func readAll(expected: Int, limit: Int) throws(Errno) -> [UInt8]? {
         var bytes: [UInt8] = []
         var room = min(max(expected, 0), limit) + 1
@@ -167,8 +169,8 @@ extension OpenFile {
         }
     }
 
-    /// A lock of this open file: gone when it is closed or its process dies, however it dies. False when
-    /// another has it.
+    /// Tries to lock this open file; returns false if another one holds the lock. Closing the file or the end
+    /// of the process releases it.
     func tryLock() throws(Errno) -> Bool {
         do {
             _ = try Errno.check { flock(descriptor, LOCK_EX | LOCK_NB) }
@@ -179,7 +181,7 @@ extension OpenFile {
         }
     }
 
-    /// Blocks until the lock is ours, whatever signals come. Returns 0 or the error's number.
+    /// Waits for the lock, regardless of signals. Returns 0, or the error number.
     func waitForLock() -> Int32 {
         while flock(descriptor, LOCK_EX) != 0 {
             guard errno == EINTR else { return errno }
@@ -188,7 +190,7 @@ extension OpenFile {
     }
 }
 
-/// Operations on names in an open directory: nobody can put another directory in its place meanwhile.
+/// Operations on names in an open directory, which cannot be replaced by another directory meanwhile.
 extension OpenFile {
     func status(of name: String) throws(Errno) -> FileStatus {
         var raw = stat()
@@ -208,7 +210,7 @@ extension OpenFile {
         _ = try Errno.check { fchmodat(descriptor, name, mode_t(permissions), 0) }
     }
 
-    /// The names in the directory, in no order.
+    /// Returns the names in the directory, unordered.
     func names() throws(Errno) -> [String] {
         let copy = try Errno.check { openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         guard let stream = fdopendir(copy) else {
@@ -228,21 +230,21 @@ extension OpenFile {
     }
 }
 
-/// Operations on paths, for what comes before a directory is open.
+/// Operations on paths.
 package enum FilePath {
-    /// A path as seen from a directory.
+    /// Returns a path relative to a directory; an absolute one is unchanged.
     package static func join(_ directory: String, _ path: String) -> String {
         path.hasPrefix("/") ? path : directory == "/" ? "/\(path)" : "\(directory)/\(path)"
     }
 
-    /// Directory and name.
+    /// Splits a path into directory and name.
     package static func split(_ path: String) -> (directory: String, name: String) {
-        guard let slash = path.utf8.lastIndex(of: 0x2F) else { return (".", path) }
+        guard let slash = path.utf8.lastIndex(of: .slash) else { return (".", path) }
         let name = String(path[path.utf8.index(after: slash)...])
         return (slash == path.startIndex ? "/" : String(path[..<slash]), name)
     }
 
-    /// Whether every directory above it that is there is one.
+    /// Returns whether every existing path above it is a directory.
     package static func isPossible(_ path: String) -> Bool {
         do { _ = try status(path) } catch { return error != .notADirectory }
         return true

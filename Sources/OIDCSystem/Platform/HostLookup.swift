@@ -4,9 +4,9 @@
     import Glibc
 #endif
 
-/// What this machine's resolver makes of a name.
+/// Name resolution by this machine's resolver.
 package enum HostLookup {
-    /// The addresses as text, each once; none where the name is not known.
+    /// Returns the addresses of a name, each once; none if the name is unknown.
     package static func addresses(of name: String) -> [String] {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC

@@ -6,20 +6,20 @@ import OIDCCore
     import Glibc
 #endif
 
-/// A look into a PEM file, before a TLS library with less to say about it reads it.
+/// A search in PEM files, for better error messages than those of TLS libraries.
 enum PEMFile {
     enum Finding: Equatable {
         case found
         case absent
         case unreadable(String)
-        /// This machine or process is short of something.
+        /// This machine or process lacks a resource.
         case unavailable(Errno)
     }
 
-    /// Beyond this nothing is looked for: the largest bundles have a quarter of a megabyte.
+    /// The number of bytes that are searched; the largest bundles have a quarter of a megabyte.
     private static let limit = 16 * 1_024 * 1_024
 
-    /// Whether one of its lines that begin with `-----BEGIN` or are a PEM header holds one of the marks.
+    /// Returns whether a `-----BEGIN` line or a PEM header contains one of the marks.
     static func look(_ path: String, for marks: [String]) -> Finding {
         let descriptor = FileDescriptor(rawValue: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
         guard descriptor.rawValue >= 0 else {
@@ -29,7 +29,7 @@ enum PEMFile {
         defer { descriptor.close() }
         var status = stat()
         guard fstat(descriptor.rawValue, &status) == 0 else { return .unreadable(Errno.last.description) }
-        guard FileStatus(status).kind == .regular else { return .unreadable("it is no regular file") }
+        guard FileStatus(status).kind == .regular else { return .unreadable("it is not a regular file") }
         var carried: [UInt8] = []
         var total = 0
         while total < limit {
@@ -41,14 +41,14 @@ enum PEMFile {
             }
             guard !piece.isEmpty else { return .absent }
             total += piece.count
-            var lines = (carried + piece).split(separator: 0x0A, omittingEmptySubsequences: false)
+            var lines = (carried + piece).split(separator: .lineFeed, omittingEmptySubsequences: false)
             carried = Array((lines.popLast() ?? []).prefix(4_096))
             if (lines + [carried[...]]).contains(where: { holds($0, marks) }) { return .found }
         }
         return .absent
     }
 
-    /// The first megabyte; nil where it cannot be read.
+    /// Returns the first megabyte; nil if the file cannot be read.
     static func content(_ path: String) -> [UInt8]? {
         let descriptor = FileDescriptor(rawValue: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
         guard descriptor.rawValue >= 0 else { return nil }

@@ -7,10 +7,10 @@ import OIDCCore
     import Glibc
 #endif
 
-/// What a process sets up once for itself.
+/// Settings of the process.
 package enum Platform {
-    /// Closed standard descriptors are filled so nothing else takes their place, and a broken pipe is
-    /// an error instead of a death; before anything else is opened.
+    /// Fills closed standard descriptors, so no other file gets their numbers, and makes a broken pipe an
+    /// error instead of a signal. Call it before anything is opened.
     package static func secureStandardDescriptors() {
         oidc_reserve_standard_descriptors()
         oidc_ignore_broken_pipes()
@@ -24,7 +24,7 @@ package enum Platform {
         #endif
     }
 
-    /// Linux that Windows runs names its maker in its version.
+    /// Whether this is Linux inside Windows, whose kernel version contains "microsoft".
     static var isWSL: Bool {
         guard let file = try? OpenFile("/proc/version", for: .reading),
             let version = try? file.readAll(expected: 0, limit: 4096)
@@ -38,20 +38,20 @@ package enum Platform {
             || marks.contains { (try? FilePath.status($0)) != nil }
     }
 
-    /// No core dump of this process, and no tracing of it: it holds secrets.
+    /// Disables core dumps and tracing of this process, as it contains secrets.
     package static func forbidDumps() {
         _ = oidc_forbid_dumps()
     }
 
-    /// Ends this process at once: nothing is left to be written, and taking the program apart costs time.
+    /// Ends this process immediately, without exit handlers, to save their time.
     package static func exit(_ code: Int32) -> Never {
         _exit(code)
     }
 
-    /// How many descriptors this process may have open.
+    /// The number of descriptors that this process may open.
     static var descriptorLimit: Int { Int(oidc_descriptor_limit()) }
 
-    /// Why a connection cannot be made that takes a few descriptors; nil where they can be had.
+    /// The error if the few descriptors for a connection are not available; nil if they are.
     static var descriptorShortage: Errno? {
         var copies: [Int32] = []
         defer { for copy in copies { FileDescriptor(rawValue: copy).close() } }
@@ -65,7 +65,7 @@ package enum Platform {
     }
 }
 
-/// The two shapes of `strerror_r` come to this one: whether `code` is known, its text in `text`.
+/// Stores an error's text in `text` and returns whether the code is known, for both variants of `strerror_r`.
 func describeError(_ code: Int32, _ text: inout [CChar]) -> Bool {
     strerror_r(code, &text, text.count) == 0
 }

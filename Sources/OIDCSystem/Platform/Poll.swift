@@ -4,7 +4,7 @@
     import Glibc
 #endif
 
-/// Waiting for descriptors, the one place where this program sleeps.
+/// Waiting for descriptors. The program sleeps only here.
 package enum Poll {
     package struct Direction: OptionSet, Hashable, Sendable {
         package let rawValue: UInt8
@@ -17,11 +17,11 @@ package enum Poll {
         package static let writing = Direction(rawValue: 2)
     }
 
-    /// A descriptor, what is waited for, and what has come.
+    /// A descriptor, with the awaited and the actual events.
     package struct Interest: Hashable, Sendable {
         package let descriptor: Int32
         package let direction: Direction
-        /// Also set when the other side is gone: the next read or write then says so.
+        /// The events that occurred. A closed connection also counts; the next read or write reports it.
         package fileprivate(set) var ready: Direction = []
 
         package init(_ descriptor: Int32, _ direction: Direction) {
@@ -30,7 +30,8 @@ package enum Poll {
         }
     }
 
-    /// Returns as soon as one is ready, a signal came, or the deadline has passed; whether one is ready.
+    /// Waits until a descriptor is ready, a signal comes or the deadline passes, and returns whether one is
+    /// ready.
     @discardableResult
     package static func wait(_ interests: inout [Interest], until deadline: MonotonicTime?) -> Bool {
         var entries = interests.map { interest in
@@ -47,7 +48,7 @@ package enum Poll {
         return count > 0
     }
 
-    /// Sleeps until then, or until a signal comes.
+    /// Sleeps until the deadline or a signal.
     package static func sleep(until deadline: MonotonicTime) {
         var interests = Interruption.wakeUpDescriptor.map { [Interest($0, .reading)] } ?? []
         wait(&interests, until: deadline)

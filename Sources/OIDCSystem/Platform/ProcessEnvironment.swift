@@ -6,29 +6,31 @@ import CPlatform
     import Glibc
 #endif
 
-/// The environment variables as a value: what a child gets is decided by removing from it.
+/// The environment variables, for this process and its children.
 package enum ProcessEnvironment {
-    /// The first of variables with the same name counts, as for `getenv`.
+    /// The variables. The first one of a name counts, as for `getenv`.
     package static var current: [String: String] {
         guard let entries = oidc_environment() else { return [:] }
         var count = 0
         while entries[count] != nil { count += 1 }
         var variables = Dictionary<String, String>(minimumCapacity: count)
         for index in (0..<count).reversed() {
-            guard let text = entries[index], let separator = strchr(text, 0x3D) else { continue }
+            guard let text = entries[index], let separator = strchr(text, Int32(UInt8(ascii: "="))) else {
+                continue
+            }
             let name = UnsafeRawBufferPointer(start: text, count: separator - text)
             variables[String(decoding: name, as: UTF8.self)] = String(cString: separator + 1)
         }
         return variables
     }
 
-    /// For a program that takes the place of this one; before that, nothing reads the environment again.
+    /// Sets a variable for a program that replaces this process. Nothing reads the environment before that.
     static func set(_ name: String, to value: String) {
         _ = setenv(name, value, 1)
     }
 
-    /// A program that asks for the keys of TLS connections to be written down means its own: libcurl would obey,
-    /// and so it must not see that. Children find it in what `current` gave before.
+    /// Removes SSLKEYLOGFILE, so libcurl does not log the keys of our TLS connections. Children still get it,
+    /// from `current`.
     package static func forgetKeyLog() { remove(keyLog) }
 
     package static let keyLog = "SSLKEYLOGFILE"
@@ -37,24 +39,23 @@ package enum ProcessEnvironment {
         _ = unsetenv(name)
     }
 
-    /// Variables that no child is given: the client's secret, and the identity tokens of CI jobs (GitHub Actions,
-    /// GitLab, CircleCI, Bitbucket Pipelines), with which anybody is that job.
+    /// The variables that no child gets: the client's secret, and the identity tokens of CI jobs (GitHub
+    /// Actions, GitLab, CircleCI, Bitbucket Pipelines), with which anyone could act as that job.
     package static let secretVariables: Set<String> = [
         "OIDC_CLIENT_SECRET", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "OIDC_ID_TOKEN", "CI_JOB_JWT",
         "CI_JOB_JWT_V1", "CI_JOB_JWT_V2", "CIRCLE_OIDC_TOKEN", "CIRCLE_OIDC_TOKEN_V2",
         "BITBUCKET_STEP_OIDC_TOKEN",
     ]
 
-    /// Returns the environment for a program that a setting names: without secrets, and without `more`, other
-    /// variables that hold some.
+    /// Returns the environment for a program from a setting: without secrets, and without `more`, further
+    /// variables with secrets.
     package static func withoutSecrets(
         _ environment: [String: String], and more: Set<String> = []
     ) -> [String: String] {
         environment.filter { !secretVariables.contains($0.key) && !more.contains($0.key) }
     }
 
-    /// Returns the environment for a program that needs nothing of this one: without secrets, and without any
-    /// `OIDC_` variable.
+    /// Returns the environment for an unrelated program: without secrets and without any `OIDC_` variable.
     package static func withoutOurs(_ environment: [String: String]) -> [String: String] {
         withoutSecrets(environment).filter { !$0.key.hasPrefix("OIDC_") }
     }

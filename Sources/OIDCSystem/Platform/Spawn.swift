@@ -6,7 +6,7 @@ import CPlatform
     import Glibc
 #endif
 
-/// How a program ended.
+/// The way a program ended.
 package enum ExitStatus: Hashable, Sendable {
     case exited(Int32)
     case signalled(Int32)
@@ -15,7 +15,7 @@ package enum ExitStatus: Hashable, Sendable {
 }
 
 extension ExitStatus: CustomStringConvertible {
-    /// Completes a sentence about a program: "exited with 1", "was ended by SIGKILL".
+    /// The end of a sentence about a program: "exited with 1", "was ended by SIGKILL".
     package var description: String {
         switch self {
         case .exited(let status): "exited with \(status)"
@@ -24,14 +24,15 @@ extension ExitStatus: CustomStringConvertible {
     }
 }
 
-/// A program that was started and has to be reaped.
+/// A started program, which has to be reaped.
 struct Child: Hashable, Sendable {
     let processID: Int32
 
-    /// Nil while it runs. One that something else has reaped counts as ended well.
+    /// Returns the status of the program; nil while it runs. If other code has reaped it, it counts as
+    /// successful.
     func reap() -> ExitStatus? { status(by: oidc_reap) }
 
-    /// Waits for its end.
+    /// Waits for the end of the program.
     func awaitEnd() -> ExitStatus { status(by: oidc_await_end) ?? .exited(0) }
 
     private func status(
@@ -49,7 +50,7 @@ struct Child: Hashable, Sendable {
     func terminate() { Child.signal(processID, SIGTERM) }
     func kill() { Child.signal(processID, SIGKILL) }
 
-    /// Sends a signal to any process.
+    /// Sends a signal to a process.
     static func signal(_ processID: Int32, _ number: Int32) {
         #if canImport(Darwin)
             _ = Darwin.kill(processID, number)
@@ -59,19 +60,19 @@ struct Child: Hashable, Sendable {
     }
 }
 
-/// Where a child's three standard descriptors lead; nil is `/dev/null`.
+/// The standard descriptors of a child; nil means `/dev/null`.
 struct StandardStreams {
     var input: FileDescriptor?
     var output: FileDescriptor?
     var errors: FileDescriptor?
 }
 
-/// Starting programs without a shell.
+/// Functions that start programs without a shell.
 enum Spawn {
     struct Options: OptionSet {
         let rawValue: Int32
 
-        /// Away from our terminal and its signals.
+        /// A new session, without our terminal and its signals.
         static let newSession = Options(rawValue: Int32(OIDC_SPAWN_NEW_SESSION))
         static let closeOthers = Options(rawValue: Int32(OIDC_SPAWN_CLOSE_OTHERS))
     }
@@ -90,7 +91,7 @@ enum Spawn {
         return Child(processID: processID)
     }
 
-    /// Puts the program in the place of this one; returns only when that failed.
+    /// Replaces this process by a program; returns only if that failed.
     static func replace(_ command: [RawArgument]) -> Errno {
         guard let program = command.first else { return .noSuchFile }
         let argv = Vector.allocate(capacity: command.count + 1)

@@ -6,7 +6,7 @@ package import OIDCCore
     import Glibc
 #endif
 
-/// A moment on the clock that is never set: for deadlines, not for dates.
+/// A time on the monotonic clock, for deadlines.
 package struct MonotonicTime: Hashable, Comparable, Sendable {
     package let nanoseconds: Int64
 
@@ -20,7 +20,7 @@ package struct MonotonicTime: Hashable, Comparable, Sendable {
         return MonotonicTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
-    /// At the ends of the range it stays there instead of trapping.
+    /// Returns the time so many milliseconds later; out of range, the nearest representable time.
     package func adding(milliseconds: Int64) -> MonotonicTime {
         let (added, isTooMuch) = milliseconds.multipliedReportingOverflow(by: 1_000_000)
         let (sum, isTooLate) = nanoseconds.addingReportingOverflow(added)
@@ -33,7 +33,8 @@ package struct MonotonicTime: Hashable, Comparable, Sendable {
         return adding(milliseconds: isTooMuch ? (seconds > 0 ? .max : .min) : milliseconds)
     }
 
-    /// How long it is from `now` until then, rounded up so a wait of that length reaches it; 0 when past.
+    /// Returns the milliseconds from `now` until this time, rounded up so that a wait of that length reaches
+    /// it; 0 if it has passed.
     package func milliseconds(from now: MonotonicTime) -> Int64 {
         guard self > now else { return 0 }
         let (difference, isTooMuch) = nanoseconds.subtractingReportingOverflow(now.nanoseconds)
@@ -46,7 +47,7 @@ package struct MonotonicTime: Hashable, Comparable, Sendable {
     }
 }
 
-/// The date, as this machine believes it.
+/// The clock of this machine.
 package enum Clock {
     package static func now() -> Instant {
         var time = timespec()

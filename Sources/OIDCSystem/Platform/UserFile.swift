@@ -8,13 +8,13 @@ import CPlatform
 
 package import OIDCCore
 
-/// A file that the user named: read whole, with a bound, links followed.
+/// A file that the user named, read whole up to a limit; links are followed.
 package struct UserFile: Sendable {
     package let bytes: [UInt8]
     package let permissions: UInt32
     package let owner: UInt32
 
-    /// Nil when there is no such file. `name` is the setting or option that named it, for messages.
+    /// Reads a file; nil if it does not exist. `name` is the setting or option with the path, for messages.
     package static func read(_ path: String, limit: Int, named name: String) throws(OIDCError) -> UserFile? {
         let number = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard number >= 0 else {
@@ -36,7 +36,7 @@ package struct UserFile: Sendable {
             permissions: UInt32(status.st_mode) & 0o7777, owner: UInt32(status.st_uid))
     }
 
-    /// As `read`, where the file must be there.
+    /// Reads a file that must exist.
     package static func require(_ path: String, limit: Int, named name: String) throws(OIDCError) -> UserFile
     {
         guard let file = try read(path, limit: limit, named: name) else {
@@ -47,7 +47,7 @@ package struct UserFile: Sendable {
         return file
     }
 
-    /// All of stdin.
+    /// Reads all of stdin.
     package static func readStandardInput(limit: Int) throws(OIDCError) -> [UInt8] {
         try bytes(of: .standardInput, limit: limit, "stdin", "stdin")
     }
@@ -61,7 +61,7 @@ package struct UserFile: Sendable {
         return bytes
     }
 
-    /// The bytes up to the end, or a little more than `limit` of them.
+    /// Reads all bytes, or slightly more than `limit`.
     package static func beginning(
         of file: FileDescriptor, limit: Int, named name: String
     ) throws(OIDCError) -> (bytes: [UInt8], isWhole: Bool) {
@@ -78,7 +78,7 @@ package struct UserFile: Sendable {
         }
     }
 
-    /// A signal ends the wait for a slow pipe or a user.
+    /// Waits for input; a signal ends the wait.
     private static func waitForInput(_ file: FileDescriptor) throws(OIDCError) {
         var interests = [Poll.Interest(file.rawValue, .reading)]
         if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }
@@ -86,8 +86,9 @@ package struct UserFile: Sendable {
         try Interruption.throwIfPending()
     }
 
-    /// Rewrites a file of the user's: 0600, whole or not at all, one process at a time. What `content` reads, no
-    /// other process that rewrites it changes meanwhile. A link is followed to what it names, or replaced.
+    /// Rewrites a user's file atomically, with mode 0600. The file is locked, so no other process that uses
+    /// this function changes it between the reading in `content` and the write. A link is followed, or
+    /// replaced if `followingLinks` is false.
     package static func rewrite(
         _ path: String, followingLinks: Bool = true, named name: String,
         with content: () throws(OIDCError) -> [UInt8]
@@ -122,10 +123,10 @@ package struct UserFile: Sendable {
         }
     }
 
-    /// Whether there is anything of that name, a link that leads nowhere included.
+    /// Returns whether the path exists, even as a dangling link.
     package static func isThere(_ path: String) -> Bool { (try? FilePath.status(path)) != nil }
 
-    /// As seen from any directory.
+    /// Returns the absolute form of a path.
     package static func absolute(_ path: String) -> String { FilePath.join(currentDirectory, path) }
 
     package static var currentDirectory: String {
@@ -150,10 +151,12 @@ package struct UserFile: Sendable {
         return .usage("\(place) cannot be read: \(reason)")
     }
 
-    /// Whether another user owns the file or may write to it; root may do so anyway.
+    /// Whether another user, except root, owns the file or may write to it.
     package var isUnderForeignControl: Bool {
         (owner != geteuid() && owner != 0) || permissions & 0o022 != 0
     }
+
+    package var isOwn: Bool { owner == geteuid() }
 
     /// Whether it is this user's, and others may read it.
     package var isOwnAndOpen: Bool { owner == geteuid() && permissions & 0o077 != 0 }

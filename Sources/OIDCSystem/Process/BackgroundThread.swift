@@ -4,7 +4,7 @@
     import Glibc
 #endif
 
-/// A thread for work that blocks, joined by whoever started it.
+/// A thread for blocking work, to be joined by the code that started it.
 package struct BackgroundThread: Sendable {
     private let handle: pthread_t
 
@@ -39,7 +39,7 @@ package struct BackgroundThread: Sendable {
         pthread_join(handle, nil)
     }
 
-    /// Instead of `join`, for a thread that ends whenever it ends.
+    /// Detaches the thread, instead of joining it.
     package func detach() {
         pthread_detach(handle)
     }

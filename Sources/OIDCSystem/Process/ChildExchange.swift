@@ -4,12 +4,12 @@
     import Glibc
 #endif
 
-/// The bytes that go to and come from one running program.
+/// The input and output of a running program.
 struct ChildExchange {
     private let child: Child
     private let specification: ChildProcess
     private let deadline: MonotonicTime
-    /// When `onWaiting` is to be called; nil once it was.
+    /// The time to call `onWaiting`; nil after the call.
     private var notice: MonotonicTime?
     private var input: FileDescriptor?
     private var unsent: ArraySlice<UInt8>
@@ -17,7 +17,7 @@ struct ChildExchange {
     private var errors: Stream
     private var status: ExitStatus?
 
-    /// One of the program's outputs; without descriptor once it has ended.
+    /// One of the program's outputs; its descriptor is nil once it has ended.
     private struct Stream {
         var descriptor: FileDescriptor?
         var bytes: [UInt8] = []
@@ -64,8 +64,9 @@ struct ChildExchange {
 
     private var hasOpenOutput: Bool { output.descriptor != nil || errors.descriptor != nil }
 
-    /// Serves the pipes until the program has ended. Usually they close then; if a program that it left behind
-    /// keeps them open, its end is noticed by polling, rarely, as a thousand processes may wait like this.
+    /// Serves the pipes until the program has ended, which usually closes them. If a process that it started
+    /// keeps them open, polling detects the end, at long intervals, as a thousand processes may wait like
+    /// this.
     mutating func finish() throws(ChildProcess.Failure) -> ChildProcess.Outcome {
         var pause: Int64 = 1
         while status == nil {
@@ -91,7 +92,7 @@ struct ChildExchange {
             status: status ?? .exited(0), output: output.bytes, errorOutput: errors.bytes)
     }
 
-    /// Ends the program and the programs that it started: with SIGTERM, after half a second with SIGKILL.
+    /// Ends the program and its descendants, first with SIGTERM and after half a second with SIGKILL.
     mutating func stop() {
         var family = ProcessFamily()
         if status == nil {
@@ -101,7 +102,7 @@ struct ChildExchange {
         family.signal(SIGTERM)
         reap(family, within: 500)
         guard status == nil || family.isRunning else { return }
-        // A number that was reaped may be another process's by now.
+        // A reaped process's number may already belong to another process.
         family.addDescendants(of: status == nil ? child.processID : nil)
         if status == nil { child.kill() }
         family.signal(SIGKILL)

@@ -1,17 +1,17 @@
 package import OIDCCore
 import Synchronization
 
-/// A program run to its end without a shell: for secrets from a command, and for credential helpers.
+/// A program to run without a shell, such as a command that prints a secret or a credential helper.
 package struct ChildProcess: Sendable {
-    /// What became of the program, and what it said.
+    /// The exit status and output of a program.
     package struct Outcome: Hashable, Sendable {
         package var status: ExitStatus
         package var output: [UInt8]
-        /// Empty unless it was asked for.
+        /// The error output; empty unless it is captured.
         package var errorOutput: [UInt8]
     }
 
-    /// Why there is no outcome.
+    /// The reason why there is no outcome.
     package enum Failure: Error, Hashable, Sendable {
         case notStarted(Errno)
         case timedOut(milliseconds: Int64)
@@ -20,23 +20,23 @@ package struct ChildProcess: Sendable {
         case interrupted(signal: Int32)
     }
 
-    /// What happens to the standard error of the program.
+    /// The handling of the program's stderr.
     package enum ErrorOutput: Hashable, Sendable {
         case discarded, captured, inherited
     }
 
     /// The program and its arguments.
     package var command: [String]
-    /// The whole environment of the program: the caller has removed what it must not see.
+    /// The program's environment, from which the caller has removed secrets.
     package var environment: [String: String]
     package var input: [UInt8] = []
     package var milliseconds: Int64 = 30_000
-    /// When everything must be done of which the program is a part.
+    /// The deadline of the operation that the program is a part of.
     package var deadline: MonotonicTime?
-    /// Called once, when the program has run for `noticeAfter` milliseconds.
+    /// Called once if the program runs for longer than `noticeAfter` milliseconds.
     package var onWaiting: @Sendable () -> Void = {}
     package var noticeAfter: Int64 = 3_000
-    /// Of output and error output, each.
+    /// The size limit of the output, and of the error output.
     package var outputLimit = 1 << 20
     package var errorOutput = ErrorOutput.discarded
 
@@ -45,8 +45,8 @@ package struct ChildProcess: Sendable {
         self.environment = environment
     }
 
-    /// Runs the program and returns when it has ended, even if it left another one behind. On a time-out, too
-    /// much output or a signal to us, it is terminated together with the programs that it started.
+    /// Runs the program and returns when it has ended, even if processes that it started are still running.
+    /// On a time-out, too much output or a signal, the program and its descendants are terminated.
     package func run() throws(Failure) -> Outcome {
         Platform.secureStandardDescriptors()
         var exchange: ChildExchange
@@ -66,7 +66,7 @@ package struct ChildProcess: Sendable {
 }
 
 extension ChildProcess.Failure {
-    /// In words, for the program of a setting: `client_secret_command`.
+    /// Returns the error for the program in a setting such as `client_secret_command`.
     package func error(setting: String, command: [String]) -> OIDCError {
         let program = DisplayText.quoted(command.first ?? "")
         switch self {
@@ -80,7 +80,7 @@ extension ChildProcess.Failure {
                 stage: .settings)
         case .deadline:
             return OIDCError(
-                .timedOut, "\(setting): the time for the sign-in is over, waiting for \(program)",
+                .timedOut, "\(setting): timed out waiting for \(program)",
                 stage: .settings)
         case .tooMuchOutput(let limit):
             return OIDCError(
@@ -91,8 +91,7 @@ extension ChildProcess.Failure {
     }
 }
 
-/// A program that nobody waits for: a thread of its own sees its end, so it leaves no zombie behind however
-/// long it runs.
+/// A background program, whose end is observed by its own thread, so it never becomes a zombie.
 final class WatchedChild: Sendable {
     private let ended = Mutex<ExitStatus?>(nil)
 
@@ -103,6 +102,6 @@ final class WatchedChild: Sendable {
         }.detach()
     }
 
-    /// Nil while it runs.
+    /// The exit status; nil while the program runs.
     var status: ExitStatus? { ended.withLock { $0 } }
 }

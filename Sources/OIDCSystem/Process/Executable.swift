@@ -1,16 +1,18 @@
 import CPlatform
+import OIDCCore
 
-/// Finding programs, and letting one take our place.
+/// Functions that find programs, and replace this process by one.
 package enum Executable {
     private static let usualPath = "/usr/local/bin:/usr/bin:/bin"
 
-    /// The path of a program: a name with a `/` as it stands, another one along `PATH`. Relative entries of
-    /// `PATH` count only when asked for, as a program of the working directory is seldom the one meant.
+    /// Returns the path of a program: a name with a `/` unchanged, others searched in `PATH`. Relative
+    /// entries of `PATH` count only on request, as a program in the working directory is seldom the intended
+    /// one.
     package static func find(
         _ name: String, in environment: [String: String], acceptingRelative: Bool = false
     ) throws(Errno) -> String {
         guard !name.isEmpty else { throw .noSuchFile }
-        if name.utf8.contains(0x2F) {
+        if name.utf8.contains(.slash) {
             try Spawn.isExecutableFile(name).get()
             return name
         }
@@ -28,9 +30,8 @@ package enum Executable {
         throw failure
     }
 
-    /// Puts a program in the place of this one, as `env` does: along `PATH`, with this process's environment
-    /// but for what is set and removed. Returns only when that failed, with the status that `env` gives then:
-    /// 127 for a program that is not there, 126 for one that can't be run.
+    /// Replaces this process by a program, as `env` does, with variables set and removed. Returns only on
+    /// failure, with the exit status of `env`: 127 if the program is not found, 126 if it cannot be run.
     package static func replaceThisProcess(
         _ command: [RawArgument], setting: [String: String] = [:], removing: [String] = []
     ) -> (reason: Errno, status: Int32) {
@@ -41,7 +42,7 @@ package enum Executable {
         return (reason, status(reason))
     }
 
-    /// What `replaceThisProcess` would fail with, before it is tried; nil where the program is found.
+    /// Returns the error of `replaceThisProcess` in advance; nil if the program is found.
     package static func problem(
         _ program: String, in environment: [String: String]
     ) -> (reason: Errno, status: Int32)? {
@@ -58,9 +59,9 @@ package enum Executable {
     }
 }
 
-/// An argument byte for byte: the names of files need not be UTF-8.
+/// An argument as bytes, as file names need not be UTF-8.
 package struct RawArgument: Hashable, Sendable {
-    /// Ended by a zero.
+    /// The bytes, terminated by zero.
     let bytes: [CChar]
 
     package init(_ text: String) {
@@ -77,7 +78,7 @@ package struct RawArgument: Hashable, Sendable {
         self.bytes = bytes + [0]
     }
 
-    /// The last arguments that this process was started with.
+    /// Returns the last arguments of this process.
     package static func last(_ count: Int) -> [RawArgument] {
         let total = Int(CommandLine.argc)
         return (max(0, total - count)..<total).compactMap { index in

@@ -1,8 +1,8 @@
 import CPlatform
 package import OIDCCore
 
-/// SIGINT, SIGTERM and SIGHUP: recorded, never acted upon inside the handler, so every wait can end at once
-/// and clean up. A second signal, half a second or more after the first, ends the process.
+/// Recorded SIGINT, SIGTERM and SIGHUP. The handler only records, so every wait can end at once and clean up.
+/// A second signal, half a second or more after the first, ends the process.
 package enum Interruption {
     /// Starts recording. Signals that were ignored at the start stay ignored.
     package static func install() throws(OIDCError) {
@@ -13,7 +13,7 @@ package enum Interruption {
         }
     }
 
-    /// The number of the first signal; nil while this thread postpones it.
+    /// The number of the first signal; nil if there is none, or while this thread postpones it.
     package static var pending: Int32? { isPostponed ? nil : recorded }
 
     /// The number of the first signal, postponed or not.
@@ -22,8 +22,8 @@ package enum Interruption {
         return number == 0 ? nil : number
     }
 
-    /// A descriptor for `Poll` that is readable from the first signal on; nil before `install`, and while this
-    /// thread postpones signals.
+    /// A descriptor that is readable from the first signal on; nil before `install`, and while this thread
+    /// postpones signals.
     package static var wakeUpDescriptor: Int32? {
         let descriptor = oidc_interruption_descriptor()
         return descriptor < 0 || isPostponed ? nil : descriptor
@@ -37,18 +37,18 @@ package enum Interruption {
         OIDCError(.interrupted, "interrupted by \(name(ofSignal: signal))")
     }
 
-    /// Forgets what came and lets signals end the process again.
+    /// Forgets recorded signals and lets signals end the process again.
     package static func uninstall() {
         oidc_forget_interruptions()
     }
 
-    /// Whether neither a signal nor a cancellation may end what this thread does.
+    /// Whether this thread currently postpones signals and cancellation.
     package static var isPostponed: Bool { oidc_interruptions_are_postponed() != 0 }
 
-    /// Whether the first signal had to wait for something, on any thread.
+    /// Whether the first signal had to wait, on any thread.
     package static var wasPostponed: Bool { oidc_interruption_was_postponed() != 0 }
 
-    /// Runs `body` to its end, whatever signal or cancellation comes: for saving what was received.
+    /// Runs `body` to its end despite signals and cancellation, to save received data.
     package static func postponed<Value, Failure>(
         _ body: () throws(Failure) -> Value
     ) throws(Failure) -> Value {
@@ -57,8 +57,8 @@ package enum Interruption {
         return try body()
     }
 
-    /// Runs `body`, and to its end once it has sent a code or a refresh token
-    /// (`HTTPRequest.redeemsSingleUseSecret`): for a request together with the saving of its answer.
+    /// Runs `body`, which sends a request and saves its answer. Once it has sent a single-use secret
+    /// (`HTTPRequest.redeemsSingleUseSecret`), neither a signal nor a cancellation ends it.
     package static func postponedOnceRedeeming<Value, Failure>(
         _ body: () throws(Failure) -> Value
     ) throws(Failure) -> Value {

@@ -4,13 +4,13 @@
     import Glibc
 #endif
 
-/// The processes that a program started, those that they started, and so on.
+/// The descendants of a program.
 ///
-/// They are found by their parents, not as a process group: a program in a group of its own could not ask for a
-/// passphrase on our terminal, which stops every reader outside the foreground group. One whose parent has
-/// ended is not found; daemons, such as gpg-agent, detach themselves that way and are meant to stay.
+/// They are found by their parents, not as a process group: a program in a group of its own could not ask for
+/// a passphrase on our terminal, as readers outside the foreground group are stopped. Processes whose parent
+/// has ended are not found; daemons such as gpg-agent detach themselves that way and should stay.
 struct ProcessFamily {
-    /// A process, told from a later one with the same number by its start time.
+    /// A process, distinguished by its start time from a later one with the same number.
     struct Member: Hashable {
         let processID: Int32
         let startTime: UInt64
@@ -18,7 +18,7 @@ struct ProcessFamily {
 
     private(set) var members: Set<Member> = []
 
-    /// Adds the descendants that the program and the known members have now.
+    /// Adds the current descendants of the program and the known members.
     mutating func addDescendants(of processID: Int32?) {
         let entries = ProcessFamily.entries()
         let running = Dictionary(entries.map { ($0.member.processID, $0.member) }) { first, _ in first }
@@ -35,14 +35,14 @@ struct ProcessFamily {
     /// Whether a member is still running.
     var isRunning: Bool { members.contains(where: \.isRunning) }
 
-    /// Sends the signal to each member that is still running.
+    /// Sends a signal to each running member.
     func signal(_ number: Int32) {
         for member in members where member.isRunning { Child.signal(member.processID, number) }
     }
 }
 
 extension ProcessFamily.Member {
-    /// False after its end, also if nobody has asked for its exit status yet.
+    /// Whether the process runs; false after its end, even before it is reaped.
     var isRunning: Bool {
         guard let entry = ProcessFamily.entry(processID) else { return false }
         return entry.member == self && !entry.isZombie
@@ -50,7 +50,7 @@ extension ProcessFamily.Member {
 }
 
 extension ProcessFamily {
-    /// What the system says about one process.
+    /// The system's information about a process.
     struct Entry {
         let member: Member
         let parent: Int32
@@ -76,8 +76,8 @@ extension ProcessFamily {
             return numbers.prefix(count).compactMap(entry)
         }
     #else
-        /// Reads `/proc/N/stat`: number, name in parentheses, state, parent, …, start time as the 22nd field. The
-        /// name may hold spaces and parentheses.
+        /// Reads `/proc/N/stat`: number, name in parentheses, state, parent, …, start time as the 22nd field.
+        /// The name may contain spaces and parentheses.
         static func entry(_ processID: Int32) -> Entry? {
             guard let file = try? FileDescriptor.open(reading: "/proc/\(processID)/stat") else { return nil }
             defer { file.close() }

@@ -1,12 +1,12 @@
-/// A QR code (ISO/IEC 18004) for a terminal: byte mode, versions 1 to 13, which fit into 80 columns with the
-/// quiet zone.
+/// A QR code (ISO/IEC 18004) for a terminal: byte mode, versions 1 to 13, which fit 80 columns with the quiet
+/// zone.
 package struct QRCode: Hashable, Sendable {
-    /// Modules a side.
+    /// The number of modules per side.
     package let size: Int
     private let dark: [Bool]
 
-    /// The smallest version that holds the text, then the better of two correction levels that still fits; nil
-    /// for more than 425 bytes.
+    /// Encodes a text in the smallest version that fits it, with the better of two correction levels that
+    /// still fits; nil for more than 425 bytes.
     package init?(_ text: String) {
         guard let layout = QRLayout.smallest(for: text.utf8.count) else { return nil }
         let matrix = QRMatrix.best(layout, codewords: layout.codewords(Array(text.utf8)))
@@ -14,20 +14,27 @@ package struct QRCode: Hashable, Sendable {
         dark = matrix.dark
     }
 
-    /// Outside of the code everything is light.
+    /// Returns whether a module is dark; outside the code, all are light.
     package func isDark(column: Int, row: Int) -> Bool {
         guard (0..<size).contains(column), (0..<size).contains(row) else { return false }
         return dark[row * size + column]
     }
 
-    /// Lines of half blocks, black on white whatever the colours of the terminal.
-    package var terminalText: String { text(usesColor: true) }
+    /// The light border that ISO/IEC 18004 §6.3.8 asks for.
+    private static let quietZone = 4
 
-    /// Without colour it is drawn for a dark terminal; most readers take it the other way round too.
+    /// The columns of the code in a terminal, with its border.
+    package var columns: Int { size + 2 * QRCode.quietZone }
+
+    /// The rows of the code in a terminal, with its border.
+    package var rows: Int { (columns + 1) / 2 }
+
+    /// Draws the code with half blocks. With color it is black on white; without, it is drawn for a dark terminal, and
+    /// most readers also accept it inverted.
     package func text(usesColor: Bool) -> String {
-        let quietZone = 4
-        let columns = -quietZone..<(size + quietZone)
-        let rows = stride(from: -quietZone, to: size + quietZone, by: 2)
+        let (start, end) = (-QRCode.quietZone, size + QRCode.quietZone)
+        let columns = start..<end
+        let rows = stride(from: start, to: end, by: 2)
         return rows.map { row in
             let line = columns.map { column in
                 QRCode.halfBlocks(

@@ -1,7 +1,8 @@
-/// The version and correction level of a code, and with them the order of its bytes (ISO/IEC 18004 §7.4–7.6).
+/// The version and correction level of a code, which determine the order of its bytes (ISO/IEC 18004
+/// §7.4–7.6).
 struct QRLayout: Hashable {
     enum Correction: UInt32 {
-        /// As the format information names them.
+        /// The error correction levels, by their values in the format information.
         case low = 1
         case medium = 0
     }
@@ -30,10 +31,10 @@ struct QRLayout: Hashable {
 
     var size: Int { 17 + 4 * version }
 
-    /// Bytes of text: the rest takes the mode and the length.
+    /// The number of text bytes that fit, beside the mode and the length.
     var byteCapacity: Int { dataLength - (lengthBits == 8 ? 2 : 3) }
 
-    /// The text as the bytes that are placed: data and check bytes, interleaved by block.
+    /// Returns the codewords of a text: data and check bytes, interleaved by block.
     func codewords(_ text: [UInt8]) -> [UInt8] {
         var rest = dataCodewords(text)[...]
         let blocks = (0..<blockCount).map { index -> [UInt8] in
@@ -51,7 +52,7 @@ struct QRLayout: Hashable {
     private var shortBlockCount: Int { blockCount - dataLength % blockCount }
     private var lengthBits: Int { version < 10 ? 8 : 16 }
 
-    /// What is left of the square without the fixed patterns.
+    /// The number of codewords that fit beside the fixed patterns.
     private var totalLength: Int {
         var modules = (16 * version + 128) * version + 64
         if version >= 2 {
@@ -62,7 +63,7 @@ struct QRLayout: Hashable {
         return modules / 8
     }
 
-    /// Byte mode, the length, the text, the terminator and padding.
+    /// Returns the data codewords: mode, length, text, terminator and padding.
     private func dataCodewords(_ text: [UInt8]) -> [UInt8] {
         let head =
             lengthBits == 8
@@ -89,7 +90,7 @@ struct QRLayout: Hashable {
     }
 }
 
-/// Check bytes over GF(2^8) with x^8 + x^4 + x^3 + x^2 + 1 (ISO/IEC 18004 §7.5.2).
+/// Reed-Solomon check bytes over GF(2^8) with x^8 + x^4 + x^3 + x^2 + 1 (ISO/IEC 18004 §7.5.2).
 enum ReedSolomon {
     static func check(_ data: [UInt8], count: Int) -> [UInt8] {
         let divisor = generator(degree: count)
@@ -102,7 +103,7 @@ enum ReedSolomon {
         return remainder
     }
 
-    /// The product of (x - 2^i), highest power first and without its leading 1.
+    /// Returns the product of (x - 2^i), highest power first, without the leading 1.
     private static func generator(degree: Int) -> [UInt8] {
         var coefficients = [UInt8](repeating: 0, count: degree - 1) + [1]
         var root: UInt8 = 1

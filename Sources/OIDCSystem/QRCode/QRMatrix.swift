@@ -2,10 +2,10 @@
 struct QRMatrix {
     let size: Int
     private(set) var dark: [Bool]
-    /// Where no data goes.
+    /// The modules of fixed patterns, which contain no data.
     private var isFixed: [Bool]
 
-    /// The mask that makes it easiest to read.
+    /// Returns the matrix with the mask of the lowest penalty.
     static func best(_ layout: QRLayout, codewords: [UInt8]) -> QRMatrix {
         var blank = QRMatrix(layout)
         blank.place(codewords)
@@ -38,7 +38,7 @@ struct QRMatrix {
         isFixed[row * size + column] = true
     }
 
-    /// With its light border.
+    /// Draws a finder pattern with its light border.
     private mutating func drawFinder(_ column: Int, _ row: Int) {
         for vertical in -4...4 {
             for horizontal in -4...4 {
@@ -48,7 +48,7 @@ struct QRMatrix {
         }
     }
 
-    /// Not where the finders are.
+    /// Draws the alignment patterns, except at the finders.
     private mutating func drawAlignments(_ version: Int) {
         guard version >= 2 else { return }
         let last = size - 7
@@ -69,7 +69,7 @@ struct QRMatrix {
         }
     }
 
-    /// Five bits with ten of a BCH code, twice (§7.9).
+    /// Draws the format information twice: five bits and ten bits of a BCH code (§7.9).
     private mutating func drawFormat(_ correction: QRLayout.Correction, mask: Int) {
         let data = correction.rawValue << 3 | UInt32(mask)
         let bits = (data << 10 | QRMatrix.remainder(data, divisor: 0x537, degree: 10)) ^ 0x5412
@@ -84,7 +84,7 @@ struct QRMatrix {
         setFixed(8, size - 8, true)
     }
 
-    /// Six bits with twelve of a BCH code, twice (§7.10).
+    /// Draws the version information twice: six bits and twelve bits of a BCH code (§7.10).
     private mutating func drawVersion(_ version: Int) {
         let data = UInt32(version)
         let bits = data << 12 | QRMatrix.remainder(data, divisor: 0x1F25, degree: 12)
@@ -104,7 +104,8 @@ struct QRMatrix {
         return remainder
     }
 
-    /// In columns of two, from the right, up and down in turn; the timing column is left out.
+    /// Places the codewords in two-module columns, from the right, alternately up and down, skipping the
+    /// timing column.
     private mutating func place(_ codewords: [UInt8]) {
         var bit = 0
         for (turn, right) in (stride(from: size - 1, to: 6, by: -2).map { $0 } + [5, 3, 1]).enumerated() {

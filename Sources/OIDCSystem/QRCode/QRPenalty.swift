@@ -1,4 +1,4 @@
-/// How hard a code is to read (ISO/IEC 18004 §7.8.3): the mask with the least is taken.
+/// The penalty of a mask (ISO/IEC 18004 §7.8.3); the lower, the easier a code is to read.
 extension QRMatrix {
     var penalty: Int {
         var lines: [[Bool]] = []
@@ -9,7 +9,7 @@ extension QRMatrix {
         return lines.map { QRMatrix.runs($0) + QRMatrix.finderLikes($0) }.reduce(0, +) + blocks + imbalance
     }
 
-    /// Five or more of one colour in a line.
+    /// Returns the penalty for five or more modules of one color in a line.
     private static func runs(_ line: [Bool]) -> Int {
         var total = 0
         var length = 0
@@ -22,7 +22,7 @@ extension QRMatrix {
         return total
     }
 
-    /// What looks like the middle of a finder with light beside it.
+    /// Returns the penalty for patterns that look like a finder.
     private static func finderLikes(_ line: [Bool]) -> Int {
         let middle = [true, false, true, true, true, false, true]
         let light = [Bool](repeating: false, count: 4)
@@ -32,7 +32,7 @@ extension QRMatrix {
         }
     }
 
-    /// Squares of two by two of one colour.
+    /// The penalty for squares of two by two modules of one color.
     private var blocks: Int {
         var total = 0
         for row in 0..<(size - 1) {
@@ -47,7 +47,7 @@ extension QRMatrix {
         return total
     }
 
-    /// For every five percent that the dark ones are away from half.
+    /// The penalty for each five percent by which the share of dark modules differs from half.
     private var imbalance: Int {
         let count = dark.count { $0 }
         return abs(count * 20 - size * size * 10) / (size * size) * 10

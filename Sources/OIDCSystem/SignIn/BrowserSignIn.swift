@@ -1,17 +1,24 @@
 package import OIDCCore
 
-/// Signs a user in through a browser: binds the listener, opens the address, waits for the redirect or a
-/// pasted address, redeems the code, and answers the page once it is known what came of it.
+/// Signs a user in with a browser: binds the listener, opens the URL, waits for the redirect, a pasted URL or the
+/// approval of a device code, redeems the first that arrives, and answers the browser once the result is known.
+///
+/// One thread does all of it, so only one answer is ever redeemed: callbacks wait in the kernel while the device
+/// code is asked about, and a device code that lost is never redeemed.
 package struct BrowserSignIn {
     package let login: Login
     package let redirect: RedirectAddress
-    /// Whether stdin is read for a pasted address.
+    /// Whether stdin is read for a pasted URL.
     package var readsInput: Bool
-    /// What to open the address with; nil leaves that to the user.
+    /// Whether to offer a device code as well.
+    package var offersDeviceCode = false
+    /// The browser to open; nil leaves that to the user.
     package var browser: BrowserChoice?
     package var environment: [String: String]
     package var notice: (SignInNotice) -> Void
     package var deadline: MonotonicTime
+    /// Milliseconds without an answer after which `SignInNotice.unanswered` is reported.
+    package var silence: Int64 = 20_000
     /// Asked every second; true ends the wait with an error of kind `interrupted`.
     package var isCancelled: () -> Bool = { false }
     /// Renders a hint for the browser's page.
@@ -31,7 +38,7 @@ package struct BrowserSignIn {
         self.notice = notice
     }
 
-    /// `keep` stores the session; it runs before the page says that the user is signed in.
+    /// Runs the sign-in. `keep` stores the session before the page says that the user is signed in.
     package func run(
         keep: (Login.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> Login.Outcome {
@@ -39,10 +46,14 @@ package struct BrowserSignIn {
             (address) throws(OIDCError) in try LoopbackServer(address, identifiesPeers: true)
         }
         defer { server?.close() }
-        let address = server.map { redirect.text(port: $0.port) } ?? redirect.text
-        let (pending, url) = try login.begin(redirectURI: address)
+        let redirectURL = server.map { redirect.text(port: $0.port) } ?? redirect.text
+        let (pending, url) = try login.begin(redirectURI: redirectURL)
         let browser = announce(url, server)
-        let arrival = try receive(pending, server, browser)
+        let arrival: RedirectReceiver.Arrival
+        switch try receive(pending, server, browser, keep: keep) {
+        case .signedIn(let outcome): return outcome
+        case .redirected(let redirected): arrival = redirected
+        }
         notice(.answered)
         let result = Result { () throws(OIDCError) in
             let code = try arrival.code.get()
@@ -71,13 +82,20 @@ package struct BrowserSignIn {
             }
         }
         if let server { notice(.listening(port: server.port)) }
-        if readsInput { notice(.pasteOffered(isOnlyWay: server == nil)) }
+        if readsInput { notice(.pasteOffered(isOnlyWay: server == nil && !offersDeviceCode)) }
         return opened
     }
 
+    private enum Answer {
+        case redirected(RedirectReceiver.Arrival)
+        /// With the device code.
+        case signedIn(Login.Outcome)
+    }
+
     private func receive(
-        _ pending: PendingAuthorization, _ server: LoopbackServer?, _ browser: Browser?
-    ) throws(OIDCError) -> RedirectReceiver.Arrival {
+        _ pending: PendingAuthorization, _ server: LoopbackServer?, _ browser: Browser?,
+        keep: (Login.Outcome) throws(OIDCError) -> Void
+    ) throws(OIDCError) -> Answer {
         var receiver = RedirectReceiver(
             pending: pending, path: redirect.path, server: server, words: words,
             warn: { notice(.warning($0)) },
@@ -88,14 +106,67 @@ package struct BrowserSignIn {
             server?.answerRejection = nil
         }
         var browser = browser
-        return try receiver.wait(
+        var device = try deviceCode(isOnlyWay: server == nil && input == nil)
+        var outcome: Login.Outcome?
+        var silenceEnd: MonotonicTime? = .now().adding(milliseconds: silence)
+        let arrival = try receiver.wait(
             until: deadline, reading: &input, isTerminal: Terminal.isTerminal(.standardInput)
         ) { (pastedCount) throws(OIDCError) in
             guard !isCancelled() else { throw OIDCError(.interrupted, "cancelled", stage: .authorization) }
             if let failure = browser?.check() { notice(.notOpened(reason: failure.message)) }
-            let left = deadline.milliseconds(from: .now())
-            notice(.waiting(secondsLeft: (max(0, left) + 999) / 1_000, pastedCount: pastedCount))
+            let canRedirect = server != nil || pastedCount != nil
+            outcome = try request(&device, isOnlyWay: !canRedirect, keep: keep)
+            guard outcome == nil else { return nil }
+            guard canRedirect || device != nil else { throw RedirectReceiver.nothingPasted }
+            let now = MonotonicTime.now()
+            if let end = silenceEnd, now >= end, device == nil {
+                silenceEnd = nil
+                notice(.unanswered(redirectURL: pending.redirectURI, clientID: pending.clientID))
+            }
+            let left = deadline.milliseconds(from: now)
+            notice(.waiting(secondsLeft: (left + 999) / 1_000, pastedCount: pastedCount ?? 0))
+            return device?.nextRequest ?? deadline
         }
+        if let outcome {
+            receiver.finish(with: page(.success(outcome)))
+            return .signedIn(outcome)
+        }
+        guard let arrival else { throw RedirectReceiver.nothingPasted }
+        return .redirected(arrival)
+    }
+
+    /// Requests a device code if one is wanted. A refusal is reported, and ends the sign-in only if there is no other
+    /// way.
+    private func deviceCode(isOnlyWay: Bool) throws(OIDCError) -> DeviceCodeWait? {
+        guard offersDeviceCode else { return nil }
+        do throws(OIDCError) {
+            let code = try DeviceCodeWait(login, deadline: deadline, notice: notice)
+            notice(.device(code.authorization))
+            return code
+        } catch {
+            guard error.kind != .interrupted, !isOnlyWay else { throw error }
+            notice(.noDeviceCode(error))
+            return nil
+        }
+    }
+
+    /// Asks for the tokens of the device code once that is due. The user's own "no" ends the sign-in; a code that
+    /// expired or that the provider refuses leaves the other ways.
+    private func request(
+        _ device: inout DeviceCodeWait?, isOnlyWay: Bool, keep: (Login.Outcome) throws(OIDCError) -> Void
+    ) throws(OIDCError) -> Login.Outcome? {
+        guard let next = device?.nextRequest, next <= .now() else { return nil }
+        switch try device?.request(keep: keep) {
+        case .signedIn(let outcome): return outcome
+        case .ended(let error):
+            // `authorization_declined` is Entra's word for it (Microsoft's device code documentation, 2026-11).
+            let isDeclined = ["access_denied", "authorization_declined"].contains(error.oauthError)
+            guard !isDeclined, !isOnlyWay else { throw error }
+            notice(.noDeviceCode(error))
+            device = nil
+        case .pending, nil: break
+        }
+        return nil
     }
 
     private func page(_ result: Result<Login.Outcome, OIDCError>) -> HTTPResponse {
@@ -103,7 +174,7 @@ package struct BrowserSignIn {
         case .success(let outcome):
             ResultPage.success(
                 who: outcome.session.displayName ?? outcome.session.subject,
-                provider: WebURL(outcome.session.key.provider)?.host ?? outcome.session.key.provider)
+                provider: WebURL.ofIssuer(outcome.session.key.provider)?.host ?? outcome.session.key.provider)
         case .failure(let error): ResultPage.failure(error, words)
         }
     }

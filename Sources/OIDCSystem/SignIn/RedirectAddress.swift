@@ -1,16 +1,16 @@
 package import OIDCCore
 
-/// Where the provider sends the browser back to: one of our URLs on loopback, or one that only a user can
-/// bring (RFC 8252 §7).
+/// The redirect URI: on loopback, or one whose redirect only the user can pass on (RFC 8252 §7).
 package struct RedirectAddress: Hashable, Sendable {
     package static let standard = "http://127.0.0.1/callback"
 
-    /// As it is configured, without a port that is chosen later.
+    /// The configured URI, without a port that is chosen later.
     package let text: String
-    /// Nil for a custom scheme or another host: then the address is pasted.
+    /// The loopback address to listen on; nil for a custom scheme or another host, for which the URL is
+    /// pasted.
     package let loopback: LoopbackAddress?
 
-    /// `port` and `ports` are settings of their own; a port that stands in the address is kept.
+    /// Makes a redirect URI. `port` and `ports` are separate settings; a port in the URI itself is kept.
     package init(
         _ text: String?, port: UInt16? = nil, ports: [UInt16] = [], setting: String = "redirect_uri"
     ) throws(OIDCError) {
@@ -32,10 +32,10 @@ package struct RedirectAddress: Hashable, Sendable {
         loopback = LoopbackAddress(host: host, ports: choice)
     }
 
-    /// The address with the port that was bound.
+    /// Returns the URI with the bound port.
     package func text(port: UInt16) -> String {
         guard loopback != nil, let url = WebURL(text), url.port == nil,
-            let start = text.utf8.firstIndex(of: 0x3A)
+            let start = text.utf8.firstIndex(of: .colon)
         else { return text }
         let authority = text.index(start, offsetBy: 3)
         let end = text[authority...].firstIndex { "/?#".contains($0) } ?? text.endIndex
@@ -43,7 +43,7 @@ package struct RedirectAddress: Hashable, Sendable {
         return "\(host):\(port)\(text[end...])"
     }
 
-    /// The path that the browser will ask for.
+    /// The path that the browser will request.
     var path: String {
         let path = WebURL(text)?.path ?? ""
         return path.isEmpty ? "/" : path

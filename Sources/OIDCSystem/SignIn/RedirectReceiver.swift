@@ -1,7 +1,7 @@
 import OIDCCore
 
-/// Waits for the browser to come back to the listener, and for the address that the user pastes: whichever
-/// brings a good answer first wins, and both are checked the same way.
+/// Waits for the browser to come back to the listener, and for the URL that the user pastes. The first good answer
+/// wins; both are checked the same way.
 struct RedirectReceiver {
     let pending: PendingAuthorization
     let path: String
@@ -34,28 +34,31 @@ struct RedirectReceiver {
         }
     }
 
-    /// How the sign-in was answered.
+    /// The answer to the authorization request.
     struct Arrival {
         let code: Result<AuthorizationCode, OIDCError>
-        /// The browser's connection, which waits for a page.
+        /// The browser's connection, which waits for a page; nil for a pasted URL.
         let connection: Int?
     }
 
-    /// Returns the first good answer, or throws when the time is over or a signal came. `tick` is called every second and after input, for a line that shows it.
+    /// Returns the first good answer, or nil if `tick` stopped the wait. Throws when the time is over or a signal
+    /// came.
+    ///
+    /// `tick` is called at least every second, and after input. It is given the length of the unfinished line, nil
+    /// if nothing can be pasted, and returns when to call it again, nil to stop.
     mutating func wait(
         until deadline: MonotonicTime, reading input: inout TerminalInput?, isTerminal: Bool,
-        tick: (_ pastedCount: Int) throws(OIDCError) -> Void
-    ) throws(OIDCError) -> Arrival {
+        tick: (_ pastedCount: Int?) throws(OIDCError) -> MonotonicTime?
+    ) throws(OIDCError) -> Arrival? {
         while true {
-            try tick(input?.pendingCount ?? 0)
+            guard let pause = try tick(input?.pendingCount) else { return nil }
             let now = MonotonicTime.now()
             guard now < deadline else {
                 throw unfinished(
                     OIDCError(.timedOut, "timed out waiting for the sign-in", stage: .authorization))
             }
-            let pause = min(deadline, now.adding(milliseconds: 1_000))
-            let event = next(until: pause, also: input?.descriptor.map { [$0] } ?? [])
-            switch event {
+            let next = min(deadline, pause, now.adding(milliseconds: 1_000))
+            switch event(until: next, also: input?.descriptor.map { [$0] } ?? []) {
             case .arrival(let arrival): return arrival
             case .interrupted(let signal): throw unfinished(Interruption.error(signal: signal))
             case .quiet: continue
@@ -65,25 +68,34 @@ struct RedirectReceiver {
         }
     }
 
+    /// Answers the callbacks that arrived while the sign-in was finished in another way, and closes the listener.
+    /// Their codes are not redeemed.
+    func finish(with page: HTTPResponse) {
+        guard let server else { return }
+        _ = server.run(until: .now()) { request in
+            if case .answer = judge(request, at: server) { return .respond(page) }
+            return .respond(ResultPage.stranger(status: 404))
+        }
+        server.finish()
+    }
+
     /// Adds what was seen, and what to compare with the client's registration at the provider: a browser that never
     /// comes back was often refused there.
     private func unfinished(_ error: OIDCError) -> OIDCError {
         var error = error
         if let summary = turnedAway.summary { error.message += "; \(summary)" }
-        error.hint = .text(
-            "check that the redirect URL \(DisplayText.clean(pending.redirectURI)) is registered for the "
-                + "client \(DisplayText.clean(pending.clientID)) at the provider")
+        error.hint = .checkRegistration(redirectURL: pending.redirectURI, clientID: pending.clientID)
         return error
     }
 
-    private enum Happening {
+    private enum Event {
         case arrival(Arrival)
         case input
         case interrupted(Int32)
         case quiet
     }
 
-    private func next(until deadline: MonotonicTime, also others: [Int32]) -> Happening {
+    private func event(until deadline: MonotonicTime, also others: [Int32]) -> Event {
         guard let server else {
             var interests = others.map { Poll.Interest($0, .reading) }
             if let wakeUp = Interruption.wakeUpDescriptor {
@@ -121,8 +133,8 @@ struct RedirectReceiver {
         case answer(Result<AuthorizationCode, OIDCError>)
     }
 
-    /// Checks path, user, method and Host, and then what the answer itself says; `Origin`, `Referer` and the like
-    /// are not judged. Some providers ignore `response_mode=form_post` and redirect, so GET is accepted then too.
+    /// Checks path, user, method and Host, and then the answer itself; `Origin`, `Referer` and the like are
+    /// ignored. Some providers ignore `response_mode=form_post` and redirect, so GET is also accepted then.
     private func judge(_ request: HTTPServerRequest, at server: LoopbackServer) -> Judgement {
         guard request.path == path else { return .turnedAway(.otherPath, status: 404) }
         // `state` is in the browser's arguments, which every user of the machine can read.
@@ -155,7 +167,8 @@ struct RedirectReceiver {
         }
     }
 
-    /// On a terminal a slip of the hand is reported and costs nothing; from a file or a pipe it is an answer.
+    /// Reads pasted lines. On a terminal, a line that cannot be used is reported and the wait continues; from a file or
+    /// a pipe, it is the answer.
     private mutating func pasted(
         _ input: inout TerminalInput?, isTerminal: Bool
     ) throws(OIDCError) -> Arrival? {
@@ -164,14 +177,13 @@ struct RedirectReceiver {
             case .endOfInput:
                 input = nil
                 if let unusable { throw unusable }
-                guard server != nil else { throw RedirectReceiver.nothingPasted }
-            case .tooLong: warn("that line is too long for a redirected address")
+            case .tooLong: warn("that line is too long for a redirected URL")
             case .line(let line):
                 guard !ASCII.trimmed(line).isEmpty else { continue }
                 do throws(OIDCError) {
                     return Arrival(code: .success(try pending.acceptPasted(line)), connection: nil)
                 } catch {
-                    // What is not a URL at all may be followed by one; at the end of a pipe it was the answer.
+                    // A line that is not a URL may be followed by one, except at the end of a pipe.
                     guard error.kind == .usage || (isTerminal && error.kind == .untrusted) else {
                         return Arrival(code: .failure(error), connection: nil)
                     }
@@ -184,7 +196,7 @@ struct RedirectReceiver {
     }
 
     static let nothingPasted = OIDCError(
-        .usage, "stdin ended before an address was pasted, and no listener can receive the redirect",
+        .usage, "stdin ended before a URL was pasted, and no listener can receive the redirect",
         hint: .advice(.pasteAddress),
         stage: .authorization)
 }

@@ -1,26 +1,31 @@
 public import OIDCCore
 
-/// What happens during a sign-in, for whoever tells the user.
+/// A step of a sign-in, to report to the user.
 public enum SignInNotice: Sendable {
-    /// The address to sign in at; always reported.
+    /// The URL to sign in at.
     case address(WebURL)
     /// The browser was started.
     case opened
-    /// It was not, or it ended at once.
+    /// The browser was not started, or it ended at once.
     case notOpened(reason: String)
-    /// Where the listener waits.
+    /// The listener's port.
     case listening(port: UInt16)
-    /// The redirected address can be pasted; `isOnlyWay` where no listener can receive it.
+    /// The redirected URL can be pasted; `isOnlyWay` if nothing else can finish the sign-in.
     case pasteOffered(isOnlyWay: Bool)
-    /// The code to enter, and where (RFC 8628 §3.3).
+    /// The code to enter and the URL to enter it at (RFC 8628 §3.3).
     case device(DeviceAuthorization)
+    /// The provider refused a device code, or the code has expired; the sign-in continues without it.
+    case noDeviceCode(OIDCError)
+    /// No answer has arrived for a while: the provider may have refused the redirect URL or the client on a page of
+    /// its own. Reported once.
+    case unanswered(redirectURL: String, clientID: String)
     /// A pasted URL that cannot be used, or a token request that failed for now; the sign-in continues.
     case warning(Warning)
     /// A request to the listener that was not the answer. Report the first callback among them; log the others.
     case turnedAway(TurnedAwayRequest)
-    /// Once a second, with the seconds that are left and how much of an unfinished line was typed or pasted: on
-    /// a terminal it is not echoed, as it holds a code.
+    /// Once a second: the seconds that are left, and the length of an unfinished line that was typed or pasted. A
+    /// terminal does not echo it, as it holds a code.
     case waiting(secondsLeft: Int64, pastedCount: Int = 0)
-    /// The person is back: the code is being redeemed.
+    /// The user has signed in; the code is being redeemed.
     case answered
 }

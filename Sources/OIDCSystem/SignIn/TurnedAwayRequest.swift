@@ -1,17 +1,17 @@
 import OIDCCore
 
-/// A request to the listener that was not the answer to the sign-in; the wait went on.
+/// A request to the listener that was not the answer to the sign-in; the wait continued.
 public struct TurnedAwayRequest: Hashable, Sendable {
     enum Reason: Hashable, Sendable {
         case otherPath
         case anotherUser
-        /// Its connection was closed before anybody could see whose it was.
+        /// The sender is unknown, as the connection was already closed.
         case goneSender
         case method(found: String, expected: String)
         case host(expected: String, found: String?)
         case bodyType(found: String?)
         case mismatch(CallbackMismatch)
-        /// Not HTTP that is served here; the parser says why.
+        /// The request is not supported HTTP, for the reason of the parser.
         case notServed(reason: String)
     }
 
@@ -19,17 +19,17 @@ public struct TurnedAwayRequest: Hashable, Sendable {
     let status: Int
     let method: String
     let path: String?
-    /// The path is the redirect URL's: somebody may have meant to finish the sign-in.
+    /// Whether the path is the redirect URL's, so the request may have been meant to finish the sign-in.
     public let isCallback: Bool
 
-    /// One line for the log. It shows neither the query nor the body, which may hold a code.
+    /// One line for the log, without query and body, which may contain a code.
     public var logLine: String {
         let target = path.map { DisplayText.clean($0, limit: 80) } ?? "no path"
         let request = method.isEmpty ? target : "\(DisplayText.clean(method, limit: 32)) \(target)"
         return "turned away: \(request): \(summary) (\(status))"
     }
 
-    /// What was wrong, in a few words, the same for all requests of one kind.
+    /// The reason in a few words, the same for all requests of one kind.
     var summary: String {
         switch reason {
         case .otherPath: "not the callback's path"
@@ -47,7 +47,8 @@ public struct TurnedAwayRequest: Hashable, Sendable {
         }
     }
 
-    /// What was wrong, with what was expected and found. Values from outside are cleaned; nothing secret is in it.
+    /// The reason, with the expected and the found value. Values from outside are fit for a terminal; nothing
+    /// in it is secret.
     public var message: String {
         switch reason {
         case .host(let expected, let found):
@@ -81,7 +82,8 @@ public struct TurnedAwayRequest: Hashable, Sendable {
         return shown.isEmpty ? "none" : shown
     }
 
-    /// The page for it: in plain words, with nothing that the request brought. Only the callback gets one.
+    /// Returns the page for the request, without values from it. Only requests to the callback's path get
+    /// one.
     func page(_ words: (Hint) -> String) -> HTTPResponse {
         guard isCallback else { return ResultPage.stranger(status: status) }
         let (message, advice) = explanation
@@ -131,13 +133,13 @@ public struct TurnedAwayRequest: Hashable, Sendable {
     }
 }
 
-/// The requests that were turned away during one sign-in: each is reported, and the callbacks are counted.
+/// The requests that were turned away during a sign-in. Each is reported, and the callbacks are counted.
 final class TurnedAwayLog {
     private let report: (TurnedAwayRequest) -> Void
     private var callbacks = 0
     private var kinds: [(summary: String, count: Int)] = []
 
-    /// How many kinds are named; further ones are counted only.
+    /// The number of kinds that are named; further ones are only counted.
     private static let kindLimit = 8
 
     init(report: @escaping (TurnedAwayRequest) -> Void) {

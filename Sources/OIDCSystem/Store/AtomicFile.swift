@@ -1,14 +1,14 @@
 import OIDCCore
 
-/// Files that are there whole or not at all, for this user alone.
+/// Files that are replaced atomically and accessible only to this user.
 enum AtomicFile {
     static let sizeLimit = 4 << 20
 
-    /// How long a writer waits for another that writes the same file, which takes milliseconds; a signal does
-    /// not keep what was received from being saved.
+    /// The time that a writer waits for another one of the same file, which takes milliseconds. A signal does
+    /// not end the wait, as received data must be saved.
     private static let writersWait = Duration.seconds(10)
 
-    /// The content; nil when there is no such file. One open, one look at it, one read.
+    /// Reads a file; nil if it does not exist. It takes one open, one fstat and one read.
     static func read(_ name: String, in directory: PrivateDirectory) throws(FileFault) -> [UInt8]? {
         guard let file = try open(name, in: directory) else { return nil }
         let status = try FileFault.checking(try file.status())
@@ -30,10 +30,10 @@ enum AtomicFile {
         }
     }
 
-    /// Replaces the file: temporary, fsync, rename, fsync of the directory. The temporary has one name and is
-    /// locked while it is written, so a writer that was killed leaves at most that one behind, and the
-    /// next writer takes it over. `content` is asked under that lock, and may look at what is there; nil leaves
-    /// it as it is. Whether something was written.
+    /// Replaces a file: temporary file, fsync, rename, fsync of the directory. The temporary file has a fixed
+    /// name and is locked while it is written, so a killed writer leaves at most this one file, which the
+    /// next writer reuses. `content` is called under that lock and may read the current file; nil leaves it
+    /// unchanged. Returns whether the file was written.
     @discardableResult
     static func write(
         to name: String, temporary: String, in directory: PrivateDirectory, survivesPowerFailure: Bool = true,
@@ -62,14 +62,14 @@ enum AtomicFile {
         return true
     }
 
-    /// Fails where `write` of so many bytes would for want of space or permission, and leaves nothing behind.
+    /// Throws if writing so many bytes would fail for lack of space or permission; leaves nothing behind.
     static func probe(
         temporary: String, in directory: PrivateDirectory, byteCount: Int, survivesPowerFailure: Bool = true
     ) throws(OIDCError) {
         try withTemporary(temporary, in: directory) { file throws(OIDCError) in
             do throws(Errno) {
                 try file.makeEmpty()
-                try file.write(Array(repeating: 0x20, count: byteCount))
+                try file.write(Array(repeating: .space, count: byteCount))
                 if survivesPowerFailure { try file.synchronize() }
                 try directory.file.remove(temporary)
             } catch {
@@ -78,8 +78,8 @@ enum AtomicFile {
         }
     }
 
-    /// Removes the file and what a killed writer left beside it, under the writers' lock, or without it where it
-    /// cannot be had. False when there is no such file.
+    /// Removes a file and the temporary file of a killed writer, under the writers' lock if possible. Returns
+    /// false if the file does not exist.
     static func remove(
         _ name: String, temporary: String, in directory: PrivateDirectory
     ) throws(OIDCError) -> Bool {
@@ -98,7 +98,7 @@ enum AtomicFile {
         }
     }
 
-    /// Works on the temporary under its lock; only who holds that may rename or remove it.
+    /// Runs `body` with the locked temporary file; only the lock's holder may rename or remove it.
     private static func withTemporary(
         _ temporary: String, in directory: PrivateDirectory,
         _ body: (borrowing OpenFile) throws(OIDCError) -> Void
@@ -115,7 +115,7 @@ enum AtomicFile {
     }
 }
 
-/// Why a file is not to be used.
+/// The reason why a file is not used.
 enum FileFault: Error, Hashable, Sendable {
     case kind(FileStatus.Kind)
     case owner(UInt32)
@@ -123,7 +123,7 @@ enum FileFault: Error, Hashable, Sendable {
     case tooLarge
     case system(Errno)
 
-    /// What stands in place of a file that could not be opened, where that is the reason.
+    /// Finds the reason why a file could not be opened, such as a link in its place.
     init(opening name: String, in directory: PrivateDirectory, _ error: Errno) {
         let kind = (try? directory.file.status(of: name))?.kind
         self = if let kind, kind != .regular { .kind(kind) } else { .system(error) }
@@ -135,7 +135,7 @@ enum FileFault: Error, Hashable, Sendable {
         do { return try operation() } catch { throw .system(error) }
     }
 
-    /// As an error with its remedy.
+    /// Returns the fault as an error with a hint.
     func complaint(_ path: String, noun: String) -> OIDCError {
         let subject = "the \(noun) \(DisplayText.clean(path))"
         let word = ShellWord.quoted(path)

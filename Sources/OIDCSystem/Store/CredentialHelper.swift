@@ -1,9 +1,9 @@
 import OIDCCore
 
-/// A program `docker-credential-NAME`: keeps small secrets in the keychain of the system. One request a run:
-/// the verb as its argument, the question on its input, the answer on its output.
+/// A program `docker-credential-NAME`, which keeps small secrets in the system's keychain. Each run handles
+/// one request: the verb is its argument, the request its input, the answer its output.
 struct CredentialHelper: Sendable {
-    /// What a helper keeps under one address.
+    /// A helper's entry for one URL.
     struct Entry: Hashable, Sendable {
         var serverURL: String
         var username: String
@@ -14,7 +14,7 @@ struct CredentialHelper: Sendable {
     let environment: [String: String]
     let milliseconds: Int64
     var deadline: MonotonicTime?
-    /// Called with one line if the helper takes long: its keychain may be locked.
+    /// Called with one line if the helper takes long, as its keychain may be locked.
     var onWaiting: @Sendable (String) -> Void = { _ in }
 
     private static let absence = "credentials not found in native keychain"
@@ -27,7 +27,7 @@ struct CredentialHelper: Sendable {
         guard outcome.status == .exited(0) else { throw failure("store", outcome, hiding: entry.secret) }
     }
 
-    /// Nil when the keychain has no such entry.
+    /// Returns an entry; nil if the keychain has none.
     func get(_ serverURL: String) throws(OIDCError) -> Entry? {
         let outcome = try run("get", Array(serverURL.utf8))
         guard outcome.status == .exited(0) else {
@@ -40,7 +40,7 @@ struct CredentialHelper: Sendable {
         return entry
     }
 
-    /// That there was none is not a failure.
+    /// Erases an entry; a missing one is not an error.
     func erase(_ serverURL: String) throws(OIDCError) {
         let outcome = try run("erase", Array(serverURL.utf8))
         guard outcome.status == .exited(0) || isAbsence(outcome) else { throw failure("erase", outcome) }
@@ -73,7 +73,7 @@ struct CredentialHelper: Sendable {
                     hint: .advice(.unlockKeychain))
             case .deadline:
                 throw OIDCError(
-                    .timedOut, "\(program) \(verb): the time for the sign-in is over", stage: .store)
+                    .timedOut, "\(program) \(verb): timed out", stage: .store)
             case .tooMuchOutput(let limit):
                 throw complaint("\(verb): an answer of more than \(limit) bytes")
             case .interrupted(let signal):
@@ -86,7 +86,7 @@ struct CredentialHelper: Sendable {
         ASCII.trimmed(text(outcome.output)).hasPrefix(CredentialHelper.absence)
     }
 
-    /// Helpers give their reason on the output, some on the error output.
+    /// Returns the error of a failed helper, with its reason from the output or the error output.
     private func failure(
         _ verb: String, _ outcome: ChildProcess.Outcome, hiding secret: String? = nil
     ) -> OIDCError {
@@ -104,7 +104,7 @@ struct CredentialHelper: Sendable {
 }
 
 extension CredentialHelper.Entry {
-    /// What a helper says to `get`; nil for anything else.
+    /// Reads a helper's answer to `get`; nil for any other content.
     init?(answer: [UInt8], to serverURL: String) {
         guard let json = try? JSONValue(parsing: answer), let username = json["Username"]?.string,
             let secret = json["Secret"]?.string
@@ -112,7 +112,7 @@ extension CredentialHelper.Entry {
         self.init(serverURL: serverURL, username: username, secret: secret)
     }
 
-    /// As `store` gets it.
+    /// The entry as input for `store`.
     var json: JSONValue {
         ["ServerURL": .string(serverURL), "Username": .string(username), "Secret": .string(secret)]
     }

@@ -4,10 +4,10 @@ import OIDCCrypto
 extension CredentialHelper {
     private static let probeLock = "probe.lock"
 
-    /// Checks that the helper keeps a secret, returns it and erases it.
+    /// Checks that the helper stores a secret, returns it and erases it.
     ///
-    /// The entry always has the same name: if the process is killed meanwhile, one entry stays at most, and the
-    /// next probe replaces and erases it. So that no probe erases the entry of another one, they take turns.
+    /// The entry always has the same name, so a killed process leaves at most one entry, which the next probe
+    /// erases. Probes take turns, so none erases the entry of another one.
     func probe(_ serverURL: String, username: String, in path: String) throws(OIDCError) {
         let directory = try PrivateDirectory.create(path)
         let left = deadline?.milliseconds(from: .now()) ?? .max
@@ -34,7 +34,7 @@ extension CredentialHelper {
         try erase(entry.serverURL)
         guard found == entry else {
             throw .store(
-                "\(program) does not give back what it was given to keep", hint: .set(.store, to: "file"))
+                "\(program) does not return what it stored", hint: .set(.store, to: "file"))
         }
     }
 }

@@ -2,20 +2,20 @@ package import OIDCCore
 import OIDCCrypto
 import Synchronization
 
-/// Sessions in encrypted files, `<name>.sealed`, whose keys a credential helper keeps (`store=helper:NAME`).
-/// Sessions are saved and removed under their lock, so file and key go together.
+/// A store of encrypted files, `<name>.sealed`, with their keys in a credential helper (`store=helper:NAME`).
+/// Sessions are saved and removed under their lock, so file and key stay consistent.
 package final class CredentialHelperStore: SessionStoring {
     private let directory: SessionDirectory
     private let helper: CredentialHelper
-    /// By entry: the helper is asked once a command.
+    /// The known secrets by entry, so each command calls the helper once.
     private let secrets = Mutex<[String: [UInt8]]>([:])
 
     private static let username = "oidc"
 
-    /// `environment` is what the helper gets, without the client's secret in any case. Each of its runs may take
-    /// `milliseconds`, a minute if nothing else is said: it may ask for a passphrase, and a thousand processes at
-    /// once wait for one gpg-agent. They do not take turns, for then one helper that hangs would cost each of
-    /// them the whole limit, one after another.
+    /// Makes a store. The helper gets `environment` without the client's secret. Each run may take
+    /// `milliseconds`, by default a minute, as it may prompt for a passphrase and a thousand processes may
+    /// wait for one gpg-agent. The runs are not serialized, or a hanging helper would cost each process the
+    /// whole limit, one after another.
     package convenience init(
         name: String, directory path: String, environment: [String: String], milliseconds: Int64 = 60_000,
         deadline: MonotonicTime? = nil
@@ -25,7 +25,8 @@ package final class CredentialHelperStore: SessionStoring {
             deadline: deadline, onWaiting: { _ in })
     }
 
-    /// Calls `onWaiting` with one line if a run of the helper takes more than a few seconds.
+    /// Makes a store that calls `onWaiting` with one line if a run of the helper takes more than a few
+    /// seconds.
     package init(
         name: String, directory path: String, environment: [String: String], milliseconds: Int64 = 60_000,
         deadline: MonotonicTime? = nil, onWaiting: @escaping @Sendable (String) -> Void
@@ -113,9 +114,9 @@ package final class CredentialHelperStore: SessionStoring {
     }
 
     package func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+        _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
-        try directory.withLock(key.fileStem, wait, body)
+        try directory.withLock(key.fileStem, for: purpose, wait, body)
     }
 
     package func failure(of key: SessionKey) -> SharedFailure? { directory.failure(key.fileStem) }
@@ -124,7 +125,7 @@ package final class CredentialHelperStore: SessionStoring {
         directory.leave(failure, key.fileStem, replacing: id)
     }
 
-    /// Also checks that the helper keeps and returns a secret.
+    /// Checks that a session could be saved, including its key in the helper.
     package func probe(_ key: SessionKey) throws(OIDCError) {
         try directory.probe(key.fileStem) { bytes throws(OIDCError) in
             _ = try replaceable(bytes, key, orDamaged: true)
@@ -132,7 +133,8 @@ package final class CredentialHelperStore: SessionStoring {
         try helper.probe(newEntry("probe"), username: CredentialHelperStore.username, in: directory.path)
     }
 
-    /// Without the helper: a key that is in use is not changed by a refresh.
+    /// Checks that the file could be replaced. The helper is not called, as a refresh does not change the
+    /// key.
     package func checkReplaceable(_ key: SessionKey) throws(OIDCError) {
         try directory.probe(key.fileStem, survivesPowerFailure: false) { bytes throws(OIDCError) in
             _ = try replaceable(bytes, key, orDamaged: false)
@@ -162,7 +164,8 @@ extension CredentialHelperStore {
         return session
     }
 
-    /// A secret that was asked for earlier may have been replaced by a sign-in since.
+    /// Decrypts a session. If a known secret does not fit, it is fetched again, as a sign-in may have
+    /// replaced it.
     private func opened(_ stored: EncryptedSession, _ name: String) throws(OIDCError) -> [UInt8] {
         let wasKnown = secrets.withLock { $0[stored.entry] != nil }
         guard let secret = try secret(of: stored.entry) else {
@@ -175,10 +178,10 @@ extension CredentialHelperStore {
         }
         secrets.withLock { $0[stored.entry] = nil }
         guard !wasKnown else { return try opened(stored, name) }
-        throw complaint(.damaged("the key in \(helper.program) does not open it"), name)
+        throw complaint(.damaged("the key in \(helper.program) does not decrypt it"), name)
     }
 
-    /// The header of a file that may be replaced; nil when it is damaged.
+    /// Returns the header of a file that may be replaced; nil if it is damaged.
     private func replaceable(
         _ bytes: [UInt8], _ key: SessionKey, orDamaged: Bool
     ) throws(OIDCError) -> EncryptedSession? {
@@ -194,7 +197,7 @@ extension CredentialHelperStore {
         return stored.helper == helper.name ? stored : nil
     }
 
-    /// Nil when the helper has none for it, or something that is not our key.
+    /// Returns the secret of an entry; nil if the helper has none, or a value that is not one of our keys.
     private func secret(of entry: String) throws(OIDCError) -> [UInt8]? {
         if let known = secrets.withLock({ $0[entry] }) { return known }
         guard let found = try helper.get(entry), found.username == CredentialHelperStore.username,
@@ -213,12 +216,12 @@ extension CredentialHelperStore {
         return secret
     }
 
-    /// One keychain may serve several state directories.
+    /// Returns a new entry's name, which is random, as several state directories may share one keychain.
     private func newEntry(_ name: String) -> String {
         "https://oidc.invalid/\(name)/\(FNV1a.digits(directory.path))"
     }
 
-    /// The file first: without it the key opens nothing, and a helper that fails cannot keep us signed in.
+    /// Removes the file and then the key, so the sign-out succeeds even if the helper fails.
     private func remove(
         _ name: String, checking check: (EncryptedSession) throws(OIDCError) -> Void
     ) throws(OIDCError) {

@@ -1,7 +1,7 @@
 import OIDCCore
 
-/// File descriptors held back while a refresh token is presented, so its successor can be stored even if the
-/// process has used up all others by then.
+/// File descriptors that are reserved while a refresh token is redeemed, so its successor can be stored even
+/// if the process has used up all others.
 final class DescriptorReserve {
     private final class Held {
         let file: OpenFile

@@ -1,15 +1,15 @@
 import OIDCCore
 import OIDCCrypto
 
-/// A session as it lies in a file while its key lies in a keychain: the session is too large for the keychains
-/// of some systems (2,560 bytes on Windows, 4,096 for other clients on macOS), a key of 32 bytes is not.
+/// An encrypted session, whose file is on disk and whose key is in a keychain. Some keychains are too small
+/// for a session (2,560 bytes on Windows, 4,096 for some clients on macOS), but not for a key of 32 bytes.
 struct EncryptedSession: Hashable, Sendable {
     static let formatVersion: Int64 = 1
     static let keyByteCount = 32
 
-    /// `SessionKey.text`, compared to the letter.
+    /// `SessionKey.text`, compared exactly.
     var key: String
-    /// The helper, and the address under which it keeps the key.
+    /// The helper, and the URL of the key's entry.
     var helper: String
     var entry: String
     var sealed: [UInt8] = []
@@ -42,7 +42,7 @@ struct EncryptedSession: Hashable, Sendable {
         return .object(object)
     }
 
-    /// What stands in the open; it is authenticated with the session.
+    /// The unencrypted members, which are authenticated with the session.
     private var header: JSONObject {
         var object = JSONObject()
         object["version"] = JSONValue(EncryptedSession.formatVersion)
@@ -58,7 +58,7 @@ struct EncryptedSession: Hashable, Sendable {
         sealed = try SymmetricSeal.seal(session.json.bytes, key: secret, authenticating: context)
     }
 
-    /// The bytes of the session.
+    /// Decrypts the session.
     func open(with secret: [UInt8]) throws(CryptoError) -> [UInt8] {
         try SymmetricSeal.open(sealed, key: secret, authenticating: context)
     }

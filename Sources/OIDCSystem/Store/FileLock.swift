@@ -1,19 +1,19 @@
 import OIDCCore
 import Synchronization
 
-/// How long to wait for another process, and what to do meanwhile.
+/// The limits and callbacks of a wait for another process.
 public struct LockWait {
-    /// How long to wait.
+    /// The time limit.
     public var limit: Duration
-    /// Called once, when the wait has lasted for `noticeAfter`.
+    /// Called once, after `noticeAfter`.
     public var onWaiting: () -> Void
-    /// When to report that the wait lasts.
+    /// The time after which the wait is reported.
     public var noticeAfter: Duration
-    /// Asked twice a second and after a signal; true ends the wait with an error of kind `interrupted`. By
-    /// default a signal does.
+    /// Called twice a second and after a signal; true ends the wait with an error of kind `interrupted`. By
+    /// default, a signal does.
     public var isCancelled: () -> Bool
 
-    /// Makes a wait of at most `limit`.
+    /// Makes a wait with a time limit.
     public init(
         limit: Duration, noticeAfter: Duration = .seconds(1), onWaiting: @escaping () -> Void = {},
         isCancelled: (() -> Bool)? = nil
@@ -25,7 +25,7 @@ public struct LockWait {
     }
 }
 
-/// When a wait is over, and when it is to be announced.
+/// The times at which a wait ends and is reported.
 struct WaitClock {
     let limit: MonotonicTime
     var notice: MonotonicTime?
@@ -35,7 +35,7 @@ struct WaitClock {
         notice = start.adding(milliseconds: WaitClock.milliseconds(wait.noticeAfter))
     }
 
-    /// Throws if the wait was cancelled or has lasted for its limit; announces it when its time has come.
+    /// Throws if the wait was canceled or its limit has passed, and reports the wait when that is due.
     mutating func check(_ wait: LockWait, timeout: () -> OIDCError) throws(OIDCError) {
         if !Interruption.isPostponed, wait.isCancelled() {
             throw Interruption.pending.map(Interruption.error)
@@ -57,17 +57,18 @@ struct WaitClock {
     }
 }
 
-/// An exclusive lock between processes on a file of its own, held until it is released or its holder dies.
+/// An exclusive lock between processes, on a file of its own. It is held until it is released or its process
+/// ends.
 final class FileLock: Sendable {
-    /// The locked file, which the atomic writer fills.
+    /// The locked file, which the atomic writer also writes to.
     let file: OpenFile
 
     private init(file: consuming OpenFile) {
         self.file = file
     }
 
-    /// Waits for the lock. A short wait polls, for most holders only write a file; a longer one queues in the
-    /// kernel, where a thousand waiting processes cost nothing and none that comes later gets ahead.
+    /// Waits for the lock. It first polls, as most holders only write a file, and then queues in the kernel,
+    /// where a thousand waiting processes cost nothing and take their turns in order.
     static func acquire(
         _ name: String, in directory: PrivateDirectory, _ wait: LockWait, noun: String = "lock file"
     ) throws(OIDCError) -> FileLock {
@@ -117,7 +118,8 @@ final class FileLock: Sendable {
         }
     }
 
-    /// Tries once. A file that was renamed or removed between opening and locking is not the lock any more.
+    /// Tries to take the lock, once. A file that was renamed or removed between opening and locking is no
+    /// longer the lock.
     static func take(
         _ file: consuming OpenFile, _ name: String, in directory: PrivateDirectory
     ) throws(FileFault) -> FileLock? {
@@ -144,8 +146,7 @@ final class FileLock: Sendable {
         return current.isSameFile(as: status)
     }
 
-    /// Opens the lock's file. A umask may have taken our own access to a file whose maker died before it set
-    /// the mode.
+    /// Opens the lock's file, and restores our access if its creator was killed before it had set the mode.
     static func open(_ name: String, in directory: PrivateDirectory) throws(FileFault) -> OpenFile {
         do {
             return try OpenFile(name, in: directory.file, for: .creating)
@@ -159,15 +160,15 @@ final class FileLock: Sendable {
     }
 }
 
-/// Waiting in the kernel's queue.
+/// Waiting in the kernel's queue
 extension FileLock {
-    /// What the waiting thread leaves behind; 0 when it has the lock.
+    /// The result of the waiting thread; 0 means that it has the lock.
     private final class Outcome: Sendable {
         let code = Atomic<Int32>(0)
     }
 
-    /// Waits on a thread of its own until the file is locked; nil if the file is not the lock any more. When
-    /// the wait ends early, the thread keeps the file until its turn comes, and releases it then.
+    /// Waits on its own thread for the lock; returns nil if the file is no longer the lock. If the wait ends
+    /// early, the thread keeps the file, and releases the lock when it gets it.
     private static func queue(
         _ name: String, in directory: PrivateDirectory, _ noun: String, _ wait: LockWait,
         _ clock: inout WaitClock
@@ -191,7 +192,7 @@ extension FileLock {
                 throw error
             }
         } catch {
-            // Without a thread or a pipe the wait polls, slowly, as many others may be waiting too.
+            // Without a thread or a pipe, poll slowly, as many other processes may be waiting too.
             var nothing: [Poll.Interest] = []
             Poll.wait(&nothing, until: min(clock.limit, .now().adding(milliseconds: 250)))
             try clock.check(wait) { timeout(name, in: directory, wait) }
@@ -208,7 +209,7 @@ extension FileLock {
         }
     }
 
-    /// Whether the other end of the pipe was closed; waits half a second at most.
+    /// Waits at most half a second and returns whether the other end of the pipe was closed.
     private static func isReady(_ pipe: FileDescriptor, until deadline: MonotonicTime) -> Bool {
         var interests = [Poll.Interest(pipe.rawValue, .reading)]
         if Interruption.pending == nil, let wakeUp = Interruption.wakeUpDescriptor {

@@ -1,7 +1,7 @@
 import OIDCCore
 
-/// A directory of this user's alone, held open: what is done in it is done by name under this descriptor, so
-/// that nobody can slip another directory in (CWE-59, CWE-377).
+/// An open directory that only this user can access. Files in it are used relative to its descriptor, so
+/// another directory cannot be substituted (CWE-59, CWE-377).
 final class PrivateDirectory: Sendable {
     let path: String
     let file: OpenFile
@@ -11,8 +11,8 @@ final class PrivateDirectory: Sendable {
         self.file = file
     }
 
-    /// The directory as it is; nil when there is none. Refused: a symbolic link, another owner, a mode that
-    /// lets others in.
+    /// Opens a directory; nil if it does not exist. Throws for a symbolic link, another owner, or a mode that
+    /// gives others access.
     static func open(_ path: String) throws(OIDCError) -> PrivateDirectory? {
         let path = StateDirectories.trimmed(path)
         let directory: PrivateDirectory
@@ -26,7 +26,7 @@ final class PrivateDirectory: Sendable {
         return directory
     }
 
-    /// The directory, made with mode 0700 where it is missing, its parents too, whatever the umask.
+    /// Opens a directory; creates it and its parents with mode 0700 if necessary, regardless of the umask.
     static func create(_ path: String) throws(OIDCError) -> PrivateDirectory {
         let path = StateDirectories.trimmed(path)
         if let directory = try open(path) { return directory }
@@ -41,7 +41,7 @@ final class PrivateDirectory: Sendable {
         return directory
     }
 
-    /// A directory that others may enter, such as that of the configuration; made where it is missing.
+    /// Opens a directory that others may enter, such as the configuration's; creates it if necessary.
     static func shared(_ path: String) throws(OIDCError) -> PrivateDirectory {
         do throws(Errno) {
             if (try? FilePath.status(path)) == nil { try makeWithParents(path) }
@@ -71,13 +71,14 @@ final class PrivateDirectory: Sendable {
         }
     }
 
-    /// Each one with mode 0700, as the XDG specification asks, also under a umask that forbids that.
+    /// Creates a directory and its parents with mode 0700, as the XDG specification requires, regardless of
+    /// the umask.
     private static func makeWithParents(_ path: String) throws(Errno) {
         do {
             try FilePath.createDirectory(path)
         } catch {
             if error.isExisting { return }
-            guard error.isAbsent, let slash = path.utf8.lastIndex(of: 0x2F), slash != path.startIndex else {
+            guard error.isAbsent, let slash = path.utf8.lastIndex(of: .slash), slash != path.startIndex else {
                 throw error
             }
             try makeWithParents(String(path[..<slash]))

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// What the stores with files have in common: one file a session, its lock and its temporary beside it.
+/// A directory with one file per session, and its lock and temporary file beside it.
 struct SessionDirectory: Sendable {
     let path: String
     let ending: String
@@ -14,7 +14,7 @@ struct SessionDirectory: Sendable {
 
     func location(_ name: String) -> String { "\(path == "/" ? "" : path)/\(name)\(ending)" }
 
-    /// The path on which `token` is fast: no lock, no scan, one file.
+    /// Reads a session's file, without lock or scan, as fetching a fresh token must be fast.
     func read(_ name: String) throws(OIDCError) -> [UInt8]? {
         guard let directory = try PrivateDirectory.open(path) else { return nil }
         return try read(name, in: directory)
@@ -28,8 +28,8 @@ struct SessionDirectory: Sendable {
         }
     }
 
-    /// Writes what `content` makes of what is there; nil means no file. It objects by throwing, or by nil. Whether
-    /// something was written.
+    /// Replaces a session's file by the result of `content`, which gets the current content, or nil if there
+    /// is no file. It can throw, or return nil for no change. Returns whether the file was written.
     @discardableResult
     func replace(
         _ name: String, with content: ([UInt8]?) throws(OIDCError) -> [UInt8]?
@@ -41,7 +41,7 @@ struct SessionDirectory: Sendable {
         }
     }
 
-    /// Fails where `replace` would, and leaves nothing but the directory behind.
+    /// Throws if `replace` would; leaves nothing behind except the directory.
     func probe(
         _ name: String, survivesPowerFailure: Bool = true,
         checking check: ([UInt8]) throws(OIDCError) -> Void
@@ -55,7 +55,8 @@ struct SessionDirectory: Sendable {
             survivesPowerFailure: survivesPowerFailure)
     }
 
-    /// Removes the file, unless it can be read and `check` objects to what it holds. False when there is none.
+    /// Removes a file, unless it is readable and `check` throws for its content. Returns false if there is
+    /// none.
     @discardableResult
     func remove(
         _ name: String, checking check: ([UInt8]) throws(OIDCError) -> Void
@@ -66,7 +67,7 @@ struct SessionDirectory: Sendable {
         return try AtomicFile.remove(name + ending, temporary: name + ".tmp", in: directory)
     }
 
-    /// A file too large for a session counts as an empty one: both are damaged.
+    /// Reads a file; one that is too large for a session is returned as empty, as both are damaged.
     private func existing(_ name: String, in directory: PrivateDirectory) throws(OIDCError) -> [UInt8]? {
         do {
             return try AtomicFile.read(name + ending, in: directory)
@@ -97,22 +98,27 @@ struct SessionDirectory: Sendable {
         StoredSession(name: name, location: location(name), content: content)
     }
 
-    /// Waits for `<name>.lock`.
+    /// Runs `body` while holding `<name>.lock`, or `<name>.sign-in.lock`.
     func withLock<Value>(
-        _ name: String, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+        _ name: String, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
         let directory = try PrivateDirectory.create(path)
-        let lock = try FileLock.acquire(name + ".lock", in: directory, wait)
+        let file =
+            switch purpose {
+            case .tokens: name + ".lock"
+            case .signIn: name + ".sign-in.lock"
+            }
+        let lock = try FileLock.acquire(file, in: directory, wait)
         defer { withExtendedLifetime(lock) {} }
         return try body()
     }
 }
 
-/// The last failure, in a file of its own beside the session's: the session stays as it is.
+/// The shared failure, in a separate file, so that the session's file stays unchanged.
 extension SessionDirectory {
     private static let failureEnding = ".failure"
 
-    /// Returns the failure that was left; nil if there is none, or nothing that can be read.
+    /// Returns the stored failure; nil if there is none or it is unreadable.
     func failure(_ name: String) -> SharedFailure? {
         guard let directory = try? PrivateDirectory.open(path),
             let bytes = try? AtomicFile.read(name + SessionDirectory.failureEnding, in: directory)
@@ -120,8 +126,8 @@ extension SessionDirectory {
         return SharedFailure(stored: bytes)
     }
 
-    /// Leaves the failure, or removes the one that is there. It only saves requests, so it need not survive
-    /// a power failure, and nothing is said if it cannot be written.
+    /// Stores the failure, or removes the stored one. It only saves requests, so it need not survive a power
+    /// failure, and write errors are ignored.
     func leave(_ failure: SharedFailure?, _ name: String, replacing id: String?) {
         guard let directory = try? PrivateDirectory.open(path) else { return }
         let file = name + SessionDirectory.failureEnding

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// Why what a file holds is not the session that is looked for.
+/// The reason why a file's content is not the requested session.
 enum SessionFault: Hashable, Sendable {
     case otherKey
     case newerVersion(Int64)
@@ -8,13 +8,13 @@ enum SessionFault: Hashable, Sendable {
 
     init(_ damage: Session.Damage) {
         switch damage {
-        case .notJSON(let reason): self = .damaged("it is no JSON: \(reason)")
+        case .notJSON(let reason): self = .damaged("it is not valid JSON: \(reason)")
         case .newerVersion(let version): self = .newerVersion(version)
         case .member(let name): self = .damaged("its member \(name) is missing or wrong")
         }
     }
 
-    /// Of JSON whose key is not the one looked for: a key of another session, or none at all.
+    /// Returns the fault of JSON with the key of another session, or without one.
     static func ofUnmatched(_ bytes: [UInt8]) -> SessionFault {
         let key = (try? JSONValue(parsing: bytes))?["key"]?.string
         return key == nil ? SessionFault(.member("key")) : .otherKey
@@ -25,7 +25,7 @@ enum SessionFault: Hashable, Sendable {
         switch self {
         case .otherKey:
             return .store(
-                "\(subject) holds another session's key; it is neither used nor overwritten",
+                "\(subject) contains another session's key; it is neither used nor overwritten",
                 hint: "move it away: mv \(ShellWord.quoted(path)) \(ShellWord.quoted(path)).old")
         case .newerVersion(let version):
             return .store(
@@ -39,12 +39,12 @@ enum SessionFault: Hashable, Sendable {
 }
 
 extension OIDCError {
-    /// A fault of the store: kind `failed`, with the remedy.
+    /// Makes an error of kind `failed` about the store.
     static func store(_ message: String, hint: Hint? = nil) -> OIDCError {
         OIDCError(.failed, message, hint: hint, stage: .store)
     }
 
-    /// A file operation that failed; `subject` names the file.
+    /// Makes an error about a failed file operation; `subject` names the file.
     static func store(_ subject: String, _ error: Errno) -> OIDCError {
         if let hint = error.shortageHint { return .store("\(subject): \(error)", hint: hint) }
         if error.isFull {
@@ -57,7 +57,7 @@ extension OIDCError {
         }
         if error == .notADirectory {
             return .store(
-                "\(subject): a part of this path is no directory", hint: .advice(.correctDirectory))
+                "\(subject): a part of this path is not a directory", hint: .advice(.correctDirectory))
         }
         return .store("\(subject): \(error)")
     }

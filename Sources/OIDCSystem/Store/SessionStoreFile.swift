@@ -1,18 +1,18 @@
 public import OIDCCore
 
-/// Sessions as one file each, `<name>.json`, with `<name>.lock` beside it.
+/// A store with a file for each session, `<name>.json`, and `<name>.lock` beside it.
 public struct FileSessionStore: SessionStoring {
     private let directory: SessionDirectory
 
-    /// Keeps sessions in a directory, which is made when it is first needed.
+    /// Makes a store in a directory, which is created when it is first needed.
     public init(directory path: String) {
         directory = SessionDirectory(path: path, ending: ".json")
     }
 
-    /// What messages call the store.
+    /// The store's name in messages.
     public var description: String { directory.path }
 
-    /// Returns where the session is, or would be.
+    /// Returns the path of the session, even if it does not exist.
     public func location(of key: SessionKey) -> String { directory.location(key.fileStem) }
 
     /// Loads the session; nil if there is none.
@@ -37,14 +37,14 @@ public struct FileSessionStore: SessionStoring {
         }
     }
 
-    /// Removes the session, a damaged one too.
+    /// Removes the session, even a damaged one.
     public func remove(_ key: SessionKey) throws(OIDCError) {
         try directory.remove(key.fileStem) { bytes throws(OIDCError) in
             if case .otherKey? = fault(bytes, key) { throw complaint(.otherKey, key.fileStem) }
         }
     }
 
-    /// Lists every entry in the order of their names.
+    /// Lists all entries, sorted by name.
     public func all() throws(OIDCError) -> [StoredSession] {
         try directory.entries { name, bytes throws(OIDCError) in
             do throws(Session.Damage) {
@@ -60,17 +60,17 @@ public struct FileSessionStore: SessionStoring {
         try directory.remove(stored.name) { _ in }
     }
 
-    /// Runs `body` while no other process does so for that key.
+    /// Runs `body` while no other process does so for that key and purpose.
     public func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+        _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
-        try directory.withLock(key.fileStem, wait, body)
+        try directory.withLock(key.fileStem, for: purpose, wait, body)
     }
 
-    /// Returns the failure that was last left for that key.
+    /// Returns the last failure that was stored for the key.
     public func failure(of key: SessionKey) -> SharedFailure? { directory.failure(key.fileStem) }
 
-    /// Leaves a failure for other processes, or removes the one that is there.
+    /// Stores a failure for other processes, or removes the stored one.
     public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {
         directory.leave(failure, key.fileStem, replacing: id)
     }
@@ -82,7 +82,7 @@ public struct FileSessionStore: SessionStoring {
         }
     }
 
-    /// Checks that the session that is stored could be replaced.
+    /// Checks that the stored session could be replaced.
     public func checkReplaceable(_ key: SessionKey) throws(OIDCError) {
         try directory.probe(key.fileStem, survivesPowerFailure: false) { bytes throws(OIDCError) in
             try check(bytes, key, orDamaged: false)

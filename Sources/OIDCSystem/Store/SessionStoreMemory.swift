@@ -1,12 +1,17 @@
 public import OIDCCore
 import Synchronization
 
-/// Sessions that end with the process (`store=none`, `demo`, or a program that keeps none).
+/// A store in memory, for sessions that end with the process (`store=none`).
 public final class MemorySessionStore: SessionStoring {
     private struct Content {
         var sessions: [SessionKey: Session] = [:]
         var failures: [SessionKey: SharedFailure] = [:]
-        var locked: Set<SessionKey> = []
+        var locked: Set<Lock> = []
+    }
+
+    private struct Lock: Hashable {
+        let key: SessionKey
+        let purpose: LockPurpose
     }
 
     private let content = Mutex(Content())
@@ -14,10 +19,10 @@ public final class MemorySessionStore: SessionStoring {
     /// Makes an empty store.
     public init() {}
 
-    /// What messages call the store.
+    /// The store's name in messages.
     public var description: String { "memory only" }
 
-    /// Returns where the session is, or would be.
+    /// Returns the store's name, as sessions have no path.
     public func location(of key: SessionKey) -> String { description }
 
     /// Loads the session; nil if there is none.
@@ -39,7 +44,7 @@ public final class MemorySessionStore: SessionStoring {
         }
     }
 
-    /// Removes the session, a damaged one too.
+    /// Removes the session.
     public func remove(_ key: SessionKey) throws(OIDCError) {
         content.withLock { content in
             content.sessions[key] = nil
@@ -47,7 +52,7 @@ public final class MemorySessionStore: SessionStoring {
         }
     }
 
-    /// Lists every entry in the order of their names.
+    /// Lists all entries, sorted by name.
     public func all() throws(OIDCError) -> [StoredSession] {
         content.withLock { Array($0.sessions.values) }
             .map { StoredSession(name: $0.key.fileStem, location: description, content: .success($0)) }
@@ -59,26 +64,27 @@ public final class MemorySessionStore: SessionStoring {
         if let key = stored.session?.key { try remove(key) }
     }
 
-    /// Keeps the other threads of this process out; no other process sees these sessions.
+    /// Runs `body` while no other thread does so for this key; other processes do not see these sessions.
     public func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+        _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
+        let lock = Lock(key: key, purpose: purpose)
         var clock = WaitClock(wait, start: .now())
-        while !content.withLock({ $0.locked.insert(key).inserted }) {
+        while !content.withLock({ $0.locked.insert(lock).inserted }) {
             try clock.check(wait) {
                 .store("the session's lock was not free within \(wait.limit.components.seconds) seconds")
             }
             var nothing: [Poll.Interest] = []
             Poll.wait(&nothing, until: min(clock.limit, .now().adding(milliseconds: 5)))
         }
-        defer { content.withLock { _ = $0.locked.remove(key) } }
+        defer { content.withLock { _ = $0.locked.remove(lock) } }
         return try body()
     }
 
-    /// Returns the failure that was last left for that key.
+    /// Returns the last failure that was stored for the key.
     public func failure(of key: SessionKey) -> SharedFailure? { content.withLock { $0.failures[key] } }
 
-    /// Leaves a failure for other threads, or removes the one that is there.
+    /// Stores a failure for other threads, or removes the stored one.
     public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {
         content.withLock { content in
             guard id == nil || content.failures[key]?.id == id else { return }

@@ -1,18 +1,23 @@
-/// Where sessions, cached metadata and the configuration are, by the environment (XDG Base Directory
-/// Specification); a home that is not named is not guessed, and a directory that depends on where one stands is
-/// none.
+import OIDCCore
+
+/// The directories of sessions, cache and configuration, from the environment (XDG Base Directory
+/// Specification). The home directory is not guessed, and relative paths are ignored.
 package struct StateDirectories: Hashable, Sendable {
-    /// Sessions: `$OIDC_STATE_DIR`, `$XDG_STATE_HOME/oidc` or `~/.local/state/oidc`.
+    /// The directory of sessions: `$OIDC_STATE_DIR`, `$XDG_STATE_HOME/oidc` or `~/.local/state/oidc`.
     package let state: String?
-    /// Metadata and keys: `$OIDC_CACHE_DIR`, `$XDG_CACHE_HOME/oidc` or `~/.cache/oidc`.
+    /// The directory of cached metadata and keys: `$OIDC_CACHE_DIR`, `$XDG_CACHE_HOME/oidc` or
+    /// `~/.cache/oidc`.
     package let cache: String?
-    /// The configuration: `$OIDC_CONFIG`, `$XDG_CONFIG_HOME/oidc/config.json` or `~/.config/oidc/config.json`.
+    /// The configuration file: `$OIDC_CONFIG`, `$XDG_CONFIG_HOME/oidc/config.json` or
+    /// `~/.config/oidc/config.json`.
     package let configuration: String?
 
-    /// `variable` looks one name up; an empty value counts as none.
+    /// Reads variables, where an empty value counts as unset.
     package init(variable: (String) -> String?) {
         func value(_ name: String) -> String? { variable(name).flatMap { $0.isEmpty ? nil : $0 } }
-        func absolute(_ name: String) -> String? { value(name).flatMap { $0.utf8.first == 0x2F ? $0 : nil } }
+        func absolute(_ name: String) -> String? {
+            value(name).flatMap { $0.utf8.first == .slash ? $0 : nil }
+        }
         func base(_ name: String, _ inHome: String) -> String? {
             absolute(name) ?? absolute("HOME").map { StateDirectories.join($0, inHome) }
         }
@@ -36,10 +41,10 @@ package struct StateDirectories: Hashable, Sendable {
         return directory == "/" ? "/\(name)" : "\(directory)/\(name)"
     }
 
-    /// Without slashes at the end, which would make the system follow a symbolic link there.
+    /// Returns a path without final slashes, with which the system would follow a symbolic link.
     static func trimmed(_ path: String) -> String {
         var bytes = Array(path.utf8)[...]
-        while bytes.count > 1, bytes.last == 0x2F { bytes.removeLast() }
+        while bytes.count > 1, bytes.last == .slash { bytes.removeLast() }
         return String(decoding: bytes, as: UTF8.self)
     }
 }

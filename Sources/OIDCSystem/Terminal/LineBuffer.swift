@@ -1,4 +1,6 @@
-/// Bytes into lines, bounded; with the editing keys of a terminal where those bytes are keys.
+import OIDCCore
+
+/// A bounded buffer that splits bytes into lines, and handles editing keys on a terminal.
 struct LineBuffer: Sendable {
     private let limit: Int
     private let edits: Bool
@@ -17,12 +19,13 @@ struct LineBuffer: Sendable {
     mutating func feed(_ bytes: [UInt8]) {
         for byte in bytes {
             switch byte {
-            case 0x0A: finishLine()
-            case 0x0D where edits: finishLine()
-            case 0x7F where edits, 0x08 where edits: erase()
+            case .lineFeed: finishLine()
+            case .carriageReturn where edits: finishLine()
+            case .delete where edits, .backspace where edits: erase()
+            // Ctrl-U and Ctrl-D
             case 0x15 where edits: line = []
             case 0x04 where edits && line.isEmpty: events.append(.endOfInput)
-            case 0..<0x20 where edits: continue
+            case _ where edits && ASCII.isControl(byte): continue
             default: append(byte)
             }
         }
@@ -38,7 +41,7 @@ struct LineBuffer: Sendable {
         return events[nextEvent - 1]
     }
 
-    /// At the end of the input: a last line without a line end counts.
+    /// Ends the input; a last line without a line end counts.
     mutating func finish() {
         if !line.isEmpty || isTooLong { finishLine() }
     }
@@ -51,16 +54,16 @@ struct LineBuffer: Sendable {
         line.append(byte)
     }
 
-    /// The last character, of however many bytes.
+    /// Erases the last character, of any number of bytes.
     private mutating func erase() {
-        while let last = line.popLast(), last & 0xC0 == 0x80 {}
+        while let last = line.popLast(), UTF8.isContinuation(last) {}
     }
 
     private mutating func finishLine() {
         if isTooLong {
             events.append(.tooLong)
         } else {
-            if line.last == 0x0D { line.removeLast() }
+            if line.last == .carriageReturn { line.removeLast() }
             events.append(.line(String(decoding: line, as: UTF8.self)))
         }
         line = []

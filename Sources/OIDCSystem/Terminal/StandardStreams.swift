@@ -1,6 +1,6 @@
 package import OIDCCore
 
-/// Where data goes: what cannot be written there is a failure, never a silent success.
+/// The output for data. A write error is a failure, never a silent success.
 package enum StandardOutput {
     package static func write(_ bytes: [UInt8]) throws(OIDCError) {
         try write(bytes, to: .standardOutput)
@@ -10,10 +10,10 @@ package enum StandardOutput {
         try write(Array(text.utf8))
     }
 
-    /// What a pipe that has room takes without waiting (POSIX: PIPE_BUF on Linux).
+    /// The number of bytes that a pipe with room accepts without blocking (PIPE_BUF on Linux).
     private static let portion = 4_096
 
-    /// A reader that does not read is waited for until a signal comes.
+    /// Writes all bytes; waits for a slow reader, or until a signal comes.
     static func write(_ bytes: [UInt8], to descriptor: FileDescriptor) throws(OIDCError) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -41,14 +41,14 @@ package enum StandardOutput {
 
     private static func reason(_ error: Errno) -> String {
         switch error {
-        case .brokenPipe: "its reader has gone"
+        case .brokenPipe: "broken pipe"
         case .badDescriptor: "it is closed"
         default: error.description
         }
     }
 }
 
-/// Where talk goes; a missing reader is not a failure.
+/// The output for messages. A write error is ignored.
 package enum StandardError {
     package static func write(_ text: String) {
         try? FileDescriptor.standardError.writeAll(Array(text.utf8))

@@ -1,30 +1,43 @@
 import CPlatform
 import OIDCCore
 
-/// What the other end of a descriptor can show.
+/// What a terminal can show.
 package enum Terminal {
     package static func isTerminal(_ descriptor: FileDescriptor) -> Bool { descriptor.isTerminal }
 
-    /// Columns; nil if it is not a terminal, or one that does not say.
+    /// Returns the columns of a terminal; nil if it is not one, or does not know.
     package static func width(_ descriptor: FileDescriptor = .standardError) -> Int? {
         let width = Int(oidc_terminal_width(descriptor.rawValue))
         return width > 0 ? width : nil
     }
 
-    /// Colour, and lines that are written over: on a terminal that is not `dumb`, unless `NO_COLOR` is set to
-    /// something.
+    /// Returns the rows of a terminal; nil if it is not one, or does not know.
+    package static func height(_ descriptor: FileDescriptor = .standardError) -> Int? {
+        let height = Int(oidc_terminal_height(descriptor.rawValue))
+        return height > 0 ? height : nil
+    }
+
+    /// Whether the locale's encoding is UTF-8 (POSIX Base Definitions §8.2): otherwise only ASCII is shown.
+    package static func usesUnicode(environment: [String: String]) -> Bool {
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
+        guard let locale else { return false }
+        let encoding = ASCII.lowercased(locale)
+        return encoding.hasSuffix("utf-8") || encoding.hasSuffix("utf8") || encoding.contains("utf-8@")
+            || encoding.contains("utf8@")
+    }
+
+    /// Whether to use colors and other escape sequences: on a terminal that is not `dumb`, unless `NO_COLOR` is set
+    /// and not empty.
     package static func usesColor(
         _ descriptor: FileDescriptor = .standardError, environment: [String: String]
     ) -> Bool {
-        canRewrite(descriptor, environment: environment) && environment["NO_COLOR", default: ""].isEmpty
-    }
-
-    static func canRewrite(_ descriptor: FileDescriptor, environment: [String: String]) -> Bool {
         descriptor.isTerminal && !["", "dumb"].contains(environment["TERM", default: ""])
+            && environment["NO_COLOR", default: ""].isEmpty
     }
 }
 
-/// One live line at the bottom of a terminal, written over again and again; nothing where there is none.
+/// A live line at the bottom of a terminal, which each update replaces. Nothing is shown if escape sequences are not to
+/// be used.
 package struct TerminalStatusLine: Sendable {
     private let descriptor: FileDescriptor
     private let isShown: Bool
@@ -32,19 +45,20 @@ package struct TerminalStatusLine: Sendable {
 
     package init(_ descriptor: FileDescriptor = .standardError, environment: [String: String]) {
         self.descriptor = descriptor
-        isShown = Terminal.canRewrite(descriptor, environment: environment)
+        isShown = Terminal.usesColor(descriptor, environment: environment)
     }
 
-    /// Shows the text in place of the one before, cut to the width of the terminal.
+    /// Replaces the text, cut to the width of the terminal.
     package mutating func show(_ text: String) {
         guard isShown else { return }
-        let line = DisplayText.clean(text, limit: max(1, (Terminal.width(descriptor) ?? 80) - 2))
+        let width = max(1, (Terminal.width(descriptor) ?? 80) - 1)
+        let line = String(DisplayText.clean(text, limit: .max).unicodeScalars.prefix(width))
         guard line != current else { return }
         write("\r\(line)\u{1B}[K")
         current = line
     }
 
-    /// Takes the line away, before anything else is written and at the end.
+    /// Removes the line, before anything else is written and at the end.
     package mutating func clear() {
         guard isShown, !current.isEmpty else { return }
         write("\r\u{1B}[K")

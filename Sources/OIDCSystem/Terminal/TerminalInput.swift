@@ -1,14 +1,14 @@
 import CPlatform
 
-/// Lines that the user pastes or a program sends, read as they come so other things can be waited for
-/// meanwhile. A terminal's own line editing cuts a line at 4,095 bytes, which is less than some redirected
-/// addresses have: on a terminal the editing happens here, without echo, as what is pasted holds a code.
+/// Lines that the user pastes or a program sends, read without blocking. A terminal's own line editing cuts
+/// lines at 4,095 bytes, which is too short for some redirected URLs. On a terminal, lines are therefore
+/// edited here, without echo, as pasted URLs contain a code.
 package struct TerminalInput: Sendable {
     package enum Event: Hashable, Sendable {
-        /// Without its line end; bytes that are not valid UTF-8 are replaced.
+        /// A line without its line end; invalid UTF-8 is replaced.
         case line(String)
         case endOfInput
-        /// The line is not used; what comes after it is.
+        /// A line over the limit, which is dropped; later lines are read.
         case tooLong
     }
 
@@ -17,7 +17,7 @@ package struct TerminalInput: Sendable {
     private var lines: LineBuffer
     private var isAtEnd = false
 
-    /// On a terminal it takes line editing over until `release`.
+    /// Starts to read. On a terminal, line editing is taken over until `release`.
     package init(_ source: FileDescriptor = .standardInput, lineLimit: Int = 65_536) {
         self.source = source
         isTerminal = source.isTerminal
@@ -25,25 +25,25 @@ package struct TerminalInput: Sendable {
         if isTerminal { _ = oidc_take_lines(source.rawValue) }
     }
 
-    /// Whether stdin is closed or has nothing more to give.
+    /// Whether stdin is closed or at its end.
     package static var isExhausted: Bool {
         !FileDescriptor.standardInput.isTerminal
             && oidc_input_is_exhausted(FileDescriptor.standardInput.rawValue) != 0
     }
 
-    /// To wait for with `Poll`; nil at the end of the input, and while another program has the terminal: a
-    /// process in the background is stopped when it reads.
+    /// The descriptor to wait for; nil at the end of the input, and while another program is in the
+    /// terminal's foreground, as reading would stop this process.
     package var descriptor: Int32? {
         guard !isAtEnd else { return nil }
         guard !isTerminal || oidc_is_foreground(source.rawValue) != 0 else { return nil }
         return source.rawValue
     }
 
-    /// How much of an unfinished line is there, to be shown in place of an echo.
+    /// The length of an unfinished line, to be shown instead of an echo.
     package var pendingCount: Int { lines.count }
 
-    /// What has come, once the descriptor is readable; nil while no line is complete. Call again until nil or
-    /// the end of the input.
+    /// Returns the next event, once the descriptor is readable; nil if no line is complete. Call it until it
+    /// returns nil or the end of the input.
     package mutating func next() -> Event? {
         guard !isAtEnd else { return lines.next() ?? .endOfInput }
         if let event = lines.next() { return noting(event) }

@@ -16,7 +16,9 @@ struct AuthorizeURLCommand: RunnableCommand {
             Example("oidc authorize-url | jq -r .url", "only the URL"),
         ],
         options: [
-            .value(\.prompt, "--prompt", "P", "none, login, consent, select_account or create"),
+            .value(
+                \.prompt, "--prompt", "P", "none, login, consent, select_account, create, or off to send none"
+            ),
             .value(\.loginHint, "--login-hint", "H", "account to suggest"),
             .group(\.options), .group(\.common),
         ])

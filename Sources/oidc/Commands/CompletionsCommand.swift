@@ -25,6 +25,7 @@ struct CompletionsCommand: RunnableCommand {
     var words: [String] = []
     var isAsked = false
     var common = CommonOptions()
+    var hasJSONForm: Bool { false }
 
     func validate() throws(UsageError) {
         if !isAsked, let word = words.first {
@@ -64,10 +65,29 @@ struct CompletionValues {
             (try? loader.file())??.profiles.map { Candidate($0.name, $0.values["issuer"]?.string ?? "") }
                 ?? []
         case "settings": settings
+        case "set-settings":
+            (try? (try? loader.file())??.profile(named: loader.profileName))??.values.names
+                .map { Candidate($0, Setting.named($0)?.summary ?? "") } ?? []
         case "resources":
             (try? loader.load())?.tools.resources.map { Candidate($0.title, $0.url.text) } ?? []
+        case "providers": Preset.all.map { Candidate($0.name, $0.title) }
+        case "parameters": parameters
         default: []
         }
+    }
+
+    /// Completes `NAME=` of the provider on the line, and `NAME=VALUE` if the values can be listed.
+    private var parameters: [Candidate] {
+        let given = query.words.dropLast()
+        guard let preset = given.lazy.compactMap({ Preset.named($0) }).first else { return [] }
+        guard let equals = query.typed.firstIndex(of: "=") else {
+            return preset.parameters.filter { parameter in
+                !given.contains { $0.hasPrefix("\(parameter.name)=") }
+            }.map { Candidate("\($0.name)=", $0.meaning) }
+        }
+        let name = String(query.typed[..<equals])
+        let values = preset.parameters.first { $0.name == name }?.knownValues ?? []
+        return values.map { Candidate("\(name)=\($0)") }
     }
 
     /// Completes `KEY=`, and `KEY=VALUE` once the key is typed and its values can be listed.

@@ -19,13 +19,10 @@ struct ConfigCheckCommand: RunnableCommand {
         guard let file = try loader.file() else {
             throw OIDCError.usage(
                 "there is no configuration file at \(DisplayText.clean(try loader.requiredPath()))",
-                hint: "write one with: oidc config init")
+                hint: "oidc config init\(loader.configOption)")
         }
         for profile in file.profiles {
-            var named = common
-            named.profile = profile.name
-            let settings = try SettingsLoader(environment: [:], common: named).load(from: file, in: file.path)
-            try settings.check()
+            try file.check(profile.name)
             context.console.note("profile \(DisplayText.clean(profile.name)): ok")
         }
         if file.profiles.isEmpty { context.console.note("\(DisplayText.clean(file.path)) holds no profile") }

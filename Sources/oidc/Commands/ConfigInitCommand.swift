@@ -8,49 +8,149 @@ struct ConfigInitCommand: RunnableCommand {
     static let declaration = Declaration<ConfigInitCommand>(
         discussion: """
             Writes the options into a profile of the configuration file, after fetching the provider's metadata. \
-            The profile is named by -p, or `default`. Other profiles are not changed.
+            For a provider known by name, the profile has what signs in there, and stderr says what to register \
+            where: oidc help providers lists them with their parameters. The profile is named by -p, or \
+            `default`. Other profiles are not changed.
             """,
         examples: [
+            Example("oidc config init google --client-id ID", "a provider known by name"),
             Example(
-                "oidc config init --issuer https://login.example.com --client-id cli", "the first profile"),
-            Example("oidc config init -p work --issuer URL --client-id ID", "another profile"),
+                "oidc config init -p work okta domain=dev-123456.okta.com --client-id ID", "another profile"),
+            Example(
+                "oidc config init --issuer https://login.example.com --client-id cli", "any other provider"),
+        ],
+        operands: [
+            .optional(\.provider, "PROVIDER", "a provider known by name", completion: .dynamic("providers")),
+            .rest(\.words, "NAME=VALUE", "the provider's parameters", completion: .dynamic("parameters")),
         ],
         options: [
             .flag(\.isForced, "--force", "replace a profile of that name"),
             .group(\.options), .group(\.common),
         ])
 
+    var provider: String?
+    var words: [String] = []
     var isForced = false
     var options = ProviderOptions()
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        var loader = context.settingsLoader
-        let path = try loader.requiredPath()
-        let entries = try options.entries()
-        let name = loader.profileName ?? "default"
-        // The profile must work without variables, except those about the network, such as `ca_file`.
-        let written = SettingLayers(profile: nil, entries: entries)
-        loader.profileName = nil
-        let around = try loader.load(from: nil, in: path).layers.entries.filter {
-            $0.setting.owner == .anyone && $0.setting != .issuer
+        let path = try context.settingsLoader.requiredPath()
+        guard TerminalQuestion.isPossible, !context.console.isJSON, try isIncomplete else {
+            let profile = try made(context, path)
+            try profile.write(replacing: isForced)
+            try profile.report(withRegistration: true)
+            return 0
         }
+        return try converse(context, path)
+    }
+
+    /// Whether anything is missing that could be asked for.
+    private var isIncomplete: Bool {
+        get throws(OIDCError) {
+            let given = try options.entries().map(\.setting)
+            guard given.contains(.clientID) else { return true }
+            if given.contains(.issuer) || given.contains(.tokenEndpoint) { return false }
+            guard let provider else { return true }
+            return Preset.named(provider)?.parameters.contains { parameter in
+                parameter.standard == nil && !words.contains { $0.hasPrefix("\(parameter.name)=") }
+            } ?? false
+        }
+    }
+
+    /// Asks for what is missing, writes the profile and offers to sign in.
+    private func converse(_ context: CommandContext, _ path: String) throws(OIDCError) -> Int32 {
+        let profiles = try ProfileWriter(path: path).existing().profiles.names
+        let dialog = InitDialog(
+            say: { StandardError.write(DisplayText.lines($0) + "\n") },
+            ask: { prompt, isHidden throws(OIDCError) in
+                try TerminalQuestion.ask(prompt, isHidden: isHidden)
+            },
+            registration: { command throws(OIDCError) in
+                guard command.provider != nil else { return [] }
+                return try command.made(context, path, isChecked: false).guide?.registration ?? []
+            })
+        var command = self
+        command.common.profile = common.profile ?? context.settingsLoader.profileName
+        let secret = try dialog.complete(&command, profiles: profiles) {
+            RegisterCommand.secretFile(of: $0, beside: path)
+        }
+        let profile = try command.made(context, path)
+        try secret?.keep(replacing: command.isForced)
+        try profile.write(replacing: command.isForced)
+        try profile.report(withRegistration: false)
+        guard profile.hasSecret, try dialog.confirms("Sign in now?") else { return 0 }
+        var login = LoginCommand()
+        login.common = command.common
+        return try login.run(
+            CommandContext(
+                console: context.console, environment: context.environment, common: command.common))
+    }
+
+    /// Makes the profile of the command line, and checks it at the provider.
+    private func made(
+        _ context: CommandContext, _ path: String, isChecked: Bool = true
+    ) throws(OIDCError) -> NewProfile {
+        let preset = try provider.map { name throws(OIDCError) in
+            guard let preset = Preset.named(name) else { throw Preset.unknown(name) }
+            return preset
+        }
+        let name = common.profile ?? context.settingsLoader.profileName ?? "default"
         let writer = ProfileWriter(path: path)
         try writer.checkName(name, replacing: isForced)
-        let settings = context.settings(SettingLayers(profile: nil, entries: written.entries + around))
+        let given = try options.entries()
+        let made = try preset.map { preset throws(OIDCError) in
+            try PresetProfile(
+                preset, words: words, options: given,
+                secretFile: RegisterCommand.secretFile(of: name, beside: path), line: commandLine)
+        }
+        let entries = made?.entries ?? given
+        let settings = context.settings(
+            SettingLayers(profile: nil, entries: entries + (try around(context, path))))
+        if isChecked { try check(settings, made, context) }
+        return NewProfile(
+            name: name, writer: writer, entries: entries, settings: settings, made: made,
+            console: context.console)
+    }
+
+    /// Checks that the profile is complete, and that the provider has metadata if they are needed. The URLs of a
+    /// preset are known, so its profile is written even if the provider cannot be reached now.
+    private func check(
+        _ settings: Settings, _ made: PresetProfile?, _ context: CommandContext
+    ) throws(OIDCError) {
         let named = settings.provider
         if named.issuer == nil, named.endpoints[.token] == nil { throw Self.missing(.issuer) }
-        if settings.client.id == nil { throw Self.missing(.clientID) }
-        let provider = ProviderContext(settings, context)
-        _ = try provider.metadata(try provider.environment(), for: [.authorization, .token])
-        try writer.write(as: name, replacing: isForced) { _ in entries }
-        context.console.note(
-            "Wrote profile \(DisplayText.clean(name)) to \(DisplayText.clean(path)). Now: oidc login"
-                + (name == "default" ? "" : " -p \(ShellWord.quoted(name))"))
-        if context.console.isJSON {
-            try context.console.output(["path": .string(path), "profile": .string(name)])
+        if settings.client.id == nil {
+            guard let made else { throw Self.missing(.clientID) }
+            let arguments = [made.preset.name] + words.map { ShellWord.quoted($0) }
+            throw OIDCError.usage(
+                "config init: client_id is not given; register \(made.preset.application): "
+                    + made.registrationPlace, hint: commandLine(arguments.joined(separator: " ")))
         }
-        return 0
+        try settings.check()
+        let provider = ProviderContext(settings, context)
+        do throws(OIDCError) {
+            _ = try provider.metadata(try provider.environment(), for: [.authorization, .token])
+        } catch {
+            guard made != nil, error.kind == .unreachable else { throw error }
+            context.console.warn("the provider was not asked: \(error.commandLine)")
+        }
+    }
+
+    /// Returns the variables that are about the network, such as `ca_file`. The profile must work without others.
+    private func around(_ context: CommandContext, _ path: String) throws(OIDCError) -> [SettingLayers.Entry]
+    {
+        var loader = context.settingsLoader
+        loader.profileName = nil
+        return try loader.load(from: nil, in: path).layers.entries.filter {
+            $0.setting.owner == .anyone && $0.setting != .issuer
+        }
+    }
+
+    /// Returns a command line like this one with other arguments.
+    private func commandLine(_ arguments: String) -> String {
+        "oidc config init" + (common.profile.map { " -p \(ShellWord.quoted($0))" } ?? "") + " " + arguments
+            + " --client-id \(options.clientID.map { ShellWord.quoted($0) } ?? "ID")"
     }
 
     private static func missing(_ setting: Setting) -> OIDCError {

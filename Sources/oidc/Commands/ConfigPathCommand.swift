@@ -16,6 +16,10 @@ struct ConfigPathCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let path = try context.settingsLoader.requiredPath()
+        guard !context.console.isJSON else {
+            try context.console.output(["path": .string(path), "exists": .bool(UserFile.isThere(path))])
+            return 0
+        }
         try context.console.output(path)
         return 0
     }

@@ -24,6 +24,7 @@ struct CredentialAWSCommand: RunnableCommand {
     var isSetup = false
     var options = ProviderOptions()
     var common = CommonOptions()
+    var hasJSONForm: Bool { !isSetup }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         guard !isSetup else { return try setUp(context) }

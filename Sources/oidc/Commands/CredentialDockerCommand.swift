@@ -28,6 +28,8 @@ struct CredentialDockerCommand: RunnableCommand {
     var isSetup = false
     var options = ProviderOptions()
     var common = CommonOptions()
+    /// `store` and `erase` print nothing.
+    var hasJSONForm: Bool { isSetup || action == "get" || action == "list" }
 
     func validate() throws(UsageError) {
         guard !isSetup else { return }

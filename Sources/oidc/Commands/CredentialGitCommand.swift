@@ -28,6 +28,7 @@ struct CredentialGitCommand: RunnableCommand {
     var isSetup = false
     var options = ProviderOptions()
     var common = CommonOptions()
+    var hasJSONForm: Bool { false }
 
     func validate() throws(UsageError) {
         if action == nil, !isSetup { throw UsageError("missing operation: get, store or erase") }

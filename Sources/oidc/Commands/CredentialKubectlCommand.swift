@@ -24,6 +24,7 @@ struct CredentialKubectlCommand: RunnableCommand {
     var isSetup = false
     var options = ProviderOptions()
     var common = CommonOptions()
+    var hasJSONForm: Bool { !isSetup }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         guard !isSetup else { return try setUp(context) }
@@ -34,8 +35,8 @@ struct CredentialKubectlCommand: RunnableCommand {
         return 0
     }
 
-    /// Prints kubectl's configuration, with `v1beta1`, which old and new versions know. JSON strings are valid
-    /// YAML.
+    /// Prints kubectl's configuration for version `v1` of its exec API (kubectl 1.22 and later). JSON strings are
+    /// valid YAML.
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let command = try CredentialCommandLine("kubectl", context, options, type: type)
         let words = command.words.map { JSONValue.string($0).compact }
@@ -47,11 +48,12 @@ struct CredentialKubectlCommand: RunnableCommand {
             - name: oidc
               user:
                 exec:
-                  apiVersion: \(KubernetesCredential.group)/v1beta1
+                  apiVersion: \(KubernetesCredential.group)/v1
                   command: \(words[0])
                   args: [\(words.dropFirst().joined(separator: ", "))]
                   interactiveMode: Never
                   provideClusterInfo: false
+                  installHint: "oidc is not installed, or not on the PATH"
             """)
         context.console.note(
             "Put the user below `users:` in ~/.kube/config, or save all of it as a file that KUBECONFIG names "

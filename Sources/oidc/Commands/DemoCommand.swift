@@ -28,6 +28,7 @@ struct DemoCommand: RunnableCommand {
     var port: Int?
     var isWithoutBrowser = false
     var common = CommonOptions()
+    var hasJSONForm: Bool { false }
 
     func validate() throws(UsageError) {
         if port != nil, !isServing { throw UsageError("--port goes with --serve") }

@@ -7,8 +7,8 @@ struct DiscoverCommand: RunnableCommand {
     static let summary = "Print the provider's metadata"
     static let declaration = Declaration<DiscoverCommand>(
         discussion: """
-            Fetches the metadata from the well-known URLs of OpenID Connect Discovery and RFC 8414, checks the \
-            issuer, and prints it as JSON. Reports what is missing or unsafe on stderr.
+            Fetches the metadata from the well-known URLs of OpenID Connect Discovery and RFC 8414, or from \
+            `metadata_url`, checks the issuer, and prints it as JSON. Reports what is missing or unsafe on stderr.
             """,
         examples: [
             Example("oidc discover --issuer https://login.example.com", "any provider"),
@@ -26,7 +26,7 @@ struct DiscoverCommand: RunnableCommand {
         }
         var environment = try provider.environment()
         environment.cache = FreshCache(kept: environment.cache)
-        let metadata = try provider.documents(environment).metadata(issuer: issuer)
+        let metadata = try provider.discovered(issuer, environment)
         try context.console.output(.object(metadata.raw))
         for remark in metadata.remarks { context.console.note("note: \(DisplayText.clean(remark))") }
         return 0

@@ -8,7 +8,8 @@ struct DoctorCommand: RunnableCommand {
     static let declaration = Declaration<DoctorCommand>(
         discussion: """
             Checks the configuration, the provider, the network, this machine and the store. Prints one line for \
-            each check (ok, warning or problem) with a hint. Prints no secrets, so it is safe to share.
+            each check (ok, warning or problem) with a hint, and a summary. Prints no secrets, so it is safe to \
+            share.
             """,
         examples: [
             Example("oidc doctor", "the default profile"),
@@ -28,6 +29,7 @@ struct DoctorCommand: RunnableCommand {
             let style = TextStyle(isOn: Terminal.usesColor(.standardOutput, environment: context.environment))
             let width = findings.map(\.check.utf8.count).max() ?? 0
             for finding in findings { try context.console.output(finding.text(width: width, style)) }
+            try context.console.output("\n" + Doctor.summary(of: findings))
         }
         return findings.contains { $0.result == .problem } ? 1 : 0
     }

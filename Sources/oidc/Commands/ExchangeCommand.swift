@@ -32,14 +32,18 @@ struct ExchangeCommand: RunnableCommand {
                 hint: "(umask 077; oidc authorize-url > pending.json)")
         }
         let pending = try Self.read(path)
-        for (option, given, started) in [
-            ("--issuer", options.issuer, pending.issuer),
-            ("--client-id", options.clientID, pending.clientID),
-        ] where given != nil && given != started {
-            throw OIDCError.usage(
-                "\(option) is not the one that the sign-in was started with", hint: "leave \(option) out")
-        }
+        let isOther = options.issuer.map { !pending.isStarted(at: $0) } ?? false
+        if isOther { throw Self.otherThanStarted("--issuer") }
+        if let id = options.clientID, id != pending.clientID { throw Self.otherThanStarted("--client-id") }
         let provider = try context.provider(options, and: Self.entries(pending))
+        if let issuer = pending.issuer {
+            let configured = provider.settings.provider.issuer ?? ""
+            guard pending.isStarted(at: configured) else {
+                throw OIDCError.usage(
+                    "the sign-in was started at \(DisplayText.clean(issuer)), which the settings do not name",
+                    hint: "use the settings that it was started with")
+            }
+        }
         let signIn = SignIn(provider: provider, access: try SessionAccess(provider))
         let outcome = try signIn.finish(pending) { () throws(OIDCError) in
             let bytes = try UserFile.readStandardInput(limit: 65_536)
@@ -48,6 +52,10 @@ struct ExchangeCommand: RunnableCommand {
         for warning in outcome.warnings { context.console.warn(warning.commandLine) }
         try context.console.output(Self.json(outcome.session.tokens))
         return 0
+    }
+
+    private static func otherThanStarted(_ option: String) -> OIDCError {
+        .usage("\(option) is not the one that the sign-in was started with", hint: "leave \(option) out")
     }
 
     private static func read(_ path: String) throws(OIDCError) -> PendingAuthorization {
@@ -74,11 +82,17 @@ struct ExchangeCommand: RunnableCommand {
             entries.append(
                 SettingLayers.Entry(setting: setting, value: .string(text), origin: .option("--pending")))
         }
-        add(.issuer, pending.issuer)
+        // A template does not say where its metadata is; the settings do.
+        add(.issuer, pending.issuer.flatMap { IssuerTemplate($0) == nil ? $0 : nil })
         add(.clientID, pending.clientID)
         add(.tokenEndpoint, pending.tokenEndpoint?.text)
         add(.jwksURI, pending.jwksURI?.text)
         add(.scope, pending.scope.isEmpty ? nil : pending.scope.text)
+        if !pending.resources.isEmpty {
+            let resources = JSONValue.array(pending.resources.map { .string($0) })
+            entries.append(
+                SettingLayers.Entry(setting: .resource, value: resources, origin: .option("--pending")))
+        }
         return entries
     }
 
@@ -86,6 +100,16 @@ struct ExchangeCommand: RunnableCommand {
         var object = tokens.access.json.object ?? JSONObject()
         object["refresh_token"] = tokens.refreshToken.map { .string($0.revealed) }
         object["id_token"] = tokens.idToken.map { .string($0.revealed) }
+        object["extra"] = tokens.extra.shown
         return .object(object)
+    }
+}
+
+extension PendingAuthorization {
+    /// Whether the sign-in was started at this issuer, or at one that a template stands for.
+    fileprivate func isStarted(at configured: String) -> Bool {
+        guard let issuer else { return false }
+        return ExactText.isSame(configured, issuer)
+            || IssuerTemplate(issuer)?.mayStand(for: configured) == true
     }
 }

@@ -38,6 +38,7 @@ struct ExecCommand: RunnableCommand {
     var minimumValidity = 60
     var options = ProviderOptions()
     var common = CommonOptions()
+    var hasJSONForm: Bool { false }
 
     func validate() throws(UsageError) {
         guard let first = variable.utf8.first, !(0x30...0x39).contains(first),

@@ -22,7 +22,9 @@ struct IntrospectCommand: RunnableCommand {
     var options = ProviderOptions()
     var common = CommonOptions()
 
-    func validate() throws(UsageError) { try TokenOperand.validate(source) }
+    func validate() throws(UsageError) {
+        try TokenOperand.validate(source, hint: "oidc introspect - < FILE")
+    }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options)
@@ -31,7 +33,7 @@ struct IntrospectCommand: RunnableCommand {
         let call = try AuthenticatedEndpoint(provider: provider, endpoint: .introspection, session: session)
         let answer = try call.perform { (url, client, environment) throws(OIDCError) in
             try Introspection.call(
-                token, hint: isRefreshToken ? .refreshToken : .accessToken, at: url, client: client,
+                token, hint: operand.hint, at: url, client: client,
                 now: environment.now(), random: environment.random)
         }
         try context.console.output(.object(answer.claims))

@@ -7,9 +7,9 @@ struct LoginCommand: RunnableCommand {
     static let summary = "Sign in with the browser or a device code"
     static let declaration = Declaration<LoginCommand>(
         discussion: """
-            Always starts a new sign-in. `auto` opens a browser if this machine has a display; or else uses a \
-            device code if the provider supports it; or else prints the URL and reads the URL that your browser \
-            was redirected to. The URL is always printed.
+            Always starts a new sign-in. `auto` opens a browser if this machine has a display. Without one, it \
+            prints a device code if the provider offers them, and on a terminal also takes the URL that your \
+            browser was redirected to: whatever is finished first signs you in. The URL is always printed.
             """,
         examples: [
             Example(
@@ -26,8 +26,9 @@ struct LoginCommand: RunnableCommand {
                 \.timeout, "--timeout", "SECONDS", in: 1...86_400, "time limit for the whole sign-in",
                 defaultText: "300"),
             .value(
-                \.prompt, "--prompt", "P", "none, login, consent, select_account or create",
-                completion: .values(["none", "login", "consent", "select_account", "create"])),
+                \.prompt, "--prompt", "P",
+                "none, login, consent, select_account, create, or off to send none",
+                completion: .values(["none", "login", "consent", "select_account", "create", "off"])),
             .value(\.loginHint, "--login-hint", "H", "account to suggest"),
             .group(\.options), .group(\.common),
         ])

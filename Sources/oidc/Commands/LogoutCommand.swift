@@ -45,17 +45,34 @@ struct LogoutCommand: RunnableCommand {
         let bound = try SettingsLoader.entries([(.timeout, "--timeout", timeout.map { String($0) })])
         let provider = try context.provider(options, and: bound)
         guard isAll else {
-            let taken = try take(try SessionAccess(provider).key, from: try provider.store(), provider)
-            return try forget(taken, provider, context)
+            let key = try SessionAccess(provider).key
+            let ending = try forget(try take(key, from: try provider.store(), provider), provider, context)
+            if context.console.isJSON {
+                try context.console.output(ending.json(of: key.provider, provider.settings.profile))
+            }
+            if let failure = ending.failure { throw failure }
+            return 0
         }
+        return try runAll(provider, context)
+    }
+
+    private func runAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let known = try KnownProviders(provider)
         var worst: Int32 = 0
+        var documents: [JSONValue] = []
         for store in try known.stores() {
             for stored in try store.all() {
                 do {
                     let taken = try take(stored, from: store, provider)
                     let own = taken.session.map { known.provider(of: $0.key) } ?? provider
-                    worst = max(worst, try forget(taken, own, context))
+                    let ending = try forget(taken, own, context)
+                    documents.append(
+                        ending.json(
+                            of: taken.session?.key.provider,
+                            taken.session.flatMap { _ in own.settings.profile }))
+                    guard let failure = ending.failure else { continue }
+                    context.console.warn(failure.commandLine)
+                    worst = max(worst, Diagnostics.exitCode(failure))
                 } catch {
                     guard error.kind != .interrupted else { throw error }
                     context.console.warn(error.commandLine)
@@ -63,7 +80,24 @@ struct LogoutCommand: RunnableCommand {
                 }
             }
         }
+        if context.console.isJSON { try context.console.output(.array(documents)) }
         return worst
+    }
+
+    /// The end of a session.
+    private struct Ending {
+        /// What the provider said; nil if it was not asked.
+        let answer: RevocationAnswer?
+        let hadSession: Bool
+        let failure: OIDCError?
+
+        func json(of issuer: String?, _ profile: String?) -> JSONValue {
+            [
+                "provider": JSONValue(answer?.rawValue), "profile": JSONValue(profile),
+                "issuer": JSONValue(issuer),
+                "session": hadSession ? "forgotten" : "none",
+            ]
+        }
     }
 
     /// A session removed from the store, and the error if a part of it could not be removed.
@@ -115,8 +149,10 @@ struct LogoutCommand: RunnableCommand {
     /// Logs out of a session, also of one that could not be read.
     private func forget(
         _ taken: Taken, _ provider: ProviderContext, _ context: CommandContext
-    ) throws(OIDCError) -> Int32 {
+    ) throws(OIDCError) -> Ending {
         var failures: [OIDCError] = []
+        var answer: RevocationAnswer?
+        var hadSession = true
         switch taken.content {
         case .failure(let error):
             context.console.warn("\(error.message); it is forgotten")
@@ -127,11 +163,13 @@ struct LogoutCommand: RunnableCommand {
                         hint: "the tokens stay valid at the provider until they expire", stage: .revocation))
             }
         case .success(nil):
+            hadSession = false
             context.console.note("there was no session")
         case .success(let session?):
             if !isLocal {
                 let signOut = SignOut(provider: provider, session: session)
                 failures = signOut.revoke()
+                answer = signOut.isRevocationOffered ? RevocationAnswer(failures.first) : .notOffered
                 if endsProviderSession { failures += signOut.endProviderSession() }
             }
             if let failure = taken.failure { throw failure }
@@ -142,19 +180,31 @@ struct LogoutCommand: RunnableCommand {
                     : "The session at \(issuer) is forgotten here.")
         }
         guard let failure = failures.first(where: { $0.kind == .interrupted }) ?? failures.first else {
-            return 0
+            return Ending(answer: answer, hadSession: hadSession, failure: nil)
         }
-        let code: Int32 = failure.kind == .unreachable ? 5 : 4
+        guard failure.kind != .interrupted else { throw failure }
         var error = failure
-        if failure.kind != .unreachable, failure.kind != .interrupted { error.kind = .refused }
+        if failure.kind != .unreachable { error.kind = .refused }
         if failure.kind == .unreachable || failure.kind == .usage {
             error.hint =
                 "the session is forgotten here; the tokens stay valid at the provider until they expire"
         }
-        guard !isAll else {
-            context.console.warn(error.commandLine)
-            return code
+        return Ending(answer: answer, hadSession: hadSession, failure: error)
+    }
+}
+
+/// What a provider that was asked to revoke a token did, as `-o json` names it.
+enum RevocationAnswer: String {
+    case revoked
+    case refused
+    case unreachable
+    case notOffered = "not_offered"
+
+    init(_ failure: OIDCError?) {
+        switch failure?.kind {
+        case nil: self = .revoked
+        case .unreachable: self = .unreachable
+        default: self = .refused
         }
-        throw error
     }
 }

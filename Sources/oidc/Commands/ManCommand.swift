@@ -8,7 +8,9 @@ struct ManCommand: RunnableCommand {
     static let declaration = Declaration<ManCommand>(
         examples: [
             Example("man -l <(oidc man)", "read it"),
-            Example("oidc man > ~/.local/share/man/man1/oidc.1", "install it"),
+            Example(
+                "mkdir -p ~/.local/share/man/man1 && oidc man > ~/.local/share/man/man1/oidc.1",
+                "install it"),
         ],
         options: [
             .flag(\.isReference, "--reference", "the commands as Markdown", isHidden: true),
@@ -19,6 +21,7 @@ struct ManCommand: RunnableCommand {
     var isReference = false
     var isSettings = false
     var common = CommonOptions()
+    var hasJSONForm: Bool { false }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         if isReference {
@@ -31,7 +34,7 @@ struct ManCommand: RunnableCommand {
         }
         try StandardOutput.write(
             ManPage.text(
-                Program.oidc, version: Version.number, description: Manual.description,
+                Program.oidc, version: Version.number, date: Version.date, description: Manual.description,
                 sections: Manual.sections))
         return 0
     }

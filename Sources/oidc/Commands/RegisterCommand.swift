@@ -123,7 +123,7 @@ struct RegisterCommand: RunnableCommand {
     }
 
     /// Returns the path of the profile's secret: one for each name, also on a file system that ignores case.
-    private static func secretFile(of profile: String, beside path: String) -> String {
+    static func secretFile(of profile: String, beside path: String) -> String {
         let plain = Set("abcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
         let name = profile.utf8.map { byte in
             plain.contains(byte)

@@ -5,10 +5,11 @@ import OIDCSystem
 struct RequestCommand: RunnableCommand {
     static let name = "request"
     static let summary = "Call an API with the token"
+    private static let methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
     static let declaration = Declaration<RequestCommand>(
         discussion: """
             Prints the response body. The token is sent to the provider and to the profile's resources; name any \
-            other API with --allow-origin. With -o json, a JSON response is indented on a terminal.
+            other API with --allow-origin. With -o json, the response must be JSON, and is indented on a terminal.
             """,
         examples: [
             Example("oidc request https://api.example.com/me", "an API of the profile's resources"),
@@ -21,7 +22,7 @@ struct RequestCommand: RunnableCommand {
         operands: [
             .optional(
                 \.method, "METHOD", "default: GET, or POST with a body",
-                completion: .values(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])),
+                completion: .values(methods)),
             .required(\.url, "URL", "an https URL, or a loopback URL"),
         ],
         options: [
@@ -39,8 +40,16 @@ struct RequestCommand: RunnableCommand {
 
     func validate() throws(UsageError) {
         _ = try request.parsedHeaders()
+        if request.includesHead, common.output == .json {
+            throw UsageError("--include and -o json exclude each other: headers have no JSON form")
+        }
         if let method { _ = try HTTPMethod(operand: method) }
         guard WebURL(url) != nil else {
+            if method == nil, Self.methods.contains(url) {
+                throw UsageError(
+                    "the URL is missing after the method \(url)",
+                    hint: "oidc request \(url) https://api.example.com/")
+            }
             throw UsageError(
                 "\(UsageError.quoted(url)) is not a URL",
                 hint: WebURL("https://\(url)").map { "oidc request \(ShellWord.quoted($0.text))" })
@@ -50,6 +59,7 @@ struct RequestCommand: RunnableCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         guard let url = WebURL(url) else { throw .usage("expected a URL") }
         let provider = try context.provider(options)
+        try RequestOptions.checkScheme(url, provider)
         let access = try SessionAccess(provider)
         try AllowedOrigins(provider, try access.load(), naming: allowedOrigins).check(url)
         try request.call(url, method, provider, access)

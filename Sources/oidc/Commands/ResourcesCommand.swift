@@ -26,6 +26,9 @@ struct ResourcesCommand: RunnableCommand {
 
     func validate() throws(UsageError) {
         _ = try request.parsedHeaders()
+        if request.includesHead, common.output == .json {
+            throw UsageError("--include and -o json exclude each other: headers have no JSON form")
+        }
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
@@ -55,7 +58,9 @@ struct ResourcesCommand: RunnableCommand {
         guard !resources.isEmpty else {
             throw .usage(
                 "resources is not set",
-                hint: "add to the profile: \"resources\": [{\"title\": …, \"url\": …, \"scope\": …}]")
+                hint:
+                    #"oidc config set 'resources=[{"title":"My orders","url":"https://api.example.com/orders"}]'"#
+            )
         }
         return resources
     }

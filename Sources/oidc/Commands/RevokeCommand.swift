@@ -27,21 +27,44 @@ struct RevokeCommand: RunnableCommand {
     var options = ProviderOptions()
     var common = CommonOptions()
 
-    func validate() throws(UsageError) { try TokenOperand.validate(source) }
+    func validate() throws(UsageError) {
+        try TokenOperand.validate(source, hint: "oidc revoke - < FILE")
+    }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options)
         let operand = TokenOperand(source: source, isRefreshToken: isRefreshToken)
         let (token, session) = try operand.token(provider)
-        let call = try AuthenticatedEndpoint(provider: provider, endpoint: .revocation, session: session)
-        try call.perform { (url, client, environment) throws(OIDCError) in
-            try Revocation.call(
-                token, hint: isRefreshToken ? .refreshToken : .accessToken, at: url, client: client,
-                now: environment.now(), random: environment.random)
+        let call: AuthenticatedEndpoint
+        do throws(OIDCError) {
+            call = try AuthenticatedEndpoint(provider: provider, endpoint: .revocation, session: session)
+        } catch {
+            if error.kind == .usage, error.stage == .settings { try report(.notOffered, context) }
+            throw error
+        }
+        do throws(OIDCError) {
+            try call.perform { (url, client, environment) throws(OIDCError) in
+                try Revocation.call(
+                    token, hint: operand.hint, at: url, client: client, now: environment.now(),
+                    random: environment.random)
+            }
+        } catch {
+            if error.kind != .interrupted { try report(RevocationAnswer(error), context) }
+            throw error
         }
         context.console.note("The provider has revoked the token.")
         try forget(token, provider)
+        try report(.revoked, context)
         return 0
+    }
+
+    /// Prints what the provider did, with `-o json`.
+    private func report(_ answer: RevocationAnswer, _ context: CommandContext) throws(OIDCError) {
+        guard context.console.isJSON else { return }
+        try context.console.output([
+            "provider": .string(answer.rawValue),
+            "token_type_hint": .string(isRefreshToken ? "refresh_token" : "access_token"),
+        ])
     }
 
     /// Removes the revoked token from the session, under its lock, so it is not used again.

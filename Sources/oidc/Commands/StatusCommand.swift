@@ -52,12 +52,9 @@ struct StatusCommand: RunnableCommand {
     private func showNone(_ access: SessionAccess, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let key = access.key
         if context.console.isJSON {
-            try context.console.output([
-                "profile": JSONValue(access.provider.settings.profile), "issuer": .string(key.provider),
-                "client_id": .string(key.clientID), "subject": .null, "scope": JSONValue(key.scope?.text),
-                "expires_at": .null, "can_refresh": true,
-                "store": .string(access.store.location(of: key)),
-            ])
+            try context.console.output(
+                SessionReport.json(
+                    key, profile: access.provider.settings.profile, location: access.store.location(of: key)))
         } else {
             let provider = DisplayText.clean(key.provider, limit: 120)
             try context.console.output(

@@ -71,7 +71,9 @@ struct TokenCommand: RunnableCommand {
         }
         let token = delivery.access
         if context.console.isJSON {
-            try context.console.output(token.json)
+            var json = token.json.object ?? JSONObject()
+            json["extra"] = delivery.session.tokens.extra.shown
+            try context.console.output(.object(json))
         } else if isHeader {
             try context.console.output("Authorization: \(token.type.name) \(token.token.revealed)")
         } else {

@@ -15,7 +15,7 @@ struct UserinfoCommand: RunnableCommand {
             Example("oidc userinfo --claim email", "one claim, without jq"),
         ],
         options: [
-            .value(\.claim, "--claim", "NAME", "print only this claim, without quotes"),
+            .value(\.claim, "--claim", "NAME", "print only this claim, as text without quotes"),
             .flag(\.mayLogIn, "--login", "sign in if there is no session"),
             .group(\.options), .group(\.common),
         ])
@@ -41,6 +41,10 @@ struct UserinfoCommand: RunnableCommand {
             throw OIDCError(
                 .refused, "userinfo: \(DisplayText.clean(claim)): the provider sent no such claim",
                 hint: "claims: \(DisplayText.clean(claims.names.joined(separator: ", ")))", stage: .userInfo)
+        }
+        guard !context.console.isJSON else {
+            try context.console.output(value)
+            return 0
         }
         try context.console.output(value.string.map(Self.printable) ?? value.compact)
         return 0

@@ -48,6 +48,6 @@ struct CredentialHosts: Sendable {
         guard hosts.isEmpty else { return hosts }
         throw .usage(
             "\(setting.name) is not set",
-            hint: "add to the profile: \"\(setting.name)\": [{\"host\": \"\(example)\"}]")
+            hint: "oidc config set '\(setting.name)=[{\"host\":\"\(example)\"}]'")
     }
 }

@@ -23,7 +23,7 @@ struct KubernetesCredential {
             throw .usage(
                 "KUBERNETES_EXEC_INFO: apiVersion: expected \(KubernetesCredential.group)/v1 or v1beta1, found "
                     + "“\(DisplayText.distinct(version, from: versions, limit: 80))”",
-                hint: "set apiVersion of the user's exec to \(KubernetesCredential.group)/v1beta1")
+                hint: "set apiVersion of the user's exec to \(KubernetesCredential.group)/v1")
         }
         apiVersion = version
     }

@@ -39,7 +39,7 @@ final class DemoNarrator {
                 "The browser was redirected back: `state` and `iss` match this sign-in; `code` is accepted.")
             try tour.say("POST \(stage.origin)/token redeems the code, once:")
             for (name, meaning) in DemoNarrator.exchange { try tour.line("\(name): \(meaning)") }
-        case .device, .pasteOffered, .warning, .turnedAway, .waiting: break
+        case .device, .noDeviceCode, .pasteOffered, .unanswered, .warning, .turnedAway, .waiting: break
         }
     }
 

@@ -30,6 +30,17 @@ struct Doctor {
         return findings.map { $0.redacted(home: context.environment["HOME"]) }
     }
 
+    /// Returns the last line: `17 checks: 15 ok, 2 warnings, no problems`.
+    static func summary(of findings: [Finding]) -> String {
+        func count(_ result: Finding.Result, _ noun: String) -> String {
+            let count = findings.filter { $0.result == result }.count
+            return "\(count == 0 ? "no" : String(count)) \(noun)\(count == 1 ? "" : "s")"
+        }
+        let ok = findings.filter { $0.result == .ok }.count
+        return
+            "\(findings.count) checks: \(ok) ok, \(count(.warning, "warning")), \(count(.problem, "problem"))"
+    }
+
     /// Checks libcrypto. Requests to the provider check libcurl.
     private func libraries() -> Finding {
         do throws(OIDCError) {

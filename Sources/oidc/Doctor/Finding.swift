@@ -28,7 +28,7 @@ struct Finding {
     var json: JSONValue {
         [
             "check": .string(check), "result": .string(result.rawValue), "detail": .string(detail),
-            "remedy": JSONValue(hint),
+            "hint": JSONValue(hint),
         ]
     }
 

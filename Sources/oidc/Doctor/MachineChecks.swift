@@ -61,7 +61,7 @@ struct MachineChecks {
         case .none(let reason):
             return Finding(
                 "browser", .warning, "none: \(reason)",
-                hint: "oidc login uses a device code or a pasted URL; or set BROWSER")
+                hint: "set BROWSER to a program; without one, oidc login prints the URL to open elsewhere")
         }
     }
 

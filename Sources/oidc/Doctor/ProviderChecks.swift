@@ -11,18 +11,25 @@ struct ProviderChecks {
     private var variables: [String: String] { provider.context.environment }
 
     func findings() -> [Finding] {
-        guard let issuer = settings.provider.issuer else { return [named(), proxy(isReached: true)] }
+        guard let issuer = settings.provider.issuer else {
+            return (known.isEmpty ? [named()] : known) + [proxy(isReached: true)]
+        }
         let probe: DateProbe
         do throws(OIDCError) { probe = DateProbe(transport: try provider.transport()) } catch {
             return [Finding("TLS", error)]
         }
         var environment = provider.environment(over: probe)
         environment.cache = NoCache()
-        var findings = discovery(environment, probe)
-        findings.append(tls(WebURL(issuer), probe))
+        var findings = known + discovery(environment, probe)
+        findings.append(tls(WebURL.ofIssuer(issuer), probe))
         findings.append(proxy(isReached: probe.failure?.kind != .unreachable))
         findings.append(probe.clock(now: provider.context.now, leeway: settings.network.leeway))
         return findings
+    }
+
+    /// What is known of the provider by name.
+    private var known: [Finding] {
+        Preset.matching(settings).map { [PresetChecks(match: $0, settings: settings).finding()] } ?? []
     }
 
     private func named() -> Finding {
@@ -42,7 +49,7 @@ struct ProviderChecks {
             return [Finding("discovery", error), client(nil, environment)]
         }
         findings.append(
-            Finding("discovery", .ok, metadata.isDiscovered ? metadata.issuer ?? "" : "endpoints are set"))
+            Finding("discovery", .ok, metadata.isDiscovered ? discovered(metadata) : "endpoints are set"))
         let remarks = metadata.isDiscovered ? metadata.remarks : []
         findings.append(
             remarks.isEmpty
@@ -53,6 +60,15 @@ struct ProviderChecks {
         if let url = metadata.jwksURI { findings.append(keys(url, environment)) }
         findings.append(client(metadata, environment))
         return findings
+    }
+
+    /// Returns the issuer that the metadata name, where they are, and what a template means.
+    private func discovered(_ metadata: ProviderMetadata) -> String {
+        let issuer = metadata.issuer ?? ""
+        let isTemplate = IssuerTemplate(issuer) != nil
+        return DisplayText.clean(
+            issuer + (settings.provider.metadataURL.map { ", from \($0)" } ?? "")
+                + (isTemplate ? "; a session is of the tenant that signed in first" : ""))
     }
 
     private func keys(_ url: WebURL, _ environment: LoginEnvironment) -> Finding {

@@ -13,9 +13,7 @@ struct SettingsChecks {
         do throws(OIDCError) {
             let file = try context.settingsLoader.file()
             for profile in file?.profiles ?? [] {
-                var named = context.common
-                named.profile = profile.name
-                _ = try SettingsLoader(environment: [:], common: named).load(from: file, in: path ?? "")
+                try file?.check(profile.name)
             }
         } catch {
             return Finding("configuration", error)
@@ -58,7 +56,7 @@ struct SettingsChecks {
         return Finding(
             "variables", .warning, "unknown, and ignored: \(stray.joined(separator: ", "))",
             hint: nearest.map { "did you mean \($0)?" }
-                ?? "oidc man lists the settings and their variables")
+                ?? "oidc help settings")
     }
 
     /// Reports settings that are not used: overridden by a stronger layer, or of another provider or client.

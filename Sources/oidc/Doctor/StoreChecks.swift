@@ -59,7 +59,7 @@ struct StoreChecks {
         guard isThere(name) else {
             return Finding(
                 "keychain", .problem, "docker-credential-\(name) is not found on PATH",
-                hint: "install it, or set store to file")
+                hint: "install it, or: oidc config set store=file")
         }
         return Finding("keychain", .ok, "docker-credential-\(name)")
     }
@@ -77,6 +77,10 @@ struct StoreChecks {
                 return Finding(
                     "session", .problem, "the token is from the future: this machine's clock was set back",
                     hint: "set the clock, then: oidc token --refresh")
+            }
+            let settings = provider.settings
+            if let warning = Preset.matching(settings)?.refreshWarning(for: session, settings) {
+                return Finding("session", .warning, warning.message, hint: warning.hint?.commandLine)
             }
             return report.isUsable
                 ? Finding("session", .ok, "the token is valid \(report.validity)")

@@ -11,9 +11,12 @@ extension ProviderContext {
         let credentials = try credentials(environment)
         let authentication = try ClientAuthentication.choose(
             method: settings.client.method ?? method, credentials, metadata)
+        let issuer = metadata?.issuer ?? settings.provider.issuer
+        // A template is nobody's issuer; the token endpoint is the audience that is left (RFC 7523 §3).
+        let isTemplate = issuer.map { IssuerTemplate($0) != nil } ?? false
         let audience: String? =
-            settings.client.assertionAudience == .tokenEndpoint
-            ? metadata?.tokenEndpoint?.text : metadata?.issuer ?? settings.provider.issuer
+            settings.client.assertionAudience == .tokenEndpoint || isTemplate
+            ? metadata?.tokenEndpoint?.text : issuer
         return Client(
             id: try settings.client.requiredID(), authentication: authentication, assertionAudience: audience,
             presentsCertificate: credentials.hasCertificate)
@@ -64,13 +67,15 @@ extension ProviderContext {
     func tokenEndpoint(
         at url: WebURL, client: Client, dpop: DPoPKey?
     ) throws(OIDCError) -> TokenEndpoint {
-        TokenEndpoint(
-            url: url, client: client,
-            format: settings.token.format,
+        var endpoint = TokenEndpoint(
+            url: url, client: client, format: settings.token.format,
             extraParameters: settings.token.extraParameters, dpop: dpop)
+        endpoint.sendsResources = settings.token.sendsResources
+        endpoint.assumedTokenType = try settings.token.checkedAssumedType()
+        return endpoint
     }
 
-    /// Returns the token endpoint that a session came from, whatever the settings say now.
+    /// Returns the endpoint that refreshes a session, whatever the settings say now.
     func tokenEndpoint(
         of session: Session, _ environment: LoginEnvironment
     ) throws(OIDCError) -> TokenEndpoint {
@@ -78,7 +83,7 @@ extension ProviderContext {
         let signs = ["private_key_jwt", "client_secret_jwt"].contains(session.clientAuthentication)
         let metadata = signs ? try? metadata(environment, for: [.token]) : nil
         return try tokenEndpoint(
-            at: session.endpoints.token,
+            at: session.endpoints.refresh ?? session.endpoints.token,
             client: try client(metadata, method: session.clientAuthentication, environment),
             dpop: try session.dpopKey.map { pem throws(OIDCError) in try DPoPKey(pem: pem) })
     }

@@ -46,7 +46,8 @@ struct ProviderContext {
         guard let directory = StateDirectories(environment: context.environment).cache else {
             return NoCache()
         }
-        return MetadataCache(directory: directory)
+        let cache = MetadataCache(directory: directory)
+        return context.console.isVerbose ? TracedCache(cache: cache, console: context.console) : cache
     }
 
     func transport() throws(OIDCError) -> CurlTransport {
@@ -106,7 +107,14 @@ struct ProviderContext {
             try settings.provider.checkIssuer()
             return registered(configured)
         }
-        return registered(try documents(environment).metadata(issuer: issuer).merging(explicit: explicit))
+        return registered(try discovered(issuer, environment).merging(explicit: explicit))
+    }
+
+    /// Returns the metadata from the well-known URLs or `metadata_url`.
+    func discovered(
+        _ issuer: String, _ environment: LoginEnvironment
+    ) throws(OIDCError) -> ProviderMetadata {
+        try documents(environment).metadata(issuer: issuer, at: try settings.provider.checkedMetadataURL())
     }
 
     /// Returns the metadata with the algorithm registered for this client's ID tokens, if one is set.
@@ -176,7 +184,7 @@ struct ProviderContext {
     func browserChoice() throws(OIDCError) -> BrowserChoice {
         let command = settings.signIn.browser
         if let problem = BrowserCommand.problem(command) {
-            throw .usage("browser: \(problem)", hint: #"set browser to a program, as in ["firefox", "%s"]"#)
+            throw .usage("browser: \(problem)", hint: #"oidc config set 'browser=["firefox","%s"]'"#)
         }
         return BrowserChoice.resolve(
             setting: command, .current(environment: context.environment),

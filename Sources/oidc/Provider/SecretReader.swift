@@ -33,8 +33,7 @@ struct SecretReader {
         guard !file.isUnderForeignControl else {
             throw OIDCError.usage(
                 "\(subject) belongs to another user or may be written by others",
-                hint: "chown and chmod it so that only you can write it: chmod go-w \(ShellWord.quoted(path))"
-            )
+                hint: file.ownershipHint(path))
         }
         if file.isOwnAndOpen {
             warn("\(subject) may be read by others (chmod 600 \(ShellWord.quoted(path)))")
@@ -66,6 +65,16 @@ struct SecretReader {
         while text.last?.isNewline == true { text.removeLast() }
         guard !text.isEmpty else { throw OIDCError.usage("\(name): is empty") }
         return text
+    }
+}
+
+extension UserFile {
+    /// Returns how to take a file that others control under one's own control.
+    func ownershipHint(_ path: String) -> String {
+        let change = "chmod go-w \(ShellWord.quoted(path))"
+        return isOwn
+            ? change
+            : "make a copy of your own and use that, or: sudo chown \"$USER\" \(ShellWord.quoted(path))"
     }
 }
 

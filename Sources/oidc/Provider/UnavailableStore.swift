@@ -21,7 +21,7 @@ struct UnavailableStore: SessionStoring {
     func remove(_ stored: StoredSession) throws(OIDCError) {}
 
     func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+        _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
         try body()
     }

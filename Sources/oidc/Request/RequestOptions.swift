@@ -49,15 +49,19 @@ struct RequestOptions: OptionGroup {
 }
 
 extension RequestOptions {
+    /// Checks that a token may be sent to the URL at all.
+    static func checkScheme(_ url: WebURL, _ provider: ProviderContext) throws(OIDCError) {
+        guard !url.isSecure, !url.isLoopback, !provider.allowsInsecureHTTP else { return }
+        throw .usage(
+            "\(url.origin) is plain http, which is for this machine only: the token would be readable",
+            hint: "use https")
+    }
+
     /// Calls an API. Without `method`, it is GET, or POST with a body.
     func call(
         _ url: WebURL, _ method: String?, _ provider: ProviderContext, _ access: SessionAccess
     ) throws(OIDCError) {
-        guard url.isSecure || url.isLoopback || provider.allowsInsecureHTTP else {
-            throw .usage(
-                "\(url.origin) is plain http, which is for this machine only: the token would be readable",
-                hint: "use https")
-        }
+        try RequestOptions.checkScheme(url, provider)
         let fields: HTTPHeaders
         let chosen: HTTPMethod
         do throws(UsageError) {

@@ -58,6 +58,6 @@ struct Resource {
     func isOpen(to session: Session?) -> Bool? {
         guard let session else { return false }
         if scope.isEmpty { return true }
-        return session.grantedScope.map { scope.isSubset(of: $0) }
+        return session.grantedScope.map { $0.missing(from: scope).isEmpty }
     }
 }

@@ -69,7 +69,7 @@ struct ResourceCall {
         var request = HTTPRequest(method, url, headers: headers)
         if !body.isEmpty, headers["Content-Type"] == nil { request.headers["Content-Type"] = body.mediaType }
         try attempt.authorize(&request)
-        let output = ResponseOutput(includesHead: includesHead, indentsJSON: provider.context.console.isJSON)
+        let output = ResponseOutput(includesHead: includesHead, isJSON: provider.context.console.isJSON)
         let reading = Reading(attempt.delivery)
         do {
             try transport.stream(

@@ -5,25 +5,43 @@ import OIDCSystem
 final class ResponseOutput {
     private let includesHead: Bool
     private let isTerminal = Terminal.isTerminal(.standardOutput)
-    /// JSON to indent on a terminal, held back until it is complete.
+    private let isJSON: Bool
+    /// JSON, held back until it is complete.
     private var held: [UInt8]?
+    /// Whether the body is left out, because it is not JSON and the status is an error.
+    private var isSkipped = false
+    private var isSuccess = true
     private var filter = TerminalFilter()
     private static let heldLimit = 4 << 20
 
-    init(includesHead: Bool, indentsJSON: Bool) {
+    init(includesHead: Bool, isJSON: Bool) {
         self.includesHead = includesHead
-        held = indentsJSON && isTerminal ? [] : nil
+        self.isJSON = isJSON
+        held = isJSON ? [] : nil
     }
 
     func begin(_ head: HTTPResponse) throws(OIDCError) {
-        if head.mediaType.map({ $0.hasSuffix("json") }) != true { held = nil }
+        try check(head)
         guard includesHead else { return }
         var lines = "HTTP/1.1 \(head.status)\n"
         for field in head.headers.fields { lines += "\(field.name): \(field.value)\n" }
         try write(Array((lines + "\n").utf8))
     }
 
+    /// Refuses a body that is not JSON. With another status than 2xx, the status is the error.
+    private func check(_ head: HTTPResponse) throws(OIDCError) {
+        isSuccess = head.isSuccess
+        guard isJSON, let type = head.mediaType, !type.hasSuffix("json") else { return }
+        guard !head.isSuccess else {
+            throw OIDCError(
+                .refused, "resource: expected JSON, found \(DisplayText.quoted(type, limit: 80))",
+                hint: "leave -o json out", stage: .resource)
+        }
+        (isSkipped, held) = (true, nil)
+    }
+
     func take(_ bytes: UnsafeRawBufferPointer) throws(OIDCError) {
+        guard !isSkipped else { return }
         guard var gathered = held else { return try write(Array(bytes)) }
         held = nil
         gathered.append(contentsOf: bytes)
@@ -35,11 +53,19 @@ final class ResponseOutput {
         if isTerminal { try StandardOutput.write(filter.end()) }
     }
 
+    /// Prints the JSON, or null for an empty body.
     private func endHeld() throws(OIDCError) {
-        guard let held, !held.isEmpty else { return }
+        guard let held else { return }
         self.held = nil
-        guard let json = try? JSONValue(parsing: held) else { return try write(held) }
-        try write(Array((json.indented + "\n").utf8))
+        guard !held.isEmpty else { return try write(Array("null\n".utf8)) }
+        let json: JSONValue
+        do { json = try JSONValue(parsing: held) } catch {
+            guard isSuccess else { return }
+            throw OIDCError(
+                .refused, "resource: expected JSON, found something else: \(error.inFile)",
+                hint: "leave -o json out", stage: .resource)
+        }
+        try write(isTerminal ? Array((json.indented + "\n").utf8) : held)
     }
 
     private func write(_ bytes: [UInt8]) throws(OIDCError) {

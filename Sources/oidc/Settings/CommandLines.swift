@@ -2,20 +2,33 @@ import OIDCCore
 
 extension Settings {
     /// The command line that signs in with these settings.
-    var loginLine: String {
-        var words = ["oidc login"]
-        if let profile, profile != "default" { words += ["-p", ShellWord.quoted(profile)] }
+    var loginLine: String { line("oidc login") }
+
+    /// The command line of a command for the same session, with the options that were given.
+    func line(_ command: String, and more: [(String, Setting)] = []) -> String {
+        var words = [command + profileOption(profile)]
         func given(_ setting: Setting) -> String? {
             let entry = layers.entries.first { $0.setting == setting }
             return entry?.origin.layer == .options ? entry?.value.string : nil
         }
         for (option, setting) in [
             ("--issuer", Setting.issuer), ("--client-id", .clientID), ("--audience", .audience),
-        ] {
+            ("--account", .account),
+        ] + more {
             if let text = given(setting) { words += [option, ShellWord.quoted(text)] }
         }
-        if let account = given(.account) { words += ["--set", ShellWord.quoted("account=\(account)")] }
+        for setting in [Setting.metadataURL, .nonce] {
+            if let text = given(setting) { words += ["--set", ShellWord.quoted("\(setting.name)=\(text)")] }
+        }
         return words.joined(separator: " ")
+    }
+
+    /// The command line that signs in with a profile.
+    func loginLine(profile: String?) -> String { "oidc login" + profileOption(profile) }
+
+    private func profileOption(_ name: String?) -> String {
+        guard let name, name != "default" else { return "" }
+        return " -p \(ShellWord.quoted(name))"
     }
 
     /// The sign-in that a resource asks for, being stronger or more recent (RFC 9470 §3).
@@ -32,7 +45,7 @@ extension Settings {
         var words: [String] = []
         for (option, setting) in [
             ("--issuer", Setting.issuer), ("--client-id", .clientID), ("--scope", .scope),
-            ("--audience", .audience), ("--grant", .grant),
+            ("--account", .account), ("--audience", .audience), ("--grant", .grant),
         ] {
             guard let entry = layers.entries.first(where: { $0.setting == setting }),
                 let text = entry.value.string

@@ -1,21 +1,32 @@
+import CommandLineKit
 import OIDCCore
+import OIDCSystem
 
 /// The profiles of a configuration file; a flat object is one profile named `default`.
 struct ConfigurationFile: Sendable {
     let path: String
+    /// The option that names the file: empty, or ` --config FILE`.
+    let option: String
     let defaultProfile: String?
+    /// Whether the file is one object of settings, without a list of profiles.
+    let isFlat: Bool
     let profiles: [(name: String, values: JSONObject)]
 
-    init(parsing bytes: [UInt8], path: String) throws(OIDCError) {
+    /// Parses the file. `option` is what a command needs to use the same file: empty, or ` --config FILE`.
+    init(parsing bytes: [UInt8], path: String, option: String = "") throws(OIDCError) {
         self.path = path
+        self.option = option
         let json: JSONValue
         do { json = try JSONValue(parsing: bytes) } catch {
-
             throw ConfigurationFile.error(
-                path, "is not valid JSON: \(error)", hint: "fix it, then: oidc config check")
-
+                path, "is not valid JSON (\(error.inFile))", hint: "fix it, then: oidc config check\(option)")
         }
-        guard let object = json.object else { throw ConfigurationFile.error(path, "must hold a JSON object") }
+        guard let object = json.object else {
+            throw ConfigurationFile.error(
+                path, "must hold a JSON object, not \(json.typeName)",
+                hint: "fix it, then: oidc config check\(option)")
+        }
+        isFlat = object["profiles"] == nil
         guard let listed = object["profiles"] else {
             defaultProfile = nil
             profiles = object.isEmpty ? [] : [("default", object)]
@@ -27,10 +38,12 @@ struct ConfigurationFile: Sendable {
                 "has an unknown member “"
                     + DisplayText.distinct(stray, from: ["profiles", "default_profile"])
                     + "” beside “profiles”",
-                hint: "move it into a profile")
+                hint: "move it into a profile, then: oidc config check\(option)")
         }
         guard let members = listed.object?.members else {
-            throw ConfigurationFile.error(path, "profiles: expected an object, found \(listed.typeName)")
+            throw ConfigurationFile.error(
+                path, "profiles: expected an object, found \(listed.typeName)",
+                hint: "fix it, then: oidc config check\(option)")
         }
         var profiles: [(String, JSONObject)] = []
         for member in members {
@@ -38,7 +51,7 @@ struct ConfigurationFile: Sendable {
                 throw ConfigurationFile.error(
                     path,
                     "profile \(DisplayText.quoted(member.name)): expected an object, found "
-                        + member.value.typeName)
+                        + member.value.typeName, hint: "fix it, then: oidc config check\(option)")
             }
             profiles.append((member.name, values))
         }
@@ -46,10 +59,20 @@ struct ConfigurationFile: Sendable {
         switch object["default_profile"] {
         case nil: defaultProfile = nil
         case .string(let name)? where profiles.contains { $0.0 == name }: defaultProfile = name
-        default:
+        case .string(let name)?:
+            let nearest = Nearest.match(name, among: profiles.map(\.0)) ?? profiles.first?.0
             throw ConfigurationFile.error(
-                path, "default_profile: expected the name of a profile in the file",
-                hint: "profiles: \(DisplayText.clean(profiles.map(\.0).joined(separator: ", ")))")
+                path,
+                "default_profile: there is no profile "
+                    + "“\(DisplayText.distinct(name, from: profiles.map(\.0)))”"
+                    + ConfigurationFile.listed(profiles.map(\.0), beside: name),
+                hint: nearest.map { "oidc config use \(ShellWord.quoted($0))\(option)" }
+                    ?? "remove default_profile")
+        case let other?:
+            throw ConfigurationFile.error(
+                path, "default_profile: expected the name of a profile, found \(other.typeName)",
+                hint: profiles.first.map { "oidc config use \(ShellWord.quoted($0.0))\(option)" }
+                    ?? "remove default_profile")
         }
     }
 
@@ -57,19 +80,32 @@ struct ConfigurationFile: Sendable {
     func profile(named name: String?) throws(OIDCError) -> (name: String, values: JSONObject)? {
         if let name {
             if let found = profiles.first(where: { $0.name == name }) { return found }
+            let nearest = Nearest.match(name, among: profiles.map(\.name))
             throw OIDCError.usage(
                 "there is no profile “\(DisplayText.distinct(name, from: profiles.map(\.name)))” in "
-                    + DisplayText.clean(path),
-                hint: profiles.isEmpty
-                    ? "write one with: oidc config init"
-                    : "profiles: "
-                        + profiles.map { DisplayText.distinct($0.name, from: [name]) }.joined(separator: ", ")
-            )
+                    + DisplayText.clean(path)
+                    + (nearest.map { ", did you mean \(DisplayText.distinct($0, from: [name]))?" }
+                        ?? ConfigurationFile.listed(profiles.map(\.name), beside: name)),
+                hint: profiles.isEmpty ? "oidc config init" : "oidc config list\(option)")
         }
         if let name = defaultProfile ?? (profiles.count == 1 ? profiles[0].name : nil) {
             return profiles.first { $0.name == name }
         }
         return profiles.first { $0.name == "default" }
+    }
+
+    /// Checks the settings of a profile, without variables and without reading other files.
+    func check(_ profile: String) throws(OIDCError) {
+        var common = CommonOptions()
+        common.profile = profile
+        try SettingsLoader(environment: [:], common: common).load(from: self, in: path).check()
+    }
+
+    /// Lists the first profiles, for an error about another name.
+    private static func listed(_ names: [String], beside name: String) -> String {
+        guard !names.isEmpty else { return "; it has no profiles" }
+        let shown = names.prefix(5).map { DisplayText.distinct($0, from: [name]) }.joined(separator: ", ")
+        return " (profiles: \(shown)\(names.count > 5 ? ", …" : ""))"
     }
 
     static func error(_ path: String, _ problem: String, hint: String? = nil) -> OIDCError {

@@ -12,30 +12,53 @@ struct ProfileWriter {
     ) throws(OIDCError) {
         try UserFile.rewrite(path, named: "configuration") { () throws(OIDCError) in
             try checkName(name, replacing: replacing)
-            var (document, profiles) = try existing()
+            let (document, profiles) = try existing()
             var profile = JSONObject()
             for entry in try entries(profiles) {
                 profile[entry.setting.name] = entry.setting.kind.resolved(
                     entry.value, in: UserFile.currentDirectory)
             }
-            profiles[name] = .object(profile)
-            document["profiles"] = .object(profiles)
-            if document["default_profile"] == nil { document["default_profile"] = .string(name) }
-            return Array((JSONValue.object(document).indented + "\n").utf8)
+            return try written(.object(profile), as: name, document, profiles)
         }
+    }
+
+    /// Returns the new file: the old text around the profile, if there is a list of profiles in it.
+    private func written(
+        _ profile: JSONValue, as name: String, _ document: JSONObject, _ profiles: JSONObject
+    ) throws(OIDCError) -> [UInt8] {
+        if document["profiles"] != nil,
+            let old = try UserFile.read(path, limit: 4 << 20, named: "configuration")
+        {
+            var text = JSONText(old.bytes)
+            text.set(name, to: profile, in: ["profiles"])
+            if document["default_profile"] == nil {
+                let earlier = profiles.names.count == 1 ? profiles.names.first : nil
+                text.set("default_profile", to: .string(earlier ?? name), in: [], first: true)
+            }
+            return text.bytes
+        }
+        var (document, profiles) = (document, profiles)
+        document["default_profile"] = .string(profiles.names.first ?? name)
+        profiles[name] = profile
+        document["profiles"] = .object(profiles)
+        return Array((JSONValue.object(document).indented + "\n").utf8)
     }
 
     /// Checks the name before anything is registered or fetched.
     func checkName(_ name: String, replacing: Bool) throws(OIDCError) {
+        try ProfileWriter.checkName(name)
+        guard !replacing, try existing().profiles[name] != nil else { return }
+        throw OIDCError.usage(
+            "there is a profile \(DisplayText.quoted(name)) in \(path) already",
+            hint: "choose another name with -p, or replace it with --force")
+    }
+
+    static func checkName(_ name: String) throws(OIDCError) {
         guard !name.isEmpty else { throw OIDCError.usage("a profile needs a name", hint: "-p NAME") }
         guard DisplayText.clean(name).utf8.elementsEqual(name.utf8) else {
             throw OIDCError.usage(
                 "a profile's name has no control or invisible characters, and 300 at most", hint: "-p NAME")
         }
-        guard !replacing, try existing().profiles[name] != nil else { return }
-        throw OIDCError.usage(
-            "there is a profile \(DisplayText.quoted(name)) in \(path) already",
-            hint: "choose another name with -p, or replace it with --force")
     }
 
     /// Reads the file. A flat file becomes the profile `default`.

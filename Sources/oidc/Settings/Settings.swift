@@ -35,6 +35,7 @@ struct Settings: Sendable {
     func check() throws(OIDCError) {
         try provider.checkIssuer()
         _ = try provider.checkedEndpoints()
+        _ = try token.checkedAssumedType()
         _ = try SessionStoreChoice(setting: store)
         _ = try RedirectAddress(signIn.redirectURI, port: signIn.port)
         if let problem = BrowserCommand.problem(signIn.browser) { throw .usage("browser: \(problem)") }
@@ -47,11 +48,14 @@ struct Settings: Sendable {
 /// The provider, and those of its endpoints that are set.
 struct ProviderSettings: Sendable {
     let issuer: String?
+    /// Where the metadata is, if not at the issuer's well-known URL.
+    let metadataURL: String?
     let endpoints: [ProviderEndpoint: String]
     let allowsInsecureHTTP: Bool
 
     init(_ layers: SettingLayers) {
         issuer = layers.text(.issuer)
+        metadataURL = layers.text(.metadataURL)
         allowsInsecureHTTP = layers.flag(.allowInsecureHTTP)
         var endpoints: [ProviderEndpoint: String] = [:]
         for entry in layers.entries {
@@ -62,8 +66,21 @@ struct ProviderSettings: Sendable {
     }
 
     func checkIssuer() throws(OIDCError) {
-        guard let issuer else { return }
+        _ = try checkedMetadataURL()
+        guard let issuer else {
+            guard metadataURL == nil else {
+                throw .usage(
+                    "metadata_url is set, and issuer is not",
+                    hint: "set issuer to the one that the metadata names")
+            }
+            return
+        }
         _ = try ProviderMetadata.checkedIssuer(issuer, allowsInsecureHTTP: allowsInsecureHTTP)
+    }
+
+    func checkedMetadataURL() throws(OIDCError) -> WebURL? {
+        guard let metadataURL else { return nil }
+        return try ProviderMetadata.checkedURL(metadataURL, allowsInsecureHTTP: allowsInsecureHTTP)
     }
 
     /// Returns the endpoints that are set, which override discovered ones.

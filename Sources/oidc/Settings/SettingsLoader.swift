@@ -8,9 +8,12 @@ struct SettingsLoader: Sendable {
     /// The value of `--config` or OIDC_CONFIG.
     let configPath: String?
     var profileName: String?
+    /// The value of `--config`.
+    private let namedByOption: String?
 
     init(environment: [String: String], common: CommonOptions) {
         self.environment = environment
+        namedByOption = common.config
         configPath = common.config ?? environment["OIDC_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
         profileName = common.profile ?? environment["OIDC_PROFILE"].flatMap { $0.isEmpty ? nil : $0 }
     }
@@ -42,43 +45,69 @@ struct SettingsLoader: Sendable {
                 hint: "write one with: oidc config init")
         }
         var entries = options + (try variables())
-        if let profile { entries += try SettingsLoader.entries(of: profile, in: path) }
+        if let profile {
+            entries += try SettingsLoader.entries(of: profile, in: path, option: file?.option ?? "")
+        }
         return Settings(SettingLayers(profile: profile?.name, entries: entries), home: environment["HOME"])
     }
 
     /// Returns each profile of the file, without options and variables.
     func profiles() throws(OIDCError) -> [Result<(profile: String, own: [SettingLayers.Entry]), OIDCError>] {
-        try file()?.profiles.map { profile in
+        let file = try file()
+        return file?.profiles.map { profile in
             Result { () throws(OIDCError) in
-                (profile.name, try SettingsLoader.entries(of: profile, in: path ?? ""))
+                (
+                    profile.name,
+                    try SettingsLoader.entries(of: profile, in: path ?? "", option: file?.option ?? "")
+                )
             }
         } ?? []
     }
 
     /// Reads the file. Returns nil if there is none and none was named.
-    func file() throws(OIDCError) -> ConfigurationFile? {
+    func file() throws(OIDCError) -> ConfigurationFile? { try contents()?.file }
+
+    /// Reads the file, also as the bytes that it holds. A file that was named must be there, unless it `mayBeMissing`.
+    func contents(
+        mayBeMissing: Bool = false
+    ) throws(OIDCError) -> (file: ConfigurationFile, bytes: [UInt8])? {
+        guard let contents = try ownFile(mayBeMissing: mayBeMissing) else { return nil }
+        return (try parsed(contents.bytes, permissions: contents.permissions), contents.bytes)
+    }
+
+    /// Reads the file as it is, if nobody else can write it.
+    func ownFile(mayBeMissing: Bool = false) throws(OIDCError) -> UserFile? {
         guard let path else { return nil }
         guard let contents = try UserFile.read(path, limit: 4 << 20, named: "configuration") else {
-            guard configPath != nil else { return nil }
+            guard configPath != nil, !mayBeMissing else { return nil }
             throw OIDCError(
                 .usage, "there is no configuration file at \(DisplayText.clean(path))",
-                hint: "write one with: oidc config init", stage: .settings)
+                hint: "oidc config init\(configOption)", stage: .settings)
         }
         guard !contents.isUnderForeignControl else {
             throw ConfigurationFile.error(
                 path, "belongs to another user or may be written by others, and it can name programs",
-                hint: "chown and chmod it so that only you can write it: chmod go-w \(ShellWord.quoted(path))"
-            )
+                hint: contents.ownershipHint(path))
         }
-        let file = try ConfigurationFile(parsing: contents.bytes, path: path)
+        return contents
+    }
+
+    /// Parses the file, which may hold a secret only if its permissions keep others out.
+    func parsed(_ bytes: [UInt8], permissions: UInt32) throws(OIDCError) -> ConfigurationFile {
+        let path = path ?? ""
+        let file = try ConfigurationFile(parsing: bytes, path: path, option: configOption)
         let holdsSecret = file.profiles.contains { $0.values[Setting.clientSecret.name] != nil }
-        if holdsSecret, contents.permissions & 0o077 != 0 {
+        if holdsSecret, permissions & 0o077 != 0 {
             throw ConfigurationFile.error(
                 path, "holds a client_secret and may be read by others",
-                hint:
-                    "chmod 600 \(ShellWord.quoted(path)), or use client_secret_file or client_secret_command")
+                hint: "chmod 600 \(ShellWord.quoted(path))")
         }
         return file
+    }
+
+    /// What a command in a hint needs to use the same file: empty, or ` --config FILE`.
+    var configOption: String {
+        namedByOption.map { " --config \(ShellWord.quoted($0))" } ?? ""
     }
 
     /// Reads the variables. Unknown `OIDC_…` variables may belong to other programs.
@@ -94,7 +123,7 @@ struct SettingsLoader: Sendable {
     }
 
     private static func entries(
-        of profile: (name: String, values: JSONObject), in path: String
+        of profile: (name: String, values: JSONObject), in path: String, option: String
     ) throws(OIDCError) -> [SettingLayers.Entry] {
         var entries: [SettingLayers.Entry] = []
         for member in profile.values.members {
@@ -105,7 +134,8 @@ struct SettingsLoader: Sendable {
                 throw ConfigurationFile.error(
                     path,
                     "profile \(DisplayText.quoted(profile.name)): \(setting.name): "
-                        + mismatch(member.value, of: setting))
+                        + mismatch(member.value, of: setting),
+                    hint: correction(of: member.value, setting, profile.name, option))
             }
             let resolved = setting.kind.resolved(value, in: FilePath.split(path).directory)
             entries.append(
@@ -114,21 +144,40 @@ struct SettingsLoader: Sendable {
         return entries
     }
 
-    /// Parses `--set KEY=VALUE`.
-    static func assignment(_ text: String) throws(OIDCError) -> SettingLayers.Entry {
+    /// Returns the command that writes a value as its kind, if it is a string in place of a number or boolean.
+    private static func correction(
+        of value: JSONValue, _ setting: Setting, _ profile: String, _ option: String
+    ) -> String {
+        let isWord =
+            switch setting.kind {
+            case .integer, .flag: true
+            default: false
+            }
+        guard isWord, let text = value.string, setting.kind.parsed(text) != nil else {
+            return "oidc help settings"
+        }
+        return "oidc config set -p \(ShellWord.quoted(profile)) "
+            + ShellWord.quoted("\(setting.name)=\(text)") + option
+    }
+
+    /// Parses the `KEY=VALUE` of `--set` or of another option or command.
+    static func assignment(_ text: String, of option: String = "--set") throws(OIDCError)
+        -> SettingLayers.Entry
+    {
         guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
             throw OIDCError.usage(
-                "--set takes KEY=VALUE, not \(DisplayText.quoted(text))", hint: "oidc help config")
+                "\(option) takes KEY=VALUE, not \(DisplayText.quoted(text, limit: 80))",
+                hint: "oidc help settings")
         }
         let name = String(text[..<equals])
-        guard let setting = Setting.named(name) else { throw unknown(name, in: "--set") }
+        guard let setting = Setting.named(name) else { throw unknown(name, in: option) }
         if setting.kind.isSecret {
             throw OIDCError.usage(
                 "\(name) is not taken from the command line, where every process can read it",
                 hint: "use client_secret_file, client_secret_command or \(setting.variable)")
         }
         return try entry(
-            setting, String(text[text.index(after: equals)...]), .option("--set"), named: "--set \(name)")
+            setting, String(text[text.index(after: equals)...]), .option(option), named: "\(option) \(name)")
     }
 
     /// Returns the settings of the options that were given.
@@ -148,7 +197,7 @@ struct SettingsLoader: Sendable {
     ) throws(OIDCError) -> SettingLayers.Entry {
         guard let value = setting.kind.parsed(word) else {
             throw OIDCError.usage(
-                "\(source): \(mismatch(.string(word), of: setting))")
+                "\(source): \(mismatch(.string(word), of: setting))", hint: "oidc help settings")
         }
         return SettingLayers.Entry(setting: setting, value: value, origin: origin)
     }
@@ -156,7 +205,9 @@ struct SettingsLoader: Sendable {
     private static func mismatch(_ value: JSONValue, of setting: Setting) -> String {
         let expected = "expected \(setting.kind.expectation)"
         guard let stray = setting.kind.strayMember(of: value) else {
+            let nearest = value.string.flatMap { Nearest.match($0, among: setting.kind.choices) }
             return "\(expected), found \(shown(value, of: setting))"
+                + (nearest.map { ", did you mean \($0)?" } ?? "")
         }
         return "unknown member \(DisplayText.quoted(stray, limit: 80)), \(expected)"
     }
@@ -173,8 +224,9 @@ struct SettingsLoader: Sendable {
         let names = Setting.all.map(\.name)
         let nearest = Nearest.match(name, among: names)
         return OIDCError(
-            .usage, "unknown setting “\(DisplayText.distinct(name, from: names))” in \(source)",
-            hint: nearest.map { "did you mean \($0)?" } ?? "oidc man --settings lists the settings",
-            stage: .settings)
+            .usage,
+            "unknown setting “\(DisplayText.distinct(name, from: names))” in \(source)"
+                + (nearest.map { ", did you mean \($0)?" } ?? ""),
+            hint: "oidc help settings", stage: .settings)
     }
 }

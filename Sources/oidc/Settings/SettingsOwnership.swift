@@ -7,7 +7,7 @@ struct SettingsOwnership {
     /// Whose settings a layer holds, as far as it or a weaker layer says.
     private struct Owner {
         var issuer: String?
-        /// The endpoints that the client authenticates at, by the setting's name.
+        /// The endpoints that the client authenticates at, and the metadata that name them, by the setting's name.
         var endpoints: [String: String] = [:]
         var clientID: String?
 
@@ -29,12 +29,13 @@ struct SettingsOwnership {
         }
 
         private static let authenticatedEndpoints: [Setting] = [
-            .tokenEndpoint, .deviceAuthorizationEndpoint, .pushedAuthorizationRequestEndpoint,
+            .metadataURL, .tokenEndpoint, .refreshEndpoint, .deviceAuthorizationEndpoint,
+            .pushedAuthorizationRequestEndpoint,
             .revocationEndpoint, .introspectionEndpoint,
         ]
 
         private var origins: [String] {
-            ([issuer].compactMap { $0 } + endpoints.values).compactMap { WebURL($0)?.origin }
+            ([issuer].compactMap { $0 } + endpoints.values).compactMap { WebURL.ofIssuer($0)?.origin }
         }
 
         /// Whether an issuer is this provider. If only endpoints are known of it, their origin decides.

@@ -2,10 +2,18 @@ import OIDCCrypto
 
 /// Every setting there is, in the order of the documentation.
 extension Setting {
-    static let issuer = Setting("issuer", .text, "the provider's issuer URL")
+    static let issuer = Setting(
+        "issuer", .text,
+        "the provider's issuer URL; a path segment may be {tenantid}, for users of any tenant")
+    static let metadataURL = Setting(
+        "metadata_url", .url, "where the metadata is, if not at the issuer's well-known URL", owner: .provider
+    )
     static let authorizationEndpoint = Setting(
         "authorization_endpoint", .url, "where users sign in", owner: .provider)
     static let tokenEndpoint = Setting("token_endpoint", .url, "where tokens are issued", owner: .provider)
+    static let refreshEndpoint = Setting(
+        "refresh_endpoint", .url, "where tokens are refreshed, if not at the token endpoint", owner: .provider
+    )
     static let userinfoEndpoint = Setting("userinfo_endpoint", .url, "claims of the user", owner: .provider)
     static let jwksURI = Setting("jwks_uri", .url, "the provider's public keys", owner: .provider)
     static let deviceAuthorizationEndpoint = Setting(
@@ -56,13 +64,21 @@ extension Setting {
     static let scope = Setting("scope", .scope, "scopes to request")
     static let audience = Setting("audience", .text, "the API that the token is for")
     static let resource = Setting("resource", .texts, "resource indicators (RFC 8707)")
+    static let resourceParameter = Setting(
+        "resource_parameter", .choice(["on", "off"]), "whether `resource` is sent to the provider; on",
+        owner: .provider)
     static let redirectURI = Setting(
         "redirect_uri", .text, "where the provider redirects the browser; http://127.0.0.1/callback")
     static let port = Setting("port", .integer(1...65_535), "a fixed port for the redirect")
     static let redirectPorts = Setting("redirect_ports", .ports, "ports for the redirect, tried in order")
     static let responseMode = Setting(
         "response_mode", .choice(["query", "form_post"]), "how the response is returned")
-    static let prompt = Setting("prompt", .text, "none, login, consent, select_account, create")
+    static let nonce = Setting(
+        "nonce", .choice(["on", "off"]), "off for providers whose ID tokens have none; warns; on",
+        owner: .provider)
+    static let prompt = Setting(
+        "prompt", .text,
+        "none, login, consent, select_account, create, or off; consent if offline_access is requested")
     static let maxAge = Setting(
         "max_age", .integer(0...315_360_000), "seconds since the user last authenticated, at most")
     static let loginHint = Setting("login_hint", .text, "account to suggest")
@@ -74,6 +90,9 @@ extension Setting {
         owner: .provider)
     static let extraTokenParams = Setting(
         "extra_token_params", .parameters, "more parameters of token requests", owner: .tokenRequest)
+    static let tokenType = Setting(
+        "token_type", .text, "the token type if the provider names none or an unknown one, such as Bearer",
+        owner: .provider)
     static let tokenRequestFormat = Setting(
         "token_request_format", .choice(["form", "json"]), "the encoding of token requests; form")
     static let par = Setting("par", .choice(["auto", "require", "off"]), "pushed requests; auto")
@@ -129,15 +148,25 @@ extension Setting {
     static let gcpTokenType = Setting("gcp_token_type", .text, "the token type to declare to Google")
 
     static let all: [Setting] = [
-        issuer, authorizationEndpoint, tokenEndpoint, userinfoEndpoint, jwksURI, deviceAuthorizationEndpoint,
+        issuer,
+        metadataURL,
+        authorizationEndpoint, tokenEndpoint,
+        refreshEndpoint,
+        userinfoEndpoint, jwksURI, deviceAuthorizationEndpoint,
         pushedAuthorizationRequestEndpoint, revocationEndpoint, introspectionEndpoint, endSessionEndpoint,
         registrationEndpoint, clientID, clientSecretFile, clientSecretCommand, clientSecret, clientAuth,
         clientAssertionAudience, clientAssertionSource, privateKeyFile, privateKeyID,
         privateKeyPassphraseFile, tlsClientCertificate, tlsClientKey, idTokenSignedResponseAlg, scope,
         audience,
-        resource, redirectURI, port, redirectPorts, responseMode, prompt, maxAge, loginHint, acrValues,
+        resource,
+        resourceParameter,
+        redirectURI, port, redirectPorts, responseMode,
+        nonce,
+        prompt, maxAge, loginHint, acrValues,
         uiLocales,
-        authorizationDetails, extraAuthorizeParams, extraTokenParams, tokenRequestFormat, par, dpop,
+        authorizationDetails, extraAuthorizeParams, extraTokenParams,
+        tokenType,
+        tokenRequestFormat, par, dpop,
         postLogoutRedirectURI, flow, grant, subjectTokenSource, subjectTokenFile, subjectTokenEnv,
         subjectTokenType, subjectTokenAudience, actorTokenFile, actorTokenType, requestedTokenType, browser,
         account, timeout, httpTimeout, leeway, caFile, allowInsecureHTTP, store, resources, gitHosts,

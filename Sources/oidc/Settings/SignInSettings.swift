@@ -17,7 +17,11 @@ struct SignInSettings: Sendable {
     let port: UInt16?
     let redirectPorts: [UInt16]
     let responseMode: AuthorizationRequest.ResponseMode?
+    /// False for providers whose ID tokens have no `nonce`.
+    let sendsNonce: Bool
     let prompt: String?
+    /// Whether `prompt` is off, so none is sent for `offline_access` either.
+    let isPromptOff: Bool
     let maxAge: Int64?
     let loginHint: String?
     let acrValues: String?
@@ -35,7 +39,10 @@ struct SignInSettings: Sendable {
         port = layers.integer(.port).flatMap { UInt16(exactly: $0) }
         redirectPorts = layers.ports(.redirectPorts)
         responseMode = layers.choice(.responseMode)
-        prompt = layers.text(.prompt)
+        sendsNonce = layers.text(.nonce) != "off"
+        let prompt = layers.text(.prompt)
+        isPromptOff = prompt == "off"
+        self.prompt = isPromptOff ? nil : prompt
         maxAge = layers.integer(.maxAge)
         loginHint = layers.text(.loginHint)
         acrValues = layers.text(.acrValues)
@@ -64,7 +71,9 @@ extension Settings {
         request.audience = token.audience
         request.resources = token.resources
         request.responseMode = signIn.responseMode
+        request.sendsNonce = signIn.sendsNonce
         request.prompt = signIn.prompt
+        request.promptsForOfflineAccess = !signIn.isPromptOff
         request.maxAge = signIn.maxAge
         request.loginHint = signIn.loginHint
         request.acrValues = signIn.acrValues

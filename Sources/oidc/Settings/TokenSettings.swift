@@ -70,6 +70,10 @@ struct TokenSettings: Sendable {
     let extraParameters: [FormEncoding.Pair]
     /// Binds tokens to a key (DPoP, RFC 9449).
     let bindsTokens: Bool
+    /// Whether `resource` is sent (RFC 8707).
+    let sendsResources: Bool
+    /// The type of tokens whose answer names none or an unknown one.
+    let assumedType: String?
 
     init(_ layers: SettingLayers) {
         grant = layers.choice(.grant) ?? .authorizationCode
@@ -81,6 +85,18 @@ struct TokenSettings: Sendable {
         format = layers.choice(.tokenRequestFormat) ?? .form
         extraParameters = layers.parameters(.extraTokenParams)
         bindsTokens = layers.flag(.dpop)
+        sendsResources = layers.text(.resourceParameter) != "off"
+        assumedType = layers.text(.tokenType)
+    }
+
+    func checkedAssumedType() throws(OIDCError) -> TokenType? {
+        guard let assumedType else { return nil }
+        guard let type = TokenType.assumable(assumedType) else {
+            throw .usage(
+                "token_type: expected a type such as Bearer, and not DPoP, "
+                    + "found \(DisplayText.quoted(assumedType))")
+        }
+        return type
     }
 }
 

@@ -27,7 +27,9 @@ struct SignIn {
         let environment = try provider.environment()
         let metadata = try provider.metadata(environment, for: needed)
         let flow = try flow(metadata)
-        let login = try login(metadata, environment)
+        provider.traceFlow(metadata, opensBrowser: opensBrowser)
+        var login = try login(metadata, environment)
+        login.pin(to: try? store.load(key))
         let reporter = SignInReporter(context: provider.context)
         defer { reporter.end() }
         let outcome: Login.Outcome
@@ -35,18 +37,20 @@ struct SignIn {
         case .device:
             outcome = try DeviceSignIn(login: login, deadline: deadline, notice: reporter.report).run(
                 keep: keep)
-        case .browser(let browser, let readsInput):
+        case .browser(let browser, let readsInput, let offersDeviceCode):
             let redirect = try settings.redirect()
-            try refuseUnreadable(redirect)
+            if !offersDeviceCode { try refuseUnreadable(redirect) }
             var browserSignIn = BrowserSignIn(
                 login: login, redirect: redirect,
                 readsInput: (readsInput || redirect.loopback == nil) && !TerminalInput.isExhausted,
                 browser: browser, environment: provider.childEnvironment, deadline: deadline,
                 notice: reporter.report)
+            browserSignIn.offersDeviceCode = offersDeviceCode
             browserSignIn.words = { $0.commandLine }
             outcome = try browserSignIn.run(keep: keep)
         }
         reporter.end()
+        provider.traceIDToken(outcome.idToken, nonce: true)
         for warning in outcome.warnings { console.warn(warning.commandLine) }
         remarkOnTokenRefresh(outcome.session, metadata)
         return outcome.session
@@ -153,11 +157,12 @@ struct SignIn {
 
     private enum Flow {
         case device
-        case browser(BrowserChoice?, readsInput: Bool)
+        /// With the URL, on any device too; `offersDeviceCode` offers a code as well.
+        case browser(BrowserChoice?, readsInput: Bool, offersDeviceCode: Bool = false)
     }
 
-    /// Chooses the flow. `auto` is a browser if this machine can show one, else a device code if the provider
-    /// supports it, else the URL to open elsewhere and a prompt for the redirected URL.
+    /// Chooses the flow. `auto` is a browser if this machine can show one, or else the URL to open elsewhere, with a
+    /// device code if the provider supports it. A terminal is read for the redirected URL.
     private func flow(_ metadata: ProviderMetadata) throws(OIDCError) -> Flow {
         let isTerminal = Terminal.isTerminal(.standardInput)
         switch settings.flow {
@@ -169,12 +174,12 @@ struct SignIn {
             let usable = browser.isAvailable ? browser : nil
             guard settings.flow == .auto else { return .browser(usable, readsInput: isTerminal) }
             let isPasteOnly = try settings.redirect().loopback == nil
-            if usable != nil || isPasteOnly {
-                return .browser(usable, readsInput: isTerminal || isPasteOnly)
+            if usable == nil, case .none(let reason) = browser {
+                console.note("No browser is opened: \(reason).")
             }
-            if case .none(let reason) = browser { console.note("No browser is opened: \(reason).") }
-            if metadata.deviceAuthorizationEndpoint != nil { return .device }
-            return .browser(nil, readsInput: true)
+            return .browser(
+                usable, readsInput: isTerminal || isPasteOnly,
+                offersDeviceCode: usable == nil && metadata.deviceAuthorizationEndpoint != nil)
         }
     }
 
@@ -189,12 +194,22 @@ struct SignIn {
         }
     }
 
+    /// Whether the sign-in asked for consent, unless the metadata say that the provider does not know it.
+    private var sendsConsent: Bool {
+        guard let prompt = settings.prompt else { return !settings.isPromptOff }
+        return prompt.split(separator: " ").contains("consent")
+    }
+
     private func remarkOnTokenRefresh(_ session: Session, _ metadata: ProviderMetadata) {
+        let known = Preset.matching(provider.settings)
+        if let warning = known?.refreshWarning(for: session, provider.settings) {
+            return console.warn(warning.commandLine)
+        }
         guard session.tokens.refreshToken == nil,
             session.requestedScope?.contains("offline_access") == true
         else { return }
         console.note(
-            "note: no refresh token was issued, although offline_access was requested; "
-                + "some providers issue one only with: oidc login --prompt consent")
+            "note: no refresh token was issued, although offline_access was requested"
+                + (sendsConsent ? "" : "; some providers issue one only with: oidc login --prompt consent"))
     }
 }

@@ -13,9 +13,6 @@ private struct SignInOnDemand {
     func run() throws(OIDCError) -> SessionAccess {
         var signIn = SignIn(provider: provider.forSignIn(), access: access)
         let deadline = MonotonicTime.now().adding(seconds: provider.settings.signIn.timeout)
-        // The sign-in has a lock of its own, under a key that no session has.
-        var signInKey = access.key
-        signInKey.grant = GrantType(rawValue: "authorization_code, signing in")
         let console = provider.context.console
         var hasWaited = false
         let wait = LockWait(
@@ -25,7 +22,8 @@ private struct SignInOnDemand {
                 console.note("waiting for the sign-in of another oidc process …")
             })
         do throws(OIDCError) {
-            return try access.store.withLock(signInKey, wait) { () throws(OIDCError) -> SessionAccess in
+            return try access.store.withLock(access.key, for: .signIn, wait) {
+                () throws(OIDCError) -> SessionAccess in
                 let found = try? access.load()
                 if let found, found != earlier, found.source(for: access.demand()).isGranted { return access }
                 // Only one process opens a browser, even if the user declines.

@@ -8,6 +8,10 @@ final class SignInReporter {
     private var statusLine: TerminalStatusLine
     private var isOpened = false
     private var hasWarnedOfCallback = false
+    /// What can finish the sign-in, as the live line names it.
+    private var awaited: [String] = []
+    /// The instructions so far, which a QR code must not push off the screen.
+    private var instructions = ""
 
     init(context: CommandContext) {
         console = context.console
@@ -20,10 +24,10 @@ final class SignInReporter {
     }
 
     func report(_ notice: SignInNotice) {
+        if case .listening(let port) = notice { console.trace("listening on port \(port) for the redirect") }
         if case .waiting(let seconds, let pasted) = notice {
             guard !console.isQuiet else { return }
-            let typed = pasted > 0 ? "; \(pasted) characters pasted, press Enter" : ""
-            return statusLine.show("waiting for the sign-in, \(TimeWords.duration(seconds)) left\(typed)")
+            return statusLine.show(waitingLine(seconds, pasted))
         }
         statusLine.clear()
         switch notice {
@@ -37,10 +41,27 @@ final class SignInReporter {
         case .listening(let port): reportPort(port)
         case .pasteOffered(let isOnlyWay): reportPaste(isOnlyWay: isOnlyWay)
         case .device(let authorization): reportDevice(authorization)
+        case .noDeviceCode(let error):
+            awaited.removeAll { $0 == SignInReporter.deviceCode }
+            console.note("No device code: \(error.message). Use the URL above.")
+        case .unanswered(let url, let clientID): reportSilence(url, clientID)
         case .warning(let warning): console.warn(warning.commandLine)
         case .turnedAway(let request): reportTurnedAway(request)
         case .answered, .waiting: break
         }
+    }
+
+    private static let deviceCode = "the device code"
+
+    /// `4:59 left, waiting for your browser or a pasted URL`: the time comes first, as a narrow terminal cuts the rest.
+    private func waitingLine(_ seconds: Int64, _ pastedCount: Int) -> String {
+        let time = "\(TimeWords.countdown(seconds)) left"
+        guard pastedCount == 0 else {
+            return "\(time), \(pastedCount) character\(pastedCount == 1 ? "" : "s") pasted: press Enter"
+        }
+        let others = awaited.dropLast().joined(separator: ", ")
+        let subject = (others.isEmpty ? "" : "\(others) or ") + (awaited.last ?? "the sign-in")
+        return "\(time), waiting for \(subject)"
     }
 
     /// Warns of the first callback that was turned away. The error at the end counts them all.
@@ -53,40 +74,58 @@ final class SignInReporter {
 
     /// Prints the URL on stderr, also with `--quiet`: users cannot continue without it.
     private func reportURL(_ url: WebURL) {
-        StandardError.write("Sign in at:\n\n  \(url.text)\n\n")
+        let text = "Sign in at:\n\n  \(url.text)\n\n"
+        instructions += text
+        StandardError.write(text)
+    }
+
+    private func instruct(_ text: String) {
+        instructions += text + "\n"
+        console.note(text)
     }
 
     private func reportPort(_ port: UInt16) {
+        awaited.append("your browser")
         let isRemote = environment["SSH_CONNECTION"] != nil || environment["SSH_TTY"] != nil
         guard isRemote, !isOpened else { return }
         let host = environment["HOSTNAME"].flatMap { $0.isEmpty ? nil : $0 } ?? "THIS-HOST"
-        console.note(
+        instruct(
             "This is a remote shell. To let your browser come back here, run on your own machine:\n\n"
                 + "  ssh -L \(port):127.0.0.1:\(port) \(ShellWord.quoted(host))\n")
     }
 
     private func reportPaste(isOnlyWay: Bool) {
+        awaited.append("a pasted URL")
         guard isOnlyWay else {
-            return console.note("Or paste here the URL that your browser was redirected to, and press Enter.")
+            return instruct(
+                "Or paste the URL that your browser was redirected to, and press Enter. It is not shown.\n")
         }
-        console.note(
+        instruct(
             """
             After signing in, your browser is redirected to a URL that it cannot show. Paste that URL here and \
-            press Enter.
+            press Enter. It is not shown.
             To find it: open the developer tools (F12), tab Network, before signing in; the last request, marked \
             as failed or redirected, has it in its Location header.
+
             """)
     }
 
     private func reportDevice(_ authorization: DeviceAuthorization) {
-        let complete = authorization.verificationURIComplete
-        StandardError.write(
-            "On any device, open:\n\n  \(authorization.verificationURI.text)\n\nand enter the code:\n\n"
-                + "  \(authorization.userCode)\n\n")
-        guard let complete else { return }
-        StandardError.write("Or open this URL, which includes the code:\n\n  \(complete.text)\n\n")
-        if Terminal.isTerminal(.standardError), !console.isQuiet, let code = QRCode(complete.text) {
-            StandardError.write(code.terminalText + "\n")
-        }
+        let isTerminal = Terminal.isTerminal(.standardError) && !console.isQuiet
+        let text = DeviceCodeText(
+            authorization: authorization,
+            size: isTerminal ? (Terminal.width() ?? 80, Terminal.height() ?? 24) : nil,
+            usesColor: Terminal.usesColor(environment: environment),
+            usesUnicode: Terminal.usesUnicode(environment: environment), instructions: instructions)
+        awaited.append(SignInReporter.deviceCode)
+        StandardError.write(text.text)
+    }
+
+    /// A provider that does not know the redirect URL or the client says so on a page of its own, and never redirects.
+    private func reportSilence(_ redirectURL: String, _ clientID: String) {
+        console.note(
+            "No answer yet. If your browser shows an error, check that the redirect URL "
+                + "\(DisplayText.clean(redirectURL)) is registered for the client \(DisplayText.clean(clientID)) "
+                + "at the provider.")
     }
 }

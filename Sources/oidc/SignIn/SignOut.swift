@@ -8,6 +8,9 @@ struct SignOut {
 
     private var console: Console { provider.context.console }
 
+    /// Whether the provider can be asked to revoke tokens.
+    var isRevocationOffered: Bool { session.endpoints.revocation != nil }
+
     func revoke() -> [OIDCError] {
         guard let endpoint = session.endpoints.revocation else {
             console.note("The provider offers no revocation.")

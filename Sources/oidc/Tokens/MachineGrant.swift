@@ -16,8 +16,13 @@ struct MachineGrant {
         let dpop: DPoPKey? = provider.settings.token.bindsTokens ? try DPoPKey.generate() : nil
         let endpoint = try provider.tokenEndpoint(at: url, client: client, dpop: dpop)
         let now = environment.now()
-        var tokens = try endpoint.send(
+        let issued = try endpoint.issue(
             try request(environment), over: environment.transport, now: now, random: environment.random)
+        var tokens: TokenSet
+        do throws(OIDCError) { tokens = try issued.tokens.get() } catch {
+            issued.revoke(at: metadata.revocationEndpoint, client: client, environment)
+            throw error
+        }
         // These grants use no ID token, and a refresh token would only be one more secret.
         tokens.idToken = nil
         tokens.refreshToken = nil

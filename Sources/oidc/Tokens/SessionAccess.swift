@@ -61,8 +61,11 @@ struct SessionAccess {
         let session = try load()
         try refuseWider(session, demand)
         if let session, let access = try SessionTokens.fresh(in: session, for: demand, at: context.now) {
+            if let warning = session.warning(for: demand) { context.console.warn(warning.commandLine) }
+            if context.console.isVerbose { traceFreshness(session, access, demand, now: context.now) }
             return SessionTokens.Delivery(session: session, access: access)
         }
+        traceFreshness(session, nil, demand, now: context.now)
         return try refreshed(demand, seen: session, refusing: .none)
     }
 
@@ -108,7 +111,11 @@ struct SessionAccess {
             allowedAlgorithms: provider.settings.client.idTokenAlgorithms)
         let answer = try refresh.request(current, for: source)
         return SessionTokens.Answer(successor: answer.successor) { () throws(OIDCError) in
-            try refresh.check(answer)
+            let outcome = try refresh.check(answer)
+            if let idToken = outcome.session.tokens.idToken, idToken != current.tokens.idToken {
+                provider.traceIDToken(IDToken.stored(idToken.revealed), nonce: false)
+            }
+            return outcome
         }
     }
 
@@ -156,7 +163,9 @@ struct SessionAccess {
         let profile = provider.settings.profile.map { " (profile \(DisplayText.clean($0)))" } ?? ""
         return OIDCError(
             .loginRequired, "not signed in at \(DisplayText.clean(key.provider))\(profile)",
-            hint: provider.settings.loginLine, stage: .token)
+            hint: key.grant.needsPerson
+                ? provider.settings.loginLine
+                : provider.settings.line("oidc token", and: [("--grant", .grant)]), stage: .token)
     }
 }
 

@@ -11,15 +11,40 @@ struct SessionReport {
     /// Whether a token is available without signing in again.
     var canRefresh: Bool { session.tokens.refreshToken != nil || !session.key.grant.needsPerson }
 
+    /// Who issued the tokens: of a provider with many tenants, the tenant.
+    private var issuer: String { session.endpoints.issuer ?? session.key.provider }
+
     var isUsable: Bool { canRefresh || session.tokens.access.isFresh(at: now, minimum: 0) }
 
     var json: JSONValue {
-        [
-            "profile": JSONValue(profile), "issuer": .string(session.key.provider),
-            "client_id": .string(session.key.clientID), "subject": JSONValue(session.subject),
+        var object = facts.object ?? JSONObject()
+        object["extra"] = session.tokens.extra.shown
+        return .object(object)
+    }
+
+    private var facts: JSONValue {
+        let claims = session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }?.claims
+        return [
+            "profile": JSONValue(profile), "issuer": .string(issuer),
+            "client_id": .string(session.key.clientID), "account": JSONValue(session.key.account),
+            "subject": JSONValue(session.subject),
+            "name": JSONValue(claims?["name"]?.string ?? claims?["preferred_username"]?.string),
+            "email": JSONValue(claims?["email"]?.string),
             "scope": JSONValue(session.grantedScope?.text),
+            "resource": .array((session.requestedResources + session.key.resources).map { .string($0) }),
             "expires_at": session.tokens.access.expiresAt.map { JSONValue($0.secondsSinceEpoch) } ?? .null,
             "can_refresh": .bool(canRefresh), "store": .string(location),
+        ]
+    }
+
+    /// What is known of a session that is not there yet, because a token is requested when it is needed.
+    static func json(_ key: SessionKey, profile: String?, location: String) -> JSONValue {
+        [
+            "profile": JSONValue(profile), "issuer": .string(key.provider),
+            "client_id": .string(key.clientID),
+            "account": JSONValue(key.account), "subject": .null, "name": .null, "email": .null,
+            "scope": JSONValue(key.scope?.text), "resource": .array(key.resources.map { .string($0) }),
+            "expires_at": .null, "can_refresh": true, "store": .string(location),
         ]
     }
 
@@ -32,7 +57,7 @@ struct SessionReport {
         let subject = session.displayName ?? session.subject
         let name = subject.map { " as \(DisplayText.clean($0, limit: 120))" } ?? ""
         let scope = session.grantedScope.flatMap { $0.isEmpty ? nil : $0.text }
-        return "Signed in\(name) at \(DisplayText.clean(session.key.provider, limit: 120)), "
+        return "Signed in\(name) at \(DisplayText.clean(issuer, limit: 120)), "
             + "the token is valid \(validity)"
             + (scope.map { "; scope: \(DisplayText.clean($0))" } ?? "")
     }
@@ -48,7 +73,7 @@ struct SessionReport {
         let access = session.tokens.access
         var lines: [(String, String)] = []
         if let profile { lines.append(("profile", profile)) }
-        lines.append(("provider", session.key.provider))
+        lines.append(("provider", issuer))
         lines.append(("client", session.key.clientID))
         if !session.key.grant.needsPerson { lines.append(("grant", session.key.grant.rawValue)) }
         if let audience = session.key.audience { lines.append(("audience", audience)) }
@@ -81,6 +106,11 @@ struct SessionReport {
         return session.tokens.refreshToken != nil
             ? "automatic, by refresh token" : "no refresh token: sign in again"
     }
+}
+
+extension JSONObject {
+    /// The other members of a token answer with `-o json`; nil if there are none.
+    var shown: JSONValue? { isEmpty ? nil : .object(self) }
 }
 
 extension AccessToken {

@@ -13,8 +13,10 @@ struct TokenOperand {
     let source: String?
     let isRefreshToken: Bool
 
+    var hint: TokenTypeHint { isRefreshToken ? .refreshToken : .accessToken }
+
     static func validate(
-        _ source: String?, hint: String = "give it on stdin, with - as the operand"
+        _ source: String?, hint: String
     ) throws(UsageError) {
         guard let source, source != "-" else { return }
         throw UsageError(

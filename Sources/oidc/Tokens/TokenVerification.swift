@@ -33,7 +33,7 @@ struct TokenVerification {
     /// whatever its keys. Keys that cannot be fetched are an error; a signature is unchecked only if neither keys
     /// nor a provider is named.
     func verdict(_ token: JWS) throws(OIDCError) -> SignatureVerdict {
-        if let reason = foreignIssuer(token) { return .invalid(reason) }
+        if let reason = try foreignIssuer(token) { return .invalid(reason) }
         if let jwks { return try named(jwks, token) }
         guard token.algorithm != nil else { return try verdict(token, JWKSet(keys: []), isLocal: false) }
         guard namesProvider else {
@@ -47,14 +47,34 @@ struct TokenVerification {
     }
 
     /// Returns why the token is not from the configured issuer, or nil. A token without `iss` names no issuer.
-    private func foreignIssuer(_ token: JWS) -> String? {
+    private func foreignIssuer(_ token: JWS) throws(OIDCError) -> String? {
         guard let issuer = provider.settings.provider.issuer, let claim = token.claims?["iss"] else {
             return nil
         }
         guard let found = claim.string else { return "iss: expected a string, found \(claim.typeName)" }
         guard !ExactText.isSame(found, issuer) else { return nil }
+        if let template = try template(issuer, found) {
+            guard let tenant = token.claims?["tid"]?.string, let own = template.issuer(of: tenant) else {
+                return "tid: expected the tenant of \(DisplayText.clean(template.text)), found none"
+            }
+            return ExactText.isSame(found, own) ? nil : mismatch(own, found)
+        }
+        return mismatch(issuer, found)
+    }
+
+    private func mismatch(_ issuer: String, _ found: String) -> String {
         let sides = DisplayText.sides(expected: issuer, found: found)
         return "iss: expected “\(sides.expected)”, found “\(sides.found)”"
+    }
+
+    /// Returns the template of the configured issuer: itself, or what the metadata name if the token's issuer
+    /// differs from it in nothing but one path segment.
+    private func template(_ issuer: String, _ found: String) throws(OIDCError) -> IssuerTemplate? {
+        if let template = IssuerTemplate(issuer) { return template }
+        guard IssuerTemplate.mayFill(found, for: issuer) else { return nil }
+        return try provider.discovered(issuer, try provider.environment()).issuer.flatMap {
+            IssuerTemplate($0)
+        }
     }
 
     /// Verifies with the keys in a file, which may be symmetric, or at a URL.
@@ -93,9 +113,10 @@ struct TokenVerification {
 
     /// Verifies, and fetches the keys again if the cached ones do not match.
     private func verdict(_ token: JWS, _ source: any KeySource) throws(OIDCError) -> SignatureVerdict {
-        let first = try verdict(token, try source.keys(refetching: false), isLocal: false)
+        let issuer = token.claims?["iss"]?.string ?? provider.settings.provider.issuer
+        let first = try verdict(token, try source.keys(refetching: false).of(issuer), isLocal: false)
         guard first != .valid, source.mayBeStale else { return first }
-        return try verdict(token, try source.keys(refetching: true), isLocal: false)
+        return try verdict(token, try source.keys(refetching: true).of(issuer), isLocal: false)
     }
 
     private func verdict(

@@ -5,14 +5,14 @@ import Testing
 @Suite("the documentation matches the program")
 struct DocumentationTests {
     private static func part(_ name: String) throws -> String {
-        let text = try ReadmeBlock.readme()
+        let text = try ReadmeBlock.page(name.capitalized)
         let start = try #require(text.range(of: "<!-- \(name):begin -->\n"))
         let end = try #require(text.range(of: "<!-- \(name):end -->"))
         return String(text[start.upperBound..<end.lowerBound])
     }
 
     @Test(
-        "the README's tables are the program's own; Tests/update-readme writes them",
+        "the pages Commands and Settings are what the program prints; Tests/update-reference writes them",
         arguments: [("commands", "--reference"), ("settings", "--settings")])
     func tables(name: String, option: String) throws {
         let program = try Program()

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A fenced block of the README, with the section that it stands in.
+/// A fenced block of the README or of the recipes, with the section that it is in.
 struct ReadmeBlock {
     let section: String
     let language: String
@@ -17,10 +17,18 @@ struct ReadmeBlock {
         try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
     }
 
-    static func all() throws -> [ReadmeBlock] {
+    /// Returns the text of a page of the documentation.
+    static func page(_ name: String) throws -> String {
+        let pages = root.appendingPathComponent("Sources/OIDCCore/Documentation.docc")
+        return try String(contentsOf: pages.appendingPathComponent(name + ".md"), encoding: .utf8)
+    }
+
+    static func all() throws -> [ReadmeBlock] { try blocks(of: readme()) + blocks(of: page("Recipes")) }
+
+    private static func blocks(of text: String) -> [ReadmeBlock] {
         var blocks: [ReadmeBlock] = []
         var section = ""
-        var rest = try readme().components(separatedBy: "\n")[...]
+        var rest = text.components(separatedBy: "\n")[...]
         var previous = ""
         while let line = rest.popFirst() {
             if line.hasPrefix("#") { section = String(line.drop { $0 == "#" }.dropFirst()) }
@@ -37,15 +45,27 @@ struct ReadmeBlock {
         return blocks
     }
 
-    /// Of a workflow: the variables of `env`, and the commands of `run`.
+    /// The variables and commands of a workflow of GitHub Actions.
     var workflow: (variables: [String: String], commands: String) {
         let words = lines.map { $0.trimmingCharacters(in: .whitespaces) }
+        let commands = words.drop { $0 != "- run: |" }.dropFirst()
+        return (variables(after: "env:", until: "steps:"), commands.joined(separator: "\n"))
+    }
+
+    /// The variables and commands of a job of GitLab CI.
+    var gitlabJob: (variables: [String: String], commands: String) {
+        let words = lines.map { $0.trimmingCharacters(in: .whitespaces) }
+        let commands = words.drop { $0 != "script:" }.dropFirst().map { $0.dropFirst(2) }
+        return (variables(after: "variables:", until: "script:"), commands.joined(separator: "\n"))
+    }
+
+    private func variables(after start: String, until end: String) -> [String: String] {
+        let words = lines.map { $0.trimmingCharacters(in: .whitespaces) }
         var variables: [String: String] = [:]
-        for line in words.prefix(while: { $0 != "steps:" }).drop(while: { $0 != "env:" }).dropFirst() {
+        for line in words.prefix(while: { $0 != end }).drop(while: { $0 != start }).dropFirst() {
             let parts = line.components(separatedBy: ": ")
             if parts.count == 2 { variables[parts[0]] = parts[1] }
         }
-        let commands = words.drop { $0 != "- run: |" }.dropFirst()
-        return (variables, commands.joined(separator: "\n"))
+        return variables
     }
 }

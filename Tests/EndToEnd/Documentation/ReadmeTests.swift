@@ -15,11 +15,12 @@ private final class Newcomer {
     let proxy: TunnelProxy
     let provider: ProviderServer
     private let terminator: Terminator
+    private let job: ContinuousIntegration
     private let actions: BackgroundServer
 
     init() throws {
         terminator = try Terminator(["login.example.com", "api.example.com"])
-        let job = try ContinuousIntegration()
+        job = try ContinuousIntegration()
         actions = try job.actions()
         var configuration = DemoConfiguration()
         configuration.person = .approves("alice")
@@ -90,8 +91,12 @@ private final class Newcomer {
     }
 
     func job(_ block: ReadmeBlock) throws -> Program.Outcome {
-        let (variables, commands) = block.workflow
+        let isGitLab = block.section == "GitLab CI"
+        var (variables, commands) = isGitLab ? block.gitlabJob : block.workflow
         #expect(variables["OIDC_GRANT"] == "token_exchange")
+        if isGitLab, let name = variables["OIDC_SUBJECT_TOKEN_ENV"] {
+            variables[name] = try job.token("https://login.example.com")
+        }
         return try run(commands, variables.merging(ContinuousIntegration.variables(actions)) { $1 })
     }
 
@@ -143,7 +148,7 @@ struct ReadmeTests {
         case "Print userinfo": #expect(outcome.output == "alice@example.com\nalice@example.com\n")
         case "In scripts": #expect(outcome.output.hasPrefix("{}{}{}"))
         case "In CI": #expect(outcome.output == "{}")
-        case "In GitHub Actions": #expect(outcome.output.hasSuffix("{}"))
+        case "GitHub Actions", "GitLab CI": #expect(outcome.output.hasSuffix("{}"))
         case "Several providers or accounts": #expect(outcome.output.contains("account"))
         default: break
         }
@@ -166,21 +171,35 @@ struct ReadmeTests {
     @Test("every link leads to a heading of it or to a file of the repository")
     func links() throws {
         let text = try ReadmeBlock.readme()
-        let headings = text.split(separator: "\n").filter { $0.hasPrefix("#") }.map { line in
+        let links = text.components(separatedBy: "](").dropFirst().map { String($0.prefix { $0 != ")" }) }
+        let pictures = ["src=\"", "srcset=\""].flatMap { attribute in
+            text.components(separatedBy: attribute).dropFirst().map { String($0.prefix { $0 != "\"" }) }
+        }
+        #expect(links.count > 20 && pictures.count == 2)
+        for target in links + pictures where !target.hasPrefix("https://") {
+            let parts = target.split(separator: "#", omittingEmptySubsequences: false).map(String.init)
+            let file = ReadmeBlock.root.appendingPathComponent(parts[0].isEmpty ? "README.md" : parts[0])
+            #expect(FileManager.default.fileExists(atPath: file.path), "\(target)")
+            guard parts.count == 2 else { continue }
+            #expect(
+                try headings(of: String(contentsOf: file, encoding: .utf8)).contains(parts[1]), "\(target)")
+        }
+    }
+
+    /// The names that links use for the headings of a page.
+    private func headings(of text: String) -> [String] {
+        text.split(separator: "\n").filter { $0.hasPrefix("#") }.map { line in
             line.drop { $0 == "#" }.dropFirst().lowercased().filter {
                 $0.isLetter || $0.isNumber || " -".contains($0)
             }
             .replacingOccurrences(of: " ", with: "-")
         }
-        let targets = text.components(separatedBy: "](").dropFirst().map { String($0.prefix { $0 != ")" }) }
-        #expect(targets.count > 20)
-        for target in targets where !target.hasPrefix("https://") {
-            let exists =
-                target.hasPrefix("#")
-                ? headings.contains(String(target.dropFirst()))
-                : FileManager.default.fileExists(atPath: ReadmeBlock.root.appendingPathComponent(target).path)
-            #expect(exists, "\(target)")
-        }
+    }
+
+    @Test("it has at most 350 lines")
+    func length() throws {
+        #expect(
+            try ReadmeBlock.readme().split(separator: "\n", omittingEmptySubsequences: false).count <= 351)
     }
 
     @Test("its exit codes are those of the manual")

@@ -49,7 +49,7 @@ struct FaultyRefreshTests {
     @Test(
         "a certificate of the key set's server that is not trusted",
         .enabled(if: Installed.programs("python3", "openssl"), "python3 or openssl is not installed"),
-        .enabled(if: Installed.certificateAuthorities, "this machine has no list of certificate authorities"))
+        .enabled(if: Installed.certificateAuthorities, "this machine has no certificate authorities"))
     func certificate() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }

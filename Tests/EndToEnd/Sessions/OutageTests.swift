@@ -114,7 +114,7 @@ struct OutageTests {
 
     @Test(
         "TLS that cannot be spoken: 5",
-        .enabled(if: Installed.certificateAuthorities, "this machine has no list of certificate authorities"))
+        .enabled(if: Installed.certificateAuthorities, "this machine has no certificate authorities"))
     func brokenTLS() throws {
         try outage(5, naming: "TLS") { world in
             let secure = world.provider.origin.replacingOccurrences(of: "http:", with: "https:")

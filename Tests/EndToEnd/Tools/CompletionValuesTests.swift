@@ -54,6 +54,23 @@ struct CompletionValuesTests {
         )
     }
 
+    @Test(
+        "config init completes providers, then the parameters of the one that was typed, then listed values")
+    func providers() throws {
+        #expect(try answer("config", "init", "gitla") == ["gitlab\tGitLab"])
+        #expect(
+            try answer("config", "init", "-p", "work", "okta", "") == [
+                "domain=\tthe organization's domain", "server=\tthe authorization server's ID",
+            ])
+        #expect(
+            try answer("config", "init", "okta", "domain=a.okta.com", "s").map { $0.prefix(7) } == ["server="]
+        )
+        #expect(
+            try answer("config", "init", "okta", "server=") == ["server=org", "server=default"])
+        #expect(try answer("config", "init", "google", "").isEmpty)
+        #expect(try answer("config", "init", "nobody", "").isEmpty)
+    }
+
     @Test("resources are those of the profile on the line")
     func resources() throws {
         #expect(try answer("-p", "work", "resources", "") == ["Files\thttps://api.example/"])

@@ -33,11 +33,12 @@ struct CredentialSetupTests {
                 - name: oidc
                   user:
                     exec:
-                      apiVersion: client.authentication.k8s.io/v1beta1
+                      apiVersion: client.authentication.k8s.io/v1
                       command: "\(program)"
                       args: ["credential", "kubectl", "-p", "wo rk"]
                       interactiveMode: Never
                       provideClusterInfo: false
+                      installHint: "oidc is not installed, or not on the PATH"
 
                 """)
         let git = try setUp("git", ["--set", "account=x"])

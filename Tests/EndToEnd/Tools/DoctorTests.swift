@@ -50,7 +50,7 @@ struct DoctorTests {
         arguments: [
             ("variables", "warning", ["OIDC_ISUER": "x"], "did you mean OIDC_ISSUER?"),
             ("precedence", "warning", ["OIDC_CLIENT_ID": "other"], "unset"),
-            ("configuration", "problem", ["OIDC_PROFILE": "none-such"], "profiles:"),
+            ("configuration", "problem", ["OIDC_PROFILE": "none-such"], "oidc config list"),
             ("configuration", "problem", ["OIDC_LEEWAY": "many"], ""),
             ("discovery", "problem", ["OIDC_ISSUER": "http://127.0.0.1:1"], "check that it is running"),
             ("TLS", "problem", ["OIDC_CA_FILE": "/no/such/file"], "PEM"),
@@ -74,7 +74,7 @@ struct DoctorTests {
         let finding = try #require(found[check], "\(found)")
         #expect(
             finding["result"]?.string == result
-                && (remedy.isEmpty || finding["remedy"]?.string?.contains(remedy) == true),
+                && (remedy.isEmpty || finding["hint"]?.string?.contains(remedy) == true),
             "\(finding)")
         #expect((code == 1) == found.values.contains { $0["result"]?.string == "problem" })
     }
@@ -108,7 +108,7 @@ struct DoctorTests {
             [.posixPermissions: 0o755], ofItemAtPath: world.home + "/.local/state/oidc")
         let open = try #require(try findings(world).1["store"])
         #expect(
-            open["result"]?.string == "problem" && open["remedy"]?.string == "chmod 700 ~/.local/state/oidc",
+            open["result"]?.string == "problem" && open["hint"]?.string == "chmod 700 ~/.local/state/oidc",
             "\(open)")
     }
 
@@ -145,13 +145,13 @@ struct DoctorTests {
         try Data("hush".utf8).write(to: URL(fileURLWithPath: file))
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
         let client = try #require(try findings(world, ["--set", "client_secret_file=\(file)"]).1["client"])
-        #expect(client["result"]?.string == "warning" && client["remedy"]?.string == "chmod 600 ~/secret")
+        #expect(client["result"]?.string == "warning" && client["hint"]?.string == "chmod 600 ~/secret")
     }
 
     @Test("without any configuration it says how to start")
     func bare() throws {
         let world = try ToolWorld()
         let (code, found) = try findings(world)
-        #expect(code == 1 && found["provider"]?["remedy"]?.string?.contains("oidc config init") == true)
+        #expect(code == 1 && found["provider"]?["hint"]?.string?.contains("oidc config init") == true)
     }
 }

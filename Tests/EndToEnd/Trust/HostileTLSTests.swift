@@ -3,7 +3,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-/// A server whose certificate or version does not hold, and what the error and its remedy say.
+/// A server with an untrusted certificate or TLS version, and the expected error and hint.
 struct BadTLS: CustomTestStringConvertible, Sendable {
     let testDescription: String
     let server: String
@@ -14,19 +14,19 @@ struct BadTLS: CustomTestStringConvertible, Sendable {
 
     static let all = [
         BadTLS(
-            testDescription: "self-signed", server: "selfsigned", reason: ["self", "authority"],
+            testDescription: "self-signed", server: "selfsigned", reason: ["self", "issuer"],
             remedy: ["ca_file"]),
         BadTLS(
-            testDescription: "another authority", server: "stranger", reason: ["issuer", "authority"],
+            testDescription: "another authority", server: "stranger", reason: ["issuer"],
             remedy: ["ca_file"]),
         BadTLS(
-            testDescription: "expired", server: "expired", reason: ["expired", "its time is over"],
+            testDescription: "expired", server: "expired", reason: ["expired"],
             remedy: ["clock", "ca_file"]),
         BadTLS(
             testDescription: "another host", server: "good", host: "localhost",
-            reason: ["localhost", "host"], remedy: ["check the host in the address"]),
+            reason: ["localhost", "host"], remedy: ["check the host name in the URL"]),
         BadTLS(
-            testDescription: "TLS 1.1", server: "tls11", reason: ["speaks no TLS 1.2 or later"],
+            testDescription: "TLS 1.1", server: "tls11", reason: ["does not support TLS 1.2 or later"],
             remedy: ["TLS 1.2 or 1.3"]),
     ]
 }

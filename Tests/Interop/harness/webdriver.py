@@ -84,7 +84,7 @@ class Chromium(Driver):
             headers={"Content-Type": "application/json"})
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            return json.load(opener.open(request, timeout=60))["value"]
+            return json.load(opener.open(request, timeout=20))["value"]
         except urllib.error.HTTPError as error:
             raise BrowserFault(json.load(error)["value"]["message"].splitlines()[0]) from None
 
@@ -144,7 +144,7 @@ class Firefox(Driver):
     def connect(self, port):
         for _ in range(600):
             try:
-                self.socket = socket.create_connection(("127.0.0.1", port), 60)
+                self.socket = socket.create_connection(("127.0.0.1", port), 20)
                 self.stream = self.socket.makefile("rb")
                 self.receive()
                 return

@@ -19,6 +19,10 @@ class Failure(Exception):
     pass
 
 
+class BrowserHangs(Failure):
+    """The browser was started through $BROWSER and never reported back: says nothing about the program."""
+
+
 def expect(truth, text):
     if not truth:
         raise Failure(text)
@@ -184,7 +188,8 @@ class Bench:
                 if reason:
                     process.kill()
                     _, err = process.communicate()
-                    raise Failure(f"oidc {' '.join(process.words)}: {reason}\n  stderr {err!r}") from None
+                    kind = BrowserHangs if "TimeoutError" in reason else Failure
+                    raise kind(f"oidc {' '.join(process.words)}: {reason}\n  stderr {err!r}") from None
         result = Result(process.words, process.returncode, out, err, time.monotonic() - process.began)
         with open(self.directory / "transcript.txt", "a") as transcript:
             transcript.write(f"$ oidc {' '.join(result.words)}\n{out}{err}[exit {result.status}, {result.seconds:.2f} s]\n\n")
@@ -210,9 +215,12 @@ class Bench:
         until = time.monotonic() + seconds
         while not path.exists():
             if time.monotonic() > until:
-                raise Failure(f"{self.browser} was not started through $BROWSER, or hangs: no {path.name}")
+                if Path(f"{self.artefact}.started").exists():
+                    raise BrowserHangs(f"{self.browser} hangs: no {path.name} after {seconds} s")
+                raise Failure(f"{self.browser} was not started through $BROWSER: no {path.name}")
             time.sleep(0.1)
-        expect(self.broken() is None, self.broken())
+        if reason := self.broken():
+            raise (BrowserHangs if "TimeoutError" in reason else Failure)(reason)
         return json.loads(path.read_text())
 
     def broken(self):

@@ -6,25 +6,30 @@ import Testing
 @Suite("the device flow in memory (RFC 8628)")
 struct DeviceFlowTests {
     /// Polls as a program would, on a clock that only the waits move.
-    private func signIn(_ provider: InMemoryProvider) throws -> Session {
-        var session: Session?
-        _ = try provider.signIn { login in
-            let authorization = try login.beginOnDevice()
-            var polling = DevicePolling(authorization)
-            provider.pass(polling.firstWait(now: provider.now))
-            while session == nil {
-                let answer = Result { () throws(OIDCError) in try login.poll(authorization) }
-                guard case .failure(let error) = answer else {
-                    session = try login.outcome(of: try answer.get()).session
-                    continue
-                }
-                switch polling.next(after: error, now: provider.now) {
-                case .wait(let seconds): provider.pass(seconds)
-                case .failed(let error): throw error
-                }
+    private func signIn(_ provider: InMemoryProvider) throws -> Session { try outcome(provider).session }
+
+    private func outcome(
+        _ provider: InMemoryProvider, dpop: DPoPKey? = nil, _ change: (inout Login) -> Void = { _ in }
+    ) throws -> Login.Outcome {
+        var login = try provider.login(dpop: dpop)
+        change(&login)
+        return try outcome(provider, login)
+    }
+
+    private func outcome(_ provider: InMemoryProvider, _ login: Login) throws -> Login.Outcome {
+        let authorization = try login.beginOnDevice()
+        var polling = DevicePolling(authorization)
+        provider.pass(polling.firstWait(now: provider.now))
+        while true {
+            let answer = Result { () throws(OIDCError) in try login.poll(authorization) }
+            guard case .failure(let error) = answer else {
+                return try login.outcome(of: try answer.get())
+            }
+            switch polling.next(after: error, now: provider.now) {
+            case .wait(let seconds): provider.pass(seconds)
+            case .failed(let error): throw error
             }
         }
-        return try #require(session)
     }
 
     private func polls(_ provider: InMemoryProvider) -> Int {
@@ -74,5 +79,73 @@ struct DeviceFlowTests {
         provider.faults = [.idToken(fault)]
         let error = #expect(throws: OIDCError.self) { try signIn(provider) }
         #expect(error?.kind == .untrusted)
+    }
+
+    @Test("without an ID token the session is kept with a warning, and UserInfo says who signed in")
+    func withoutIDToken() throws {
+        let provider = try InMemoryProvider { $0.person = .approves("alice") }
+        provider.faults = [.idToken(.missing)]
+        let outcome = try outcome(provider)
+        #expect(outcome.session.subject == "alice" && outcome.session.tokens.idToken == nil)
+        #expect(outcome.session.displayName == "alice@example.com")
+        #expect(
+            outcome.warnings.map(\.message) == ["the provider sent no ID token; UserInfo says who signed in"])
+        #expect(provider.with { $0.requestCount(.revocation) } == 0)
+    }
+
+    @Test("a key that tokens are bound to is proven to UserInfo too, with the nonce that is demanded")
+    func withoutIDTokenBound() throws {
+        let provider = try InMemoryProvider {
+            $0.person = .approves("alice")
+            $0.requiresDPoP = true
+            $0.requiresDPoPNonceAtResource = true
+        }
+        provider.faults = [.idToken(.missing)]
+        #expect(try outcome(provider, dpop: .generate()).session.subject == "alice")
+    }
+
+    @Test(
+        "a UserInfo that fails does not cost the sign-in",
+        arguments: [
+            .answer(.userinfo, .notFound), .answer(.userinfo, .unavailable), .userInfo(.subjectMissing),
+        ]
+            as [Fault])
+    func withoutUserInfo(fault: Fault) throws {
+        let provider = try InMemoryProvider { $0.person = .approves("alice") }
+        provider.faults = [.idToken(.missing), fault]
+        let outcome = try outcome(provider)
+        #expect(outcome.session.subject == nil && outcome.session.tokens.refreshToken != nil)
+        #expect(outcome.warnings.first?.message.contains("who signed in is unknown: ") == true)
+    }
+
+    @Test("max_age cannot be checked without an ID token, so the sign-in is refused and revoked")
+    func withoutIDTokenAndAge() throws {
+        let provider = try InMemoryProvider { $0.person = .approves("alice") }
+        provider.faults = [.idToken(.missing)]
+        let error = #expect(throws: OIDCError.self) { try outcome(provider) { $0.request.maxAge = 60 } }
+        #expect(error?.kind == .refused && error?.member == "id_token")
+        #expect(provider.with { $0.requestCount(.revocation) } == 1)
+    }
+
+    @Test("an ID token that a refresh brings first is checked, says who it is, and must be UserInfo's user")
+    func laterIDToken() throws {
+        let provider = try InMemoryProvider { $0.person = .approves("alice") }
+        provider.faults = [.idToken(.missing), .answer(.userinfo, .notFound)]
+        let unknown = try outcome(provider).session
+        provider.faults = [.idToken(.missing)]
+        let known = try outcome(provider).session
+        func refreshed(_ session: Session, _ faults: Set<Fault>) throws -> Session {
+            provider.faults = faults
+            let endpoint = TokenEndpoint(url: session.endpoints.token, client: Client(id: "demo"))
+            let refresh = TokenRefresh(environment: provider.environment, tokenEndpoint: endpoint)
+            return try refresh.refresh(session, for: .own).session
+        }
+        let first = try refreshed(unknown, [])
+        #expect(first.subject == "alice" && first.tokens.idToken != nil && first.displayName != nil)
+        #expect(throws: OIDCError.self) { try refreshed(first, [.idToken(.subjectInvalid)]) }
+        #expect(throws: OIDCError.self) { try refreshed(known, [.idToken(.subjectInvalid)]) }
+        #expect(throws: OIDCError.self) {
+            try refreshed(outcome(provider).session, [.idToken(.signatureInvalid)])
+        }
     }
 }

@@ -66,7 +66,7 @@ struct SignInFaultTests {
     func idTokens(fault: IDTokenFault) throws {
         let legal: Set<IDTokenFault> = [
             .audienceArray, .audienceSecondaryAuthorized, .keyIDMissing, .authTimeMissing, .authTimeOld,
-            .subjectInvalid,
+            .subjectInvalid, .subjectAlone,
         ]
         let provider = try provider([.idToken(fault)]) {
             if fault == .signatureDER { $0.signingAlgorithms = [.es256] }
@@ -80,7 +80,19 @@ struct SignInFaultTests {
     @Test("max_age requires a recent auth_time", arguments: [IDTokenFault.authTimeMissing, .authTimeOld])
     func maximumAge(fault: IDTokenFault) throws {
         let provider = try provider([.idToken(fault)])
-        try expect(.untrusted, naming: "auth_time") { try provider.signIn { $0.request.maxAge = 60 } }
+        let error = try #require(
+            #expect(throws: OIDCError.self) { try provider.signIn { $0.request.maxAge = 60 } })
+        #expect(error.kind == .untrusted && error.member == "auth_time", "\(error.message)")
+        #expect((error.hint == .advice(.leaveOutMaxAge)) == (fault == .authTimeMissing))
+    }
+
+    @Test("an ID token without the nonce that was sent is refused with a hint; with another one, without")
+    func nonces() throws {
+        for (fault, hint) in [(IDTokenFault.nonceMissing, Hint.advice(.turnNonceOff)), (.nonceInvalid, nil)] {
+            let provider = try provider([.idToken(fault)])
+            let error = #expect(throws: OIDCError.self) { try provider.signIn() }
+            #expect(error?.kind == .untrusted && error?.member == "nonce" && error?.hint == hint)
+        }
     }
 
     @Test(

@@ -61,6 +61,54 @@ struct SignInFlowTests {
         #expect(provider.with { $0.requestCount(.jwks) } == 2)
     }
 
+    @Test("a provider whose ID tokens have no nonce is signed in at without one, with a warning")
+    func withoutNonce() throws {
+        let provider = try InMemoryProvider()
+        provider.faults = [.idToken(.nonceMissing)]
+        let outcome = try provider.outcome { $0.request.sendsNonce = false }
+        #expect(outcome.idToken?.claims["nonce"] == nil && outcome.session.subject != nil)
+        #expect(outcome.warnings.contains { $0.message.contains("no nonce was sent") })
+        provider.faults = []
+        #expect(try provider.outcome().warnings.isEmpty)
+    }
+
+    @Test("UserInfo is called for the user's name only if the ID token has none, and may fail")
+    func names() throws {
+        let provider = try InMemoryProvider()
+        #expect(try provider.signIn().displayName == "alice@example.com")
+        #expect(provider.with { $0.requestCount(.userinfo) } == 0)
+        let bare: Set<Fault> = [.idToken(.subjectAlone)]
+        provider.faults = bare
+        #expect(try provider.signIn("openid profile").displayName == "alice")
+        #expect(provider.with { $0.requestCount(.userinfo) } == 1)
+        #expect(try provider.signIn("openid").displayName == nil)
+        #expect(try provider.signIn { $0.request.resources = ["https://api.example"] }.displayName == nil)
+        #expect(provider.with { $0.requestCount(.userinfo) } == 1)
+        let faults: [Fault] =
+            UserInfoFault.allCases.filter { $0 == .subjectInvalid || $0 == .subjectMissing }.map {
+                .userInfo($0)
+            }
+            + AnswerFault.ofProtocol.filter { ![.plainTextType, .byteOrderMark].contains($0) }.map {
+                .answer(.userinfo, $0)
+            }
+        for fault in faults {
+            provider.faults = bare.union([fault])
+            let session = try provider.signIn()
+            #expect(session.displayName == nil && session.subject != nil, "\(fault)")
+        }
+    }
+
+    @Test("UserInfo for the name carries a proof, with the nonce that is demanded")
+    func provenName() throws {
+        let provider = try InMemoryProvider {
+            $0.requiresDPoP = true
+            $0.requiresDPoPNonceAtResource = true
+        }
+        provider.faults = [.idToken(.subjectAlone)]
+        #expect(try provider.signIn(dpop: try .generate()).displayName == "alice@example.com")
+        #expect(provider.with { $0.requestCount(.userinfo) } == 2)
+    }
+
     @Test("tokens that are refused are revoked")
     func revoked() throws {
         let provider = try InMemoryProvider()

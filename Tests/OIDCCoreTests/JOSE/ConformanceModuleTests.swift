@@ -9,11 +9,12 @@ struct ConformanceModuleTests {
     typealias Sample = SampleProvider
 
     static func expectRefusal(
-        _ message: String, _ claims: [String: JSONValue?], sourceLocation: SourceLocation = #_sourceLocation
+        _ message: String, _ claims: [String: JSONValue?], hint: Hint? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         let token = try Sample.token(claims: claims)
         let keys = RotatingKeys(try Sample.publicKeys(.p256))
-        #expect(throws: Sample.untrusted(message), sourceLocation: sourceLocation) {
+        #expect(throws: Sample.untrusted(message, hint: hint), sourceLocation: sourceLocation) {
             try Sample.validate(token, keys: keys)
         }
     }
@@ -215,6 +216,8 @@ struct ConformanceModuleTests {
 
     @Test("FAPI 2.0 client: missing nonce")
     func missingNonce() throws {
-        try Self.expectRefusal("nonce: expected the one of this sign-in, found none", ["nonce": nil])
+        try Self.expectRefusal(
+            "nonce: expected the one of this sign-in, found none", ["nonce": nil],
+            hint: .advice(.turnNonceOff))
     }
 }

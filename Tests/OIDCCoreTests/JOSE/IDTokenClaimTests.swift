@@ -12,6 +12,12 @@ struct IDTokenClaimTests {
         var change: @Sendable (inout IDTokenRules) -> Void = { _ in }
         /// Nil where the token is accepted.
         var message: String?
+        /// What to do if the provider never sends the claim.
+        var hint: Hint? {
+            guard message?.hasSuffix("found none") == true else { return nil }
+            if claims["nonce"] == .some(nil) { return .advice(.turnNonceOff) }
+            return message?.hasPrefix("auth_time") == true ? .advice(.leaveOutMaxAge) : nil
+        }
 
         init(
             _ name: String, _ claims: [String: JSONValue?] = [:], _ message: String? = nil,
@@ -137,7 +143,7 @@ struct IDTokenClaimTests {
             "auth_time is ahead", ["auth_time": number(61)],
             "auth_time: expected at most 100 seconds before \(moment(0)), found \(moment(61))"
         ) { $0.maxAge = 100 },
-        Case("auth_time is missing", [:], "auth_time: expected a time, as max_age was asked for, found none")
+        Case("auth_time is missing", [:], "auth_time: expected a time, as max_age was requested, found none")
         { $0.maxAge = 0 },
         Case("auth_time is a string", ["auth_time": "1"], "auth_time: expected seconds since 1970, found “1”")
         { $0.maxAge = 100 },
@@ -154,7 +160,9 @@ struct IDTokenClaimTests {
         let token = try Sample.token(claims: sample.claims)
         let keys = RotatingKeys(try Sample.publicKeys(.p256))
         if let message = sample.message {
-            #expect(throws: Sample.untrusted(message)) { try Sample.validate(token, rules, keys: keys) }
+            #expect(throws: Sample.untrusted(message, hint: sample.hint)) {
+                try Sample.validate(token, rules, keys: keys)
+            }
             #expect(keys.requests.isEmpty)
         } else {
             let idToken = try Sample.validate(token, rules, keys: keys)

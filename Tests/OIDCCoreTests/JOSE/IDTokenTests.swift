@@ -49,15 +49,15 @@ struct IDTokenTests {
         ("a.b.c.d.e", "an encrypted token (JWE) is not supported"),
         (
             Sample.unsigned(header: #"{"alg":"ES256"}"#, payload: "[]"),
-            "the payload is no JSON object but an array"
+            "the payload is not a JSON object but an array"
         ),
         (
             Sample.unsigned(header: #"{"alg":"ES256"}"#, payload: ""),
-            "the payload is no JSON: the text ends too early at byte 0"
+            "the payload is not valid JSON: the text is incomplete at byte 0"
         ),
         (
             Sample.unsigned(header: #"{"alg":"ES256"}"#, payload: #"{"sub":"a","sub":"b"}"#),
-            "the payload is no JSON: duplicate member “sub” at byte 11"
+            "the payload is not valid JSON: duplicate member “sub” at byte 11"
         ),
         (
             Sample.unsigned(header: #"{"alg":"none"}"#, payload: "{}"),

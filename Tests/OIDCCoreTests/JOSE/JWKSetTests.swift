@@ -7,11 +7,12 @@ struct JWKSetTests {
     static func parse(_ text: String) throws -> JWKSet { try JWKSet(parsing: Array(text.utf8)) }
 
     static let malformed: [(String, String)] = [
-        ("", "no JSON: the text ends too early at byte 0"), ("<html>", "no JSON: no JSON value at byte 0"),
+        ("", "not valid JSON: the text is incomplete at byte 0"),
+        ("<html>", "not valid JSON: expected a value at byte 0"),
         ("[]", "expected an object, found an array"), ("{}", "keys: expected an array, found none"),
         (#"{"keys":{}}"#, "keys: expected an array, found an object"),
         (#"{"keys":null}"#, "keys: expected an array, found null"),
-        (#"{"keys":[],"keys":[]}"#, "no JSON: duplicate member “keys” at byte 11"),
+        (#"{"keys":[],"keys":[]}"#, "not valid JSON: duplicate member “keys” at byte 11"),
     ]
 
     @Test("a document that is not a key set is refused with a reason", arguments: malformed)
@@ -171,7 +172,8 @@ struct JWKSetTests {
         let good = HTTPResponse(status: 200, body: Array(RFCVector.es256.key.utf8))
         #expect(try call.read(good).keys.count == 1)
         let page = HTTPResponse(status: 200, body: Array("<html>".utf8))
-        #expect(throws: OIDCError(.refused, "jwks: no JSON: no JSON value at byte 0", stage: .keys)) {
+        #expect(throws: OIDCError(.refused, "jwks: not valid JSON: expected a value at byte 0", stage: .keys))
+        {
             try call.read(page)
         }
         #expect(throws: OIDCError.self) { try call.read(HTTPResponse(status: 404)) }

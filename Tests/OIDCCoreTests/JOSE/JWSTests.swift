@@ -46,18 +46,18 @@ struct JWSTests {
         ("....", "an encrypted token (JWE) is not supported"),
         (".....", "expected three parts between dots, found more than five"),
         (String(repeating: ".", count: 500_000), "expected three parts between dots, found more than five"),
-        ("\(header)=.e30.AA", "the header is no base64url"),
-        ("\(header).e3 0.AA", "the payload is no base64url"),
-        ("\(header).e30.A", "the signature is no base64url"),
-        ("\(header).e30.AB", "the signature is no base64url"),
-        ("\(header).e30.AA==", "the signature is no base64url"),
-        ("\(header).e30.+/", "the signature is no base64url"),
-        ("\(header).e30.AA\n", "the signature is no base64url"),
-        (" \(header).e30.AA", "the header is no base64url"),
-        (".e30.AA", "the header is no JSON: the text ends too early at byte 0"),
-        ("e30x.e30.AA", "the header is no JSON: unexpected text after the value at byte 2"),
-        ("W10.e30.AA", "the header is no JSON object but an array"),
-        ("bnVsbA.e30.AA", "the header is no JSON object but null"),
+        ("\(header)=.e30.AA", "the header is not base64url"),
+        ("\(header).e3 0.AA", "the payload is not base64url"),
+        ("\(header).e30.A", "the signature is not base64url"),
+        ("\(header).e30.AB", "the signature is not base64url"),
+        ("\(header).e30.AA==", "the signature is not base64url"),
+        ("\(header).e30.+/", "the signature is not base64url"),
+        ("\(header).e30.AA\n", "the signature is not base64url"),
+        (" \(header).e30.AA", "the header is not base64url"),
+        (".e30.AA", "the header is not valid JSON: the text is incomplete at byte 0"),
+        ("e30x.e30.AA", "the header is not valid JSON: unexpected text after the value at byte 2"),
+        ("W10.e30.AA", "the header is not a JSON object but an array"),
+        ("bnVsbA.e30.AA", "the header is not a JSON object but null"),
     ]
 
     @Test("a string that is not a compact JWS is refused with a reason", arguments: malformed)
@@ -68,11 +68,11 @@ struct JWSTests {
     @Test("a header is UTF-8 JSON without duplicate members")
     func headerForm() {
         let duplicate = SampleProvider.unsigned(header: #"{"alg":"none","alg":"RS256"}"#, payload: "{}")
-        #expect(throws: JWS.Malformed("the header is no JSON: duplicate member “alg” at byte 14")) {
+        #expect(throws: JWS.Malformed("the header is not valid JSON: duplicate member “alg” at byte 14")) {
             try JWS(compact: duplicate)
         }
         let bytes: [UInt8] = Array(#"{"alg":""#.utf8) + [0xFF] + Array(#""}"#.utf8)
-        #expect(throws: JWS.Malformed("the header is no JSON: a string that is no UTF-8 at byte 9")) {
+        #expect(throws: JWS.Malformed("the header is not valid JSON: a string that is not UTF-8 at byte 9")) {
             try JWS(compact: "\(Base64URL.encode(bytes)).e30.AA")
         }
     }

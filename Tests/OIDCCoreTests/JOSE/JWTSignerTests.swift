@@ -30,13 +30,13 @@ struct JWTSignerTests {
         #expect(try JWTSigner(try Sample.key(.ed25519), supported: ["Ed25519"]).algorithm == .edDSA)
         let error = OIDCError(
             .usage,
-            "the private key signs with RS256, RS384, RS512, PS256, PS384, PS512, wanted is ES256, HS256")
+            "the private key supports RS256, RS384, RS512, PS256, PS384, PS512, not ES256, HS256")
         #expect(throws: error) { try JWTSigner(key, supported: ["ES256", "HS256"]) }
     }
 
     @Test("an algorithm that does not fit the key is refused")
     func misfit() throws {
-        #expect(throws: OIDCError(.usage, "the private key signs with ES256, wanted is RS256")) {
+        #expect(throws: OIDCError(.usage, "the private key supports ES256, not RS256")) {
             try JWTSigner(try Sample.key(.p256), algorithm: .rs256)
         }
         #expect(throws: OIDCError(.usage, "client_secret: ES256 needs a secret that is not empty")) {

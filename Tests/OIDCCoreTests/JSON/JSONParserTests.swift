@@ -18,20 +18,20 @@ struct JSONParserTests {
     }
 
     static let refusals: [(String, String, Int)] = [
-        ("", "the text ends too early", 0), ("  ", "the text ends too early", 2),
-        ("[1", "the text ends too early", 2), ("{\"a\"", "the text ends too early", 4),
-        ("\"a", "the text ends too early", 2), ("\"a\\", "the text ends too early", 3),
-        ("[1,]", "no JSON value", 3), ("{\"a\":1,}", "a member's name must be a string", 7),
+        ("", "the text is incomplete", 0), ("  ", "the text is incomplete", 2),
+        ("[1", "the text is incomplete", 2), ("{\"a\"", "the text is incomplete", 4),
+        ("\"a", "the text is incomplete", 2), ("\"a\\", "the text is incomplete", 3),
+        ("[1,]", "expected a value", 3), ("{\"a\":1,}", "a member's name must be a string", 7),
         ("{a:1}", "a member's name must be a string", 1),
         ("{\"a\" 1}", "missing “:” after a member's name", 5),
         ("[1 2]", "missing “,” or a closing bracket", 3), ("[1}", "missing “,” or a closing bracket", 2),
-        ("1 1", "unexpected text after the value", 2), ("nul", "no JSON value", 0),
-        ("truE", "no JSON value", 0), ("'a'", "no JSON value", 0), ("// a\n1", "no JSON value", 0),
-        ("[01]", "a number with leading zeros", 3), ("-", "the text ends too early", 1),
-        ("+1", "no JSON value", 0), (".5", "no JSON value", 0),
+        ("1 1", "unexpected text after the value", 2), ("nul", "expected a value", 0),
+        ("truE", "expected a value", 0), ("'a'", "expected a value", 0), ("// a\n1", "expected a value", 0),
+        ("[01]", "a number with leading zeros", 3), ("-", "the text is incomplete", 1),
+        ("+1", "expected a value", 0), (".5", "expected a value", 0),
         ("[1.]", "no digits after the decimal point", 3), ("[1e]", "no digits in the exponent", 3),
-        ("[1e+]", "no digits in the exponent", 4), ("NaN", "no JSON value", 0),
-        ("Infinity", "no JSON value", 0),
+        ("[1e+]", "no digits in the exponent", 4), ("NaN", "expected a value", 0),
+        ("Infinity", "expected a value", 0),
         ("0x10", "unexpected text after the value", 1), ("\"\n\"", "a control character in a string", 1),
         ("\"a\\x\"", "an unknown escape", 3), ("\"\\u12g4\"", "an escape without four hexadecimal digits", 5),
         ("\"\\ud800\"", "a lone surrogate", 7), ("\"\\udc00\"", "a lone surrogate", 7),
@@ -49,12 +49,54 @@ struct JSONParserTests {
         #expect(error?.offset == offset)
     }
 
+    static let mistakes: [(String, String)] = [
+        ("", "it is empty"), (" \n", "it is empty"),
+        ("\u{FEFF}", "line 1, column 1: the file ends here, but a quote or bracket is still open"),
+        ("{\n  \"a\": 1,\n}", "line 2, column 9: trailing comma"),
+        ("[1, ]", "line 1, column 3: trailing comma"),
+        ("{\n  // note\n}", "line 2, column 3: a comment; JSON has none"),
+        ("{\"a\": 1 # note\n}", "line 1, column 9: a comment; JSON has none"),
+        ("/* */ {}", "line 1, column 1: a comment; JSON has none"),
+        ("{'a': 1}", "line 1, column 2: single quotes; JSON has double quotes"),
+        ("{\"a\": 'b'}", "line 1, column 7: single quotes; JSON has double quotes"),
+        ("{“a”: 1}", "line 1, column 2: curly quotes; use straight ones"),
+        ("{a: 1}", "line 1, column 2: a name without double quotes"),
+        ("{\"a\": device}", "line 1, column 7: a value without double quotes"),
+        ("{\"é\": True}", "line 1, column 7: a value without double quotes"),
+        ("\u{FEFF}{\"a\":}", "line 1, column 6: a value is missing"),
+        ("{\"a\": 1\n \"b\": 2}", "line 1, column 8: missing comma"),
+        ("{\"a\": 1,, \"b\": 2}", "line 1, column 9: two commas"),
+        ("{\"a\" = 1}", "line 1, column 6: “=” instead of “:”"),
+        ("{\"a\" 1}", "line 1, column 6: missing “:” after a member's name"),
+        ("{\"a\": [1}", "line 1, column 9: the wrong closing bracket"),
+        ("{}}", "line 1, column 3: one closing bracket too many"),
+        ("{} {}", "line 1, column 4: unexpected text after the value"),
+        ("{\"a\": \"b", "line 1, column 9: the file ends here, but a quote or bracket is still open"),
+        ("{\"a\": \"b\n}", "line 1, column 9: a string without its closing quote"),
+        (#"{"a": "C:\dir"}"#, #"line 1, column 11: a single backslash; in a string it is written \\"#),
+        ("{\"a\": 1,\n\"a\": 2}", "line 2, column 1: duplicate member “a”"),
+    ]
+
+    @Test("a common mistake is named with its line and column", arguments: mistakes)
+    func mistake(_ text: String, _ message: String) {
+        let error = #expect(throws: JSONError.self) { try JSONValue(parsing: text) }
+        #expect(error?.inFile == message)
+    }
+
+    @Test(
+        "a file in another encoding is named as such",
+        arguments: [[0xFF, 0xFE, 0x7B, 0], [0, 0x7B], [0x7B, 0]] as [[UInt8]])
+    func otherEncoding(_ bytes: [UInt8]) {
+        let error = #expect(throws: JSONError.self) { try JSONValue(parsing: bytes) }
+        #expect(error?.inFile == "it is UTF-16 or UTF-32; save it as UTF-8")
+    }
+
     @Test(
         "strings that are not UTF-8 are refused, with and without escapes",
         arguments: [[0xFF], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80]] as [[UInt8]])
     func invalidUTF8(_ bytes: [UInt8]) {
         let start = #expect(throws: JSONError.self) { try JSONValue(parsing: [0x22] + bytes + [0x22]) }
-        #expect(start?.reason == "a string that is no UTF-8")
+        #expect(start?.reason == "a string that is not UTF-8")
         #expect(throws: JSONError.self) { try JSONValue(parsing: [0x22, 0x5C, 0x6E] + bytes + [0x22]) }
     }
 

@@ -14,7 +14,7 @@ struct AuthorizationRequestTests {
         #expect(url.value("redirect_uri") == "http://127.0.0.1:8400/callback")
         #expect(url.value("scope") == "openid profile")
         #expect(url.value("state") == pending.state.revealed)
-        #expect(url.value("nonce") == pending.nonce.revealed)
+        #expect(url.value("nonce") == pending.nonce?.revealed && pending.nonce != nil)
         #expect(url.value("code_challenge") == (try pending.pkce.challenge))
         #expect(url.value("code_challenge_method") == "S256")
         #expect(url.value("response_mode") == nil)
@@ -35,10 +35,20 @@ struct AuthorizationRequestTests {
         let first = try Fixture.request().begin(metadata, random: random)
         let second = try Fixture.request().begin(metadata, random: random)
         #expect(asked.sorted() == [16, 16, 16, 16, 32, 32])
-        let secrets = [first, second].flatMap {
-            [$0.state.revealed, $0.nonce.revealed, $0.pkce.verifier.revealed]
+        let secrets = try [first, second].flatMap {
+            [$0.state.revealed, try #require($0.nonce).revealed, $0.pkce.verifier.revealed]
         }
         #expect(Set(secrets).count == 6)
+    }
+
+    @Test("without a nonce nothing is sent in its place, and state and verifier stay")
+    func withoutNonce() throws {
+        var request = Fixture.request()
+        request.sendsNonce = false
+        let pending = try request.begin(Fixture.metadata(), random: Fixture.random())
+        #expect(pending.nonce == nil && pending.url.value("nonce") == nil)
+        #expect(!pending.url.text.includes("nonce"))
+        #expect(pending.url.value("state")?.utf8.count == 22 && pending.url.value("code_challenge") != nil)
     }
 
     @Test("every setting becomes its parameter, encoded so that spaces, + and other scripts survive")
@@ -125,6 +135,31 @@ struct AuthorizationRequestTests {
         #expect(error?.kind == .usage)
     }
 
+    @Test(
+        "offline_access without a prompt sends prompt=consent (OpenID Connect Core §11), unless the settings say otherwise",
+        arguments: [
+            ("openid offline_access", nil, true, nil, "consent"), ("openid", nil, true, nil, nil),
+            ("offline_access", "login", true, nil, "login"), ("offline_access", nil, false, nil, nil),
+            ("offline_access", nil, true, #"["none","login"]"#, nil),
+            ("offline_access", nil, true, #"["none","consent"]"#, "consent"),
+        ] as [(String, String?, Bool, String?, String?)])
+    func offlineAccess(
+        _ scope: String, _ prompt: String?, _ isWanted: Bool, _ listed: String?, _ sent: String?
+    ) throws {
+        var request = Fixture.request()
+        request.scope = Scope(scope)
+        request.prompt = prompt
+        request.promptsForOfflineAccess = isWanted
+        let supported = try listed.map { try JSONValue(parsing: $0) }
+        let metadata = try Fixture.metadata(["prompt_values_supported": supported])
+        let pending = try request.begin(metadata, random: Fixture.random())
+        #expect(pending.url.value("prompt") == sent && pending.prompt == sent)
+        request.prompt = nil
+        request.extraParameters = [FormEncoding.Pair("prompt", "select_account")]
+        let other = try request.begin(metadata, random: Fixture.random())
+        #expect(other.url.value("prompt") == "select_account")
+    }
+
     @Test("a provider that supports only plain is refused, a silent one is sent S256")
     func pkceMethods() throws {
         #expect(
@@ -143,7 +178,7 @@ struct AuthorizationRequestTests {
         let metadata = ProviderMetadata(issuer: nil, endpoints: [.authorization: endpoint])
         let error = Fixture.error { try Fixture.request().begin(metadata, random: Fixture.random()) }
         #expect(error?.kind == .refused)
-        #expect(error?.message.contains("authorization_endpoint: expected an https address") == true)
+        #expect(error?.message.contains("authorization_endpoint: expected an https URL") == true)
     }
 
     @Test("a missing authorization endpoint is named")
@@ -213,7 +248,7 @@ struct AuthorizationRequestTests {
         let pending = try Fixture.pending()
         var dumped = "\(pending)"
         dump(pending, to: &dumped)
-        for secret in [pending.state, pending.nonce, pending.pkce.verifier] {
+        for secret in [pending.state, try #require(pending.nonce), pending.pkce.verifier] {
             #expect(!dumped.contains(secret.revealed))
         }
     }

@@ -189,6 +189,29 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
+        "a refusal that names consent has the prompt in its hint",
+        arguments: [
+            (nil, "no+Consent+in+prompt", .set(.prompt, to: "consent")),
+            ("consent", "prompt+consent+is+unknown", .set(.prompt, to: "off")), (nil, "no+such+thing", nil),
+        ] as [(String?, String, Hint?)])
+    func consent(_ prompt: String?, _ description: String, _ hint: Hint?) throws {
+        let pending = try Fixture.pending(prompt: prompt)
+        let query = "error=invalid_request&error_description=\(description)&state=STATE&\(Self.iss)"
+        #expect(Fixture.error { try pending.accept(pairs(query, pending)) }?.hint == hint)
+    }
+
+    @Test(
+        "other parameters of the redirect are kept (QuickBooks' realmId), except secrets and repeated ones"
+    )
+    func extra() throws {
+        let pending = try Fixture.pending()
+        let query =
+            "code=abc&state=STATE&realmId=123&x=1&x=2&client_secret=s&session_state=y&hd=example.com&\(Self.iss)"
+        let code = try #require(try pending.accept(pairs(query, pending)))
+        #expect(JSONValue.object(code.extra) == ["realmId": "123"])
+    }
+
+    @Test(
         "a pasted URL is read in the forms that users paste",
         arguments: [
             "http://127.0.0.1:8400/callback?QUERY", "?QUERY", "QUERY",

@@ -87,7 +87,7 @@ struct DPoPTests {
         var text = "\(key) \(key.pem)"
         dump(key, to: &text)
         #expect(!text.contains("PRIVATE KEY"))
-        #expect(throws: OIDCError(.usage, "dpop_key: no private key in PEM form")) {
+        #expect(throws: OIDCError(.usage, "dpop_key: not a private key in PEM form")) {
             try DPoPKey(pem: Redacted("x"))
         }
     }

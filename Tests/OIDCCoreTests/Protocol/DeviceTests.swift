@@ -82,7 +82,7 @@ struct DeviceTests {
         let error = Fixture.error { try call().read(Fixture.json(answer.compact)) }
         #expect(error?.kind == .refused)
         #expect(
-            error?.message.hasPrefix("device: verification_uri: expected an http(s) address, found ") == true)
+            error?.message.hasPrefix("device: verification_uri: expected an http(s) URL, found ") == true)
     }
 
     @Test("a verification_uri_complete that is not an http(s) URL is left out")
@@ -98,6 +98,38 @@ struct DeviceTests {
         #expect(device.verificationURI.text == "https://op.example/d")
     }
 
+    @Test("a form-encoded answer is read, as GitHub sends it (2026-11)")
+    func formEncoded() throws {
+        let body =
+            "device_code=d&expires_in=899&interval=5&user_code=A-B&verification_uri=https%3A%2F%2Fop.example%2Fd"
+        let device = try call().read(
+            HTTPResponse(
+                status: 200, headers: HTTPHeaders([("Content-Type", "application/x-www-form-urlencoded")]),
+                body: Array(body.utf8)))
+        #expect(device.deviceCode.revealed == "d" && device.userCode == "A-B")
+        #expect(device.expiresAt == Fixture.now.adding(899))
+    }
+
+    @Test(
+        "authorization_pending is recognized in the forms that providers use",
+        arguments: [
+            Fixture.json(#"{"error":"authorization_pending"}"#),
+            Fixture.json(#"{"error":"authorization_pending"}"#, status: 428),
+            Fixture.json(#"{"status":400,"message":"authorization_pending"}"#, status: 400),
+        ])
+    func pending(_ response: HTTPResponse) throws {
+        let device = try read("")
+        let poll = try TokenEndpoint(
+            url: Fixture.url("https://op.example/token"), client: Client(id: "cli")
+        ).call(.deviceCode(device), now: Fixture.now, random: Fixture.random())
+        let error = try #require(Fixture.error { try poll.read(response) })
+        var polling = DevicePolling(device)
+        guard case .wait(5) = polling.next(after: error, now: Fixture.now) else {
+            Issue.record("\(error.message)")
+            return
+        }
+    }
+
     @Test("a user code is clean before it is shown")
     func userCode() throws {
         let device = try call().read(
@@ -110,7 +142,7 @@ struct DeviceTests {
                 Fixture.json(
                     #"{"device_code":"d","user_code":"\u200b\n","verification_uri":"https://op.example/"}"#))
         }
-        #expect(error?.message == "device: user_code: expected text that can be read, found none")
+        #expect(error?.message == "device: user_code: expected a code that can be read, found none")
     }
 
     @Test(
@@ -174,7 +206,7 @@ struct DevicePollingTests {
         #expect(polling.interval == 15)
     }
 
-    @Test("pending and slow_down count whatever status they came with")
+    @Test("authorization_pending and slow_down count with any status")
     func pendingWithStatus() throws {
         var polling = try polling()
         let slow = error("slow_down", kind: .unreachable, retryAfter: 20)

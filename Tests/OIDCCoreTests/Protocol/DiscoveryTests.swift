@@ -77,7 +77,7 @@ struct DiscoveryTests {
     func document() throws {
         let metadata = try #require(try read(Fixture.json(JSONValue.object(Fixture.document()).compact)))
         #expect(metadata.tokenEndpoint?.text == "https://op.example/token")
-        #expect(ProviderEndpoint.allCases.allSatisfy { metadata[$0] != nil })
+        #expect(ProviderEndpoint.discovered.allSatisfy { metadata[$0] != nil })
         #expect(metadata.codeChallengeMethodsSupported == ["S256"])
         #expect(metadata.authorizationResponseIssParameterSupported)
         #expect(!metadata.requirePushedAuthorizationRequests)
@@ -98,7 +98,7 @@ struct DiscoveryTests {
             ),
             (
                 Fixture.json(#"{"issuer""#),
-                "discovery: expected a JSON object, found text that is no JSON (the text ends too early"
+                "discovery: expected a JSON object, found text that is no JSON (the text is incomplete"
             ),
             (
                 Fixture.html(status: 403),
@@ -145,15 +145,35 @@ struct DiscoveryTests {
         }
     }
 
-    @Test("an untrusted answer at the first URL ends discovery: the second is not fetched")
-    func untrustedPlace() throws {
+    @Test("the metadata of another issuer is skipped, and reported if no other URL has the right one")
+    func untrustedURL() throws {
         let document = try Fixture.document(["issuer": "https://evil.example"])
-        let transport = ScriptedTransport(Fixture.json(JSONValue.object(document).compact))
-        let error = Fixture.error {
-            try ProviderMetadata.discover(issuer: Fixture.issuer, over: transport)
-        }
+        let foreign = Fixture.json(JSONValue.object(document).compact)
+        let found = ScriptedTransport(foreign, Fixture.json(JSONValue.object(try Fixture.document()).compact))
+        #expect(try ProviderMetadata.discover(issuer: Fixture.issuer, over: found).issuer == Fixture.issuer)
+        let none = ScriptedTransport(foreign, Fixture.html(status: 404))
+        let error = Fixture.error { try ProviderMetadata.discover(issuer: Fixture.issuer, over: none) }
         #expect(error?.kind == .untrusted)
-        #expect(transport.requests.count == 1)
+        #expect(none.requests.count == 2)
+    }
+
+    @Test(
+        "the URL of the metadata is https without a fragment, or http on loopback",
+        arguments: [
+            (
+                "http://op.example/m",
+                "metadata_url: plain http is for loopback only, found http://op.example/m"
+            ),
+            (
+                "https://op.example/m#x",
+                "metadata_url: expected an https URL without a fragment, found https://op.example/m#x"
+            ),
+            ("op.example/m", "metadata_url: expected an https URL without a fragment, found op.example/m"),
+            ("https://op.example/m?p=B2C_1_x", nil), ("http://127.0.0.1:1/m", nil),
+        ])
+    func metadataURL(_ text: String, _ message: String?) {
+        let error = Fixture.error { try ProviderMetadata.checkedURL(text) }
+        #expect(error?.message == message && error?.kind == message.map { _ in .usage })
     }
 
     private func read(_ response: HTTPResponse) throws -> ProviderMetadata? {

@@ -17,6 +17,32 @@ struct EndpointTests {
             random: Fixture.random())
     }
 
+    @Test(
+        "a refusal to introspect says that it is for confidential clients, if that is the reason",
+        arguments: [
+            (ClientAuthentication.none, 401, "invalid_client", Hint.advice(.introspectAsOtherClient)),
+            (.none, 400, "invalid_request", .advice(.introspectAsOtherClient)),
+            (.none, 403, "", .advice(.introspectAsOtherClient)), (.none, 503, "", .tryAgain(seconds: nil)),
+            (.clientSecretPost(Redacted("pw")), 401, "invalid_client", .advice(.checkClient)),
+            (
+                .clientSecretPost(Redacted("pw")), 400, "unauthorized_client",
+                .advice(.introspectAsOtherClient)
+            ),
+            (.clientSecretPost(Redacted("pw")), 403, "", .advice(.introspectAsOtherClient)),
+            (.clientSecretPost(Redacted("pw")), 400, "invalid_request", nil),
+        ] as [(ClientAuthentication, Int, String, Hint?)])
+    func introspectionHints(
+        _ authentication: ClientAuthentication, _ status: Int, _ code: String, _ hint: Hint?
+    ) throws {
+        let call = try Introspection.call(
+            Redacted("tk"), hint: nil, at: Fixture.url("https://op.example/introspect"),
+            client: Client(id: "cli", authentication: authentication), now: Fixture.now,
+            random: Fixture.random())
+        let body = code.isEmpty ? "" : #"{"error":"\#(code)"}"#
+        let error = Fixture.error { try call.read(Fixture.json(body, status: status)) }
+        #expect(error?.hint == hint, "\(error?.message ?? "")")
+    }
+
     @Test("the token goes into the body, with its kind and the client's proof")
     func requests() throws {
         #expect(

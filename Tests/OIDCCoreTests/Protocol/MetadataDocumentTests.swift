@@ -127,7 +127,7 @@ struct MetadataDocumentTests {
 
     @Test(
         "a plain-http endpoint of an issuer that is not on loopback is refused, even on loopback",
-        arguments: ProviderEndpoint.allCases,
+        arguments: ProviderEndpoint.discovered,
         ["http://op.example/x", "http://127.0.0.1/x", "http://localhost:80/x", "HTTP://op.example/x"])
     func plainHTTP(_ endpoint: ProviderEndpoint, _ text: String) {
         let document = Fixture.error { try Fixture.metadata([endpoint.rawValue: .string(text)]) }

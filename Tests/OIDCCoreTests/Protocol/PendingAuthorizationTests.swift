@@ -9,16 +9,27 @@ struct PendingAuthorizationTests {
         var request = Fixture.request()
         request.maxAge = 60
         request.prompt = "login"
+        request.resources = ["https://api.example", "urn:x"]
         request.responseMode = .formPost
         let pending = try request.begin(Fixture.metadata(), random: Fixture.random())
         let read = try PendingAuthorization(json: JSONValue(parsing: pending.json.compact))
         #expect(read.json == pending.json)
         #expect(read.maxAge == 60)
+        #expect(read.resources == ["https://api.example", "urn:x"])
         #expect(read.isIssuerPromised)
         #expect(read.tokenEndpoint == nil)
         let code = try read.acceptPasted(
             "?code=abc&iss=https://op.example&state=\(pending.state.revealed)")
         #expect(code.pending.pkce == pending.pkce)
+    }
+
+    @Test("null says that no nonce was sent; nothing else does")
+    func withoutNonce() throws {
+        var request = Fixture.request()
+        request.sendsNonce = false
+        let pending = try request.begin(Fixture.metadata(), random: Fixture.random())
+        #expect(pending.json["nonce"] == .null)
+        #expect(try PendingAuthorization(json: JSONValue(parsing: pending.json.compact)).nonce == nil)
     }
 
     @Test("the members that scripts rely on")
@@ -50,10 +61,11 @@ struct PendingAuthorizationTests {
         arguments: [
             ("url", nil, "pending: url is missing"), ("state", nil, "pending: state is missing"),
             ("state", "short", "pending: state: expected at least 22 characters, found 5"),
-            ("nonce", "", "pending: nonce is missing"),
+            ("nonce", "", "pending: nonce is missing"), ("nonce", nil, "pending: nonce is missing"),
             ("code_verifier", "short", "code_verifier: expected 43 to 128 characters, found 5"),
             ("client_id", 7, "pending: client_id: expected a string, found a number"),
             ("redirect_uri", .some(.null), "pending: redirect_uri is missing"),
+            ("resource", "x", "pending: resource: expected an array of strings, found a string"),
             ("max_age", "60", "pending: max_age: expected seconds, found a string"),
             ("token_endpoint", "x", "pending: token_endpoint: expected an http(s) address, found x"),
             (

@@ -36,9 +36,9 @@ struct SignedUserInfoTests {
 
     static let refusals: [([String: JSONValue?], String)] = [
         (["iss": "https://evil.example"], "iss: expected “https://op.example”, found “https://evil.example”"),
-        (["iss": nil], "iss: expected “https://op.example”, found none"),
+        (["iss": 7], "iss: expected a string, found 7"),
         (["aud": "other"], "aud: expected “client”, found “other”"),
-        (["aud": nil], "aud: expected “client”, found none"),
+        (["aud": []], "aud: expected “client”, found []"),
         (["sub": "bob"], "sub: expected “alice” as in the ID token, found “bob”"),
         (["sub": nil], "sub: expected “alice” as in the ID token, found none"),
         (
@@ -52,6 +52,22 @@ struct SignedUserInfoTests {
         #expect(throws: UserInfoTests.untrusted(message)) {
             try Self.read(try Self.body(changes), keys: try Self.keys())
         }
+    }
+
+    @Test("iss and aud may be missing (a SHOULD in §5.3.2); the signature is still verified")
+    func bare() throws {
+        let body = try Self.body(["iss": nil, "aud": nil])
+        guard case .claims(let claims) = try Self.read(body, keys: try Self.keys()) else {
+            Issue.record("expected claims")
+            return
+        }
+        #expect(claims["sub"] == "alice")
+        let stranger = JWKSet(keys: [JSONWebKey(publicKey: try PrivateKey.generate(.p256).publicKey)])
+        #expect(throws: UserInfoTests.untrusted("signature: no key verifies it with ES256")) {
+            try Self.read(body, keys: FixedKeys(stranger))
+        }
+        let algorithm = Sample.unsigned(header: #"{"alg":"none"}"#, payload: #"{"sub":"alice"}"#)
+        #expect(throws: OIDCError.self) { try Self.read(algorithm, keys: try Self.keys()) }
     }
 
     @Test("an invalid signature is refused, after one refetch")
@@ -79,7 +95,7 @@ struct SignedUserInfoTests {
         ),
         (
             Sample.unsigned(header: #"{"alg":"ES256"}"#, payload: "[]"),
-            "the payload is no JSON object but an array"
+            "the payload is not a JSON object but an array"
         ),
         (
             Sample.unsigned(header: #"{"alg":"ES256","crit":["a"]}"#, payload: "{}"),

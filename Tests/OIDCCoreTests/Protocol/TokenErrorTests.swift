@@ -32,10 +32,7 @@ struct TokenErrorTests {
         "the message of an error body without the member error is shown",
         arguments: [
             (#"{"status":400,"message":"invalid client"}"#, "invalid client"),
-            (
-                #"{"errors":[{"errorType":"expired_token","message":"Access token expired"}]}"#,
-                "Access token expired"
-            ),
+            (#"{"errors":[{"message":"Access token expired"}]}"#, "Access token expired"),
             (#"{"errors":["no such app"]}"#, "no such app"),
             (#"{"detail":"Not \u001b[1mfound"}"#, "Not [1mfound"),
             (#"{"title":"Bad request"}"#, "Bad request"), (#"{"error_description":"gone"}"#, "gone"),
@@ -44,6 +41,33 @@ struct TokenErrorTests {
         let error = try error(Fixture.json(body, status: 400))
         #expect(error?.message == "token: the provider answered “\(words)” with status 400")
         #expect(error?.kind == .refused && error?.oauthError == nil)
+    }
+
+    @Test(
+        "a code in another member is the provider's code (Fitbit, Twitch), only in a refusal",
+        arguments: [
+            (#"{"errors":[{"errorType":"invalid_grant","message":"used"}],"success":false}"#, "used"),
+            (#"{"status":400,"message":"invalid_grant"}"#, nil),
+        ])
+    func otherCodes(_ body: String, _ description: String?) throws {
+        let found = try error(Fixture.json(body, status: 400), Self.refresh)
+        #expect(found?.endsSession == true)
+        #expect(description.map { found?.message.contains("“\($0)”") == true } ?? true)
+        let inSuccess = try error(Fixture.json(body), Self.refresh)
+        #expect(inSuccess?.endsSession == false)
+    }
+
+    @Test(
+        "GitHub and Slack refuse a code with status 200 and names of their own",
+        arguments: [
+            (#"{"error":"bad_verification_code","error_description":"expired"}"#, .advice(.signInForNewCode)),
+            (#"{"ok":false,"error":"invalid_code"}"#, .advice(.signInForNewCode)),
+            (#"{"error":"incorrect_client_credentials"}"#, .advice(.checkClient)),
+            (#"{"error":"redirect_uri_mismatch"}"#, .advice(.checkRedirectURI)),
+        ] as [(String, Hint)])
+    func ownNames(_ body: String, _ hint: Hint) throws {
+        let found = try error(Fixture.json(body))
+        #expect(found?.kind == .refused && found?.hint == hint)
     }
 
     @Test("that message is shown without the secrets of the request")
@@ -241,6 +265,8 @@ struct TokenErrorTests {
         "a broken answer that repeats a secret is described without it",
         arguments: [
             #"{"access_token":"a","token_type":"SECRET"}"#,
+            #"{"access_token":"a","refresh_token":"rt","token_type":"SECRET"}"#,
+            #"{"access_token":"a-long-access-token","token_type":"SECRETa-long-access-token"}"#,
             #"{"access_token":"a","token_type":"Bearer","scope":"\"SECRET"}"#,
             #"{"SECRET":1,"SECRET":2}"#,
         ])
@@ -251,7 +277,12 @@ struct TokenErrorTests {
             .refresh(Redacted("a-long-refresh-token")), now: Fixture.now, random: Fixture.random())
         let parts = body.split(separator: "SECRET", omittingEmptySubsequences: false)
         let answer = Fixture.json(parts.joined(separator: "a-long-refresh-token"))
-        let message = Fixture.error { try call.read(answer) }?.message ?? ""
+        var failure: OIDCError?
+        do { if case .faulty(let error, _, _) = try call.read(answer) { failure = error } } catch {
+            failure = error
+        }
+        let message = failure?.message ?? ""
+        #expect(!message.contains("a-long-access-token"))
         #expect(message.contains("(secret)") && !message.contains("a-long-refresh-token"))
     }
 

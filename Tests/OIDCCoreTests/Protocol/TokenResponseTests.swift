@@ -5,16 +5,19 @@ import Testing
 @Suite("Token response (RFC 6749 §5)")
 struct TokenResponseTests {
     private func read(
-        _ response: HTTPResponse, _ request: TokenRequest? = nil
+        _ response: HTTPResponse, _ request: TokenRequest? = nil,
+        _ change: (inout TokenEndpoint) throws -> Void = { _ in }
     ) throws -> TokenSet {
         let request = request ?? .clientCredentials(scope: Scope("a b"))
-        let endpoint = TokenEndpoint(
+        var endpoint = TokenEndpoint(
             url: try Fixture.url("https://op.example/token"), client: Client(id: "cli"))
+        try change(&endpoint)
         let call = try endpoint.call(request, now: Fixture.now, random: Fixture.random())
-        guard case .tokens(let tokens) = try call.read(response) else {
-            throw OIDCError(.failed, "no tokens")
+        switch try call.read(response) {
+        case .tokens(let tokens): return tokens
+        case .faulty(let error, _, _): throw error
+        case .nonceDemanded: throw OIDCError(.failed, "no tokens")
         }
-        return tokens
     }
 
     private func read(_ text: String) throws -> TokenSet {
@@ -48,9 +51,10 @@ struct TokenResponseTests {
     }
 
     @Test(
-        "expires_in is a number or digits; nonsense is unknown",
+        "expires_in is a positive number or digits; anything else is unknown, which is fresh until refused",
         arguments: [
-            ("3600", 3600), (#""3600""#, 3600), ("0", 0), ("3600.9", 3600), ("3.6e3", 3600), ("-1", nil),
+            ("3600", 3600), (#""3600""#, 3600), ("0", nil), (#""0""#, nil), ("-0", nil), ("0.5", nil),
+            ("3600.9", 3600), ("3.6e3", 3600), ("-1", nil),
             (#""-1""#, nil), (#""1h""#, nil), (#""""#, nil), ("null", nil), ("true", nil), ("[3600]", nil),
             ("1e300", nil), ("1e999", nil), ("-1e999", nil), ("9223372036854775807", nil),
             ("9223372036854775808", nil), ("2147483648", nil), ("2147483647", 2_147_483_647),
@@ -127,7 +131,9 @@ struct TokenResponseTests {
             ("", "token: expected a JSON object, found an empty body with status 200"),
         ])
     func broken(_ body: String, _ message: String) {
-        #expect(throws: Fixture.refused(message, .token)) { try read(body) }
+        var expected = Fixture.refused(message, .token)
+        if message.contains("token_type") { expected.hint = .set(.tokenType, to: "Bearer") }
+        #expect(throws: expected) { try read(body) }
     }
 
     @Test("an access token of megabytes is refused")
@@ -193,5 +199,97 @@ struct TokenResponseTests {
             throws: OIDCError.protocolViolation(
                 .token, "token_type", expected: "Bearer", found: "DPoP", hint: .set(.dpop, to: "true"))
         ) { try read(#"{"access_token":"at","token_type":"dpop"}"#) }
+    }
+
+    @Test(
+        "a scope separated by commas or plus signs is a list, as is an array",
+        arguments: [#""b,a""#, #""a+b""#, #"["a","b"]"#, #""a b""#])
+    func separators(_ scope: String) throws {
+        let tokens = try read(#"{"access_token":"at","token_type":"Bearer","scope":\#(scope)}"#)
+        #expect(tokens.access.scope == Scope("a b"))
+    }
+
+    @Test(
+        "a missing or unknown token_type is assumed to be the configured one (Weibo, eBay), Bearer is Bearer",
+        arguments: [
+            ("", "token"), (#","token_type":"""#, "token"), (#","token_type":null"#, "token"),
+            (#","token_type":"User Access Token""#, "token"), (#","token_type":["x"]"#, "token"),
+            (#","token_type":"bearer""#, "Bearer"), (#","token_type":"dpop""#, nil),
+        ])
+    func assumedType(_ member: String, _ expected: String?) throws {
+        let answer = Fixture.json(#"{"access_token":"at"\#(member)}"#)
+        let assumed = try #require(TokenType.assumable("token"))
+        let type = try? read(answer, nil) { $0.assumedTokenType = assumed }.access.type.name
+        #expect(type == expected)
+        let bound = Fixture.error {
+            try read(answer, nil) {
+                $0.assumedTokenType = assumed
+                $0.dpop = try DPoPKey.generate()
+            }
+        }
+        #expect(expected == nil ? bound == nil : bound?.kind == .refused)
+        #expect(bound?.hint != .set(.tokenType, to: "Bearer"))
+    }
+
+    @Test(
+        "without the setting, the hint names it",
+        arguments: ["", #","token_type":"""#, #","token_type":"mac""#, #","token_type":["x"]"#])
+    func typeHint(_ member: String) {
+        let error = Fixture.error { try read(#"{"access_token":"at"\#(member)}"#) }
+        #expect(error?.kind == .refused && error?.hint == .set(.tokenType, to: "Bearer"))
+    }
+
+    @Test("a type that could break a header, or DPoP, is never assumed")
+    func unassumable() {
+        for text in ["", "DPoP", "dpop", "User Access Token", "a\r\nb", "é"] {
+            #expect(TokenType.assumable(text) == nil)
+        }
+        #expect(TokenType.assumable("bearer") == .bearer)
+    }
+
+    @Test("tokens nested in one object of the answer are read (Slack), in two they are not")
+    func nested() throws {
+        let user =
+            #"{"id":"U1","scope":"a,b","access_token":"at","token_type":"Bearer","refresh_token":"rt"}"#
+        let tokens = try read(#"{"ok":true,"authed_user":\#(user),"team":{"id":"T1"}}"#)
+        #expect(tokens.access.token.revealed == "at" && tokens.refreshToken?.revealed == "rt")
+        #expect(tokens.access.scope == Scope("a b"))
+        #expect(tokens.extra["team"] == ["id": "T1"])
+        let twice = Fixture.error { try read(#"{"one":\#(user),"two":\#(user)}"#) }
+        #expect(twice?.message == "token: access_token is missing from the answer")
+        let own = try read(
+            #"{"access_token":"bot","token_type":"bot","authed_user":\#(user)}"#.replacing(
+                #""bot""#, with: #""Bearer""#))
+        #expect(own.access.token.revealed == "Bearer")
+    }
+
+    @Test("other members are kept, but nothing that could be a secret, and not without end")
+    func extra() throws {
+        let tokens = try read(
+            """
+            {"access_token":"at-secret","token_type":"Bearer","expires_in":60,"scope":"a","ok":true,
+            "instance_url":"https://na1.example","realmId":"123","refresh_token_expires_in":"15811200",
+            "team":{"id":"T1","name":"team"},"list":["x",{"access_token":"in-a-list"}],"nothing":null,
+            "authed_user":{"id":"U1","access_token":"nested","token_type":"user","apiKey":"key"},
+            "client_secret":"s","Session-Token":"t","copy":"at-secret","jwt_like":"x","opaque":"eyJhbGciOiJub25lIn0.e30.",
+            "deep":{"a":{"b":{"c":{"d":1}}}},"user_code":"A-B","country_code":"DE"}
+            """)
+        let expected: JSONValue = [
+            "ok": true, "instance_url": "https://na1.example", "realmId": "123",
+            "refresh_token_expires_in": "15811200", "team": ["id": "T1", "name": "team"], "list": ["x"],
+            "authed_user": ["id": "U1", "token_type": "user"], "user_code": "A-B", "country_code": "DE",
+        ]
+        var found = tokens.extra
+        found["deep"] = nil
+        #expect(JSONValue.object(found).compact == expected.compact)
+        let many = (0..<2_000).map { #""member\#($0)":"\#(String(repeating: "x", count: 100))""# }
+        let large = try read(#"{"access_token":"at","token_type":"Bearer",\#(many.joined(separator: ","))}"#)
+        #expect(JSONValue.object(large.extra).compact.utf8.count <= ExtraMembers.byteLimit + 2)
+        let one = String(repeating: "x", count: 20_000)
+        let rest = try read(#"{"access_token":"at","token_type":"Bearer","big":"\#(one)","small":1}"#)
+        #expect(rest.extra.names == ["small"])
+        let merged = ExtraMembers.merged(large.extra, rest.extra)
+        #expect(
+            merged["small"] == 1 && JSONValue.object(merged).compact.utf8.count <= ExtraMembers.byteLimit + 2)
     }
 }

@@ -99,14 +99,14 @@ struct UserInfoTests {
     }
 
     static let nonsense: [(String, String?, String)] = [
-        ("<html>", "text/html", "“text/html” (no JSON value at byte 0)"),
-        ("", nil, "no content type (the text ends too early at byte 0)"),
+        ("<html>", "text/html", "“text/html” (expected a value at byte 0)"),
+        ("", nil, "no content type (the text is incomplete at byte 0)"),
         ("[]", "application/json", "“application/json” (an array)"),
         (
             #"{"sub":"alice","sub":"bob"}"#, "application/json",
             "“application/json” (duplicate member “sub” at byte 15)"
         ),
-        ("a.b.c", "text/plain\u{1B}", "“text/plain” (no JSON value at byte 0)"),
+        ("a.b.c", "text/plain\u{1B}", "“text/plain” (expected a value at byte 0)"),
     ]
 
     @Test("an answer that is not a JSON object is refused, with its content type", arguments: nonsense)
@@ -136,6 +136,49 @@ struct UserInfoTests {
             return
         }
         #expect(bare.kind == .refused && bare.oauthError == nil)
+    }
+
+    @Test(
+        "a 400 with invalid_token says the same as a 401, in the challenge or the body; no other code does",
+        arguments: [400, 403])
+    func invalidToken(_ status: Int) throws {
+        for code in ["invalid_token", "invalid_request"] {
+            let body = Self.response(#"{"error":"\#(code)"}"#, status: status)
+            var challenge = HTTPResponse(status: status)
+            challenge.headers["WWW-Authenticate"] = "Bearer error=\"\(code)\""
+            for response in [body, challenge] {
+                guard code == "invalid_token" else {
+                    let error = #expect(throws: OIDCError.self) { try Self.read(response) }
+                    #expect(error?.kind == .refused && error?.oauthError == code)
+                    continue
+                }
+                guard case .unauthorized(_, let error) = try Self.read(response) else {
+                    Issue.record("expected a token that is no longer accepted")
+                    return
+                }
+                #expect(error.kind == .refused && error.oauthError == code)
+            }
+        }
+    }
+
+    @Test("an error with status 200 is a refusal, unless the answer is about a user")
+    func errorWithSuccess() throws {
+        var rules = Self.rules
+        rules.subject = nil
+        for body in [
+            #"{"ok":false,"error":"not_authed"}"#, #"{"error":{"code":"denied","message":"no"}}"#,
+            #"{"error":"server_error","error_description":"broke"}"#,
+        ] {
+            let error = #expect(throws: OIDCError.self) { try Self.read(Self.response(body), rules: rules) }
+            #expect(error?.kind == .refused && error?.oauthError != nil, "\(error?.message ?? "")")
+        }
+        guard case .unauthorized = try Self.read(Self.response(#"{"error":"invalid_token"}"#), rules: rules)
+        else {
+            Issue.record("expected a token that is no longer accepted")
+            return
+        }
+        let claims = try #require(try JSONValue(parsing: #"{"sub":"alice","error":"x"}"#).object)
+        #expect(try Self.read(Self.response(#"{"sub":"alice","error":"x"}"#)) == .claims(claims))
     }
 
     @Test("an answer that repeats the token does not carry it into the message", arguments: [401, 403])

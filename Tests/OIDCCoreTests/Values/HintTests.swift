@@ -12,6 +12,7 @@ struct HintTests {
             .orSignIn(.advice(.checkClient)), .orSignIn(.orSignIn("x")), .useIssuer("https://op.example"),
             .allowAlgorithm("HS256"), .checkPath(of: "x"), .trustAuthority(setting: nil),
             .trustAuthority(setting: "x"), .text("chmod 600 x"),
+            .checkRegistration(redirectURL: "http://127.0.0.1:1/callback", clientID: "app"),
         ]
 
     @Test("every hint comes back from its stored form")

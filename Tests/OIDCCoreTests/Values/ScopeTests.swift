@@ -50,4 +50,27 @@ struct RedactedTests {
         #expect(Redacted("a") == Redacted("a"))
         #expect(Redacted("a") != Redacted("b"))
     }
+
+    @Test(
+        "words are split at commas or plus signs only if more of what was requested is found then",
+        arguments: [
+            ("gist,repo", "repo gist", "gist repo"), ("repo, user", "user repo", "repo user"),
+            ("read,write", "read", "read write"), ("a+b+c", "a c", "a b c"),
+            ("identify,chat:write", "chat:write", "identify chat:write"),
+            ("read,write", "read,write", "read,write"), ("a,b", "c", "a,b"), ("a,b", "", "a,b"),
+            ("a b", "a b", "a b"), ("a,b c+d", "c+d a", "a b c+d"), ("a,b", "b,a", "a,b"), (",", "a", ","),
+        ])
+    func separated(answer: String, wanted: String, expected: String) {
+        #expect(Scope(answer).separated(as: Scope(wanted)).text == expected)
+    }
+
+    @Test(
+        "scopes that were not granted are named, with any separator",
+        arguments: [
+            ("gist,repo", "repo gist", []), ("read write", "read,write", []), ("repo", "repo gist", ["gist"]),
+            ("gist,repo", "repo user", ["user"]), ("a,b", "c", ["c"]), ("read", "read,write", ["write"]),
+        ] as [(String, String, [String])])
+    func missing(granted: String, wanted: String, expected: [String]) {
+        #expect(Scope(granted).missing(from: Scope(wanted)) == expected)
+    }
 }

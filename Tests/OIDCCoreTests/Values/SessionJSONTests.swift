@@ -26,15 +26,16 @@ struct SessionJSONTests {
                 account: "b",
                 scope: Scope("x y"), resources: ["r1", "r2"], subject: "s"),
             endpoints: .init(
-                issuer: "https://op", token: try url("https://op/token"), userInfo: try url("https://op/u"),
+                issuer: "https://op", token: try url("https://op/token"),
+                refresh: try url("https://op/refresh"), userInfo: try url("https://op/u"),
                 keys: try url("https://op/k"), revocation: try url("https://op/r"),
                 introspection: try url("https://op/i"), endSession: try url("https://op/e")),
             clientAuthentication: "none", createdAt: Instant(secondsSinceEpoch: 5),
             requestedScope: Scope("openid"),
-            requestedResources: ["r1"],
+            requestedResources: ["r1"], sendsResources: true,
             tokens: TokenSet(
                 access: access, refreshToken: Redacted("rt"), idToken: Redacted("idt"),
-                issuedTokenType: "urn:x"),
+                issuedTokenType: "urn:x", extra: try #require(JSONValue(parsing: #"{"a":[1]}"#).object)),
             subject: "s", displayName: "n", dpopKey: Redacted("pem\n"),
             derived: [
                 .init(requestedScope: Scope("email"), resources: ["r"], access: access),
@@ -92,7 +93,9 @@ struct SessionJSONTests {
             [["access": ["token": "a", "token_type": "Bearer", "obtained_at": 1], "requested_scope": 1]],
             "derived"
         ),
-        ("dpop_key", 1, "dpop_key"), ("display_name", 1, "display_name"), ("client_auth", 1, "client_auth"),
+        ("dpop_key", 1, "dpop_key"), ("extra", 1, "extra"), ("sends_resource", "x", "sends_resource"),
+        ("refresh_endpoint", "x", "refresh_endpoint"), ("display_name", 1, "display_name"),
+        ("client_auth", 1, "client_auth"),
     ]
 
     @Test("a damaged member is named", arguments: damages)
@@ -174,5 +177,44 @@ struct UnknownMemberTests {
         let again = try #require(try Session(stored: session.json.bytes, for: key))
         #expect(again == session)
         #expect(again.json["later"] == ["a": [1, .null]] && again.json["other"] == "x")
+    }
+}
+
+@Suite("a session that version 0.1.0 stored")
+struct EarlierSessionTests {
+    private func session(_ access: String, refreshToken: String? = nil) throws -> Session {
+        let key = SessionKey(provider: "https://op.example", clientID: "app")
+        let refresh = refreshToken.map { #","refresh_token":"\#($0)""# } ?? ""
+        let text = #"""
+            {"version":1,"key":\#(JSONValue.string(key.text).compact),"created_at":1,
+            "token_endpoint":"https://op.example/token","requested_scope":"repo gist","requested_resource":["urn:r"],
+            "access":{"token":"a","token_type":"Bearer","obtained_at":1,\#(access)}\#(refresh)}
+            """#
+        return try #require(try Session(stored: Array(text.utf8), for: key))
+    }
+
+    @Test("with a scope separated by commas, it gives a narrower one")
+    func commas() throws {
+        let session = try session(#""scope":"gist,repo,user""#, refreshToken: "rt")
+        #expect(session.grantedScope == Scope("gist repo user"))
+        let demand = TokenDemand(scope: Scope("repo"))
+        #expect(session.source(for: demand) == .derived(scope: Scope("repo"), resources: []))
+        let both = TokenDemand(scope: Scope("gist,repo"))
+        #expect(session.source(for: both) == .derived(scope: Scope("gist,repo"), resources: []))
+        #expect(session.source(for: TokenDemand(scope: Scope("admin"))) == .wider(Scope("admin")))
+    }
+
+    @Test("without a refresh token, the session's token is used instead of a narrower one, with a warning")
+    func withoutRefreshToken() throws {
+        let session = try session(#""scope":"gist,repo""#)
+        let demand = TokenDemand(scope: Scope("repo"))
+        #expect(session.source(for: demand) == .own)
+        #expect(session.warning(for: demand)?.message.contains("“gist repo”") == true)
+        #expect(session.warning(for: TokenDemand(scope: Scope("repo gist"))) == nil)
+        #expect(session.warning(for: TokenDemand()) == nil)
+        let other = TokenDemand(scope: Scope("repo"), resources: ["https://other.example"])
+        #expect(
+            session.source(for: other) == .derived(scope: Scope("repo"), resources: ["https://other.example"])
+        )
     }
 }

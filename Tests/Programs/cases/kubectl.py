@@ -33,7 +33,10 @@ def run(world):
     world.configure()
     version = world.ran("kubectl", "version", "--client")
     world.expect('Minor:"20"' in version, f"it is version 1.20: {version}")
-    (world.home / "oidc.yaml").write_text(world.ran("oidc", "credential", "kubectl", "--setup", "-p", "work"))
+    setup = world.ran("oidc", "credential", "kubectl", "--setup", "-p", "work")
+    world.expect("client.authentication.k8s.io/v1\n" in setup, "the setup is for v1")
+    # Debian's kubectl is from before v1.
+    (world.home / "oidc.yaml").write_text(setup.replace("k8s.io/v1\n", "k8s.io/v1beta1\n"))
     (world.home / "here.yaml").write_text(json.dumps({
         "apiVersion": "v1", "kind": "Config", "current-context": "here",
         "contexts": [{"name": "here", "context": {"cluster": "here", "user": "oidc"}}],

@@ -5,6 +5,8 @@ import OIDCCrypto
 /// What can be wrong with an ID token, or unusual and right (`audienceArray`, `keyIDMissing`).
 package enum IDTokenFault: String, Sendable, CaseIterable {
     case missing
+    /// Nothing about the user but `sub`.
+    case subjectAlone
     case issuerInvalid, issuerMissing
     case subjectInvalid, subjectMissing, subjectEmpty, subjectTooLong, subjectNumber
     case audienceInvalid, audienceMissing, audienceArray
@@ -76,6 +78,10 @@ extension FaultyProvider {
     private func applyToClaims(_ fault: IDTokenFault, _ claims: inout JSONObject, _ now: Instant) {
         let client = claims["aud"] ?? .null
         switch fault {
+        case .subjectAlone:
+            for name in ["name", "given_name", "family_name", "preferred_username", "email"] {
+                claims[name] = nil
+            }
         case .issuerInvalid: claims["iss"] = .string(foreignOrigin)
         case .issuerMissing: claims["iss"] = nil
         case .subjectInvalid: claims["sub"] = "mallory"

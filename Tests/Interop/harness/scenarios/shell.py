@@ -10,7 +10,8 @@ from workbench import expect
 
 from .registry import scenario
 
-README = Path(__file__).resolve().parents[4] / "README.md"
+TOP = Path(__file__).resolve().parents[4]
+DOCUMENTS = [TOP / "README.md", TOP / "Sources/OIDCCore/Documentation.docc/Recipes.md"]
 
 
 class Shell:
@@ -59,7 +60,8 @@ class Readme:
             "https://login.example.com": facts["issuer"], "my-cli": facts["public_client"]["id"],
             "https://api.example.com/me": address, "https://api.example.com": origin,
             "my-ci": facts["confidential_client"]["id"], "api:read": facts["service_scope"]}
-        self.blocks = re.findall(r"\n```sh\n(.*?)```", README.read_text(), re.DOTALL)
+        text = "".join(document.read_text() for document in DOCUMENTS)
+        self.blocks = re.findall(r"\n```sh\n(.*?)```", text, re.DOTALL)
 
     def run(self, shell, part, then=""):
         """Runs the first block that has this in it, and what is to follow it; answers what they print."""

@@ -1,0 +1,70 @@
+/// Who signed in, at which tenant of a provider with many.
+extension Login {
+    /// Binds the sign-in to the tenant of an earlier one of the same session, if its ID token named one: a session
+    /// never passes from one tenant to another unnoticed.
+    package mutating func pin(to earlier: Session?) {
+        guard let earlier, earlier.subject != nil else { return }
+        pinnedIssuer = earlier.endpoints.issuer
+    }
+
+    /// Returns the issuer that the session keeps: of a template, the tenant's own, which every later ID token of the
+    /// session must name. Refuses another tenant than that of the redirect (RFC 9207) or of the earlier sign-in.
+    func issuer(of idToken: IDToken?) throws(OIDCError) -> String? {
+        guard let issuer = metadata.issuer, let template = IssuerTemplate(issuer) else {
+            return metadata.issuer
+        }
+        let known = [
+            (answeringIssuer, " as in the redirect", nil),
+            (pinnedIssuer, " as at the first sign-in", Hint.advice(.keepTenantsApart)),
+        ]
+        for (expected, note, hint) in known {
+            guard let expected, template.tenant(of: expected) != nil else { continue }
+            guard let found = idToken?.issuer, ExactText.isSame(found, expected) else {
+                throw .untrusted(
+                    .idToken, "iss", expected: DisplayText.clean(expected) + note,
+                    found: idToken.map { DisplayText.clean($0.issuer) } ?? "no ID token", hint: hint)
+            }
+        }
+        return idToken?.issuer ?? issuer
+    }
+
+    /// Returns the user's name from UserInfo, for providers whose ID tokens have a `sub` and nothing else; nil if
+    /// it cannot be had, which is no reason to fail. A token for other resources is not sent there.
+    func nameFromUserInfo(_ session: Session) -> String? {
+        guard request.scope.contains("profile") || request.scope.contains("email"),
+            request.resources.isEmpty, let claims = try? userInfo(session)
+        else { return nil }
+        return IDToken.displayName(in: claims)
+    }
+
+    /// Fetches the claims of the user who just signed in.
+    func userInfo(_ session: Session) throws(OIDCError) -> JSONObject {
+        guard let endpoint = session.endpoints.userInfo else {
+            throw .usage("the provider names no userinfo_endpoint", hint: .advice(.setUserInfoEndpoint))
+        }
+        let documents = ProviderDocuments(
+            environment: environment, allowsInsecureHTTP: metadata.allowsInsecureHTTP)
+        let rules = UserInfo.Rules(
+            subject: session.subject, issuer: session.endpoints.issuer, clientID: tokenEndpoint.client.id,
+            allowedAlgorithms: metadata.userInfoSigningAlgValuesSupported,
+            clientSecret: metadata.sharedSecret(of: tokenEndpoint.client), leeway: leeway)
+        var nonce: String?
+        for _ in 0..<2 {
+            let proof = try tokenEndpoint.dpop.map { key throws(OIDCError) in
+                try key.proof(
+                    method: .get, url: endpoint, accessToken: session.tokens.access.token.revealed,
+                    nonce: nonce, now: environment.now(), random: environment.random)
+            }
+            let call = try UserInfo.call(
+                endpoint: endpoint, accessToken: session.tokens.access, proof: proof, rules: rules,
+                keys: session.endpoints.keys.map(documents.keys), now: environment.now())
+            switch try environment.transport.perform(call) {
+            case .claims(let claims): return claims
+            case .unauthorized(_, let error): throw error
+            case .nonceDemanded(let demanded): nonce = demanded
+            }
+        }
+        throw OIDCError(
+            .refused, "userinfo: DPoP-Nonce: the nonce that was demanded was not taken", stage: .userInfo)
+    }
+}

@@ -1,0 +1,58 @@
+package import OIDCCore
+
+/// A question to the user at the terminal, answered with one line. Uses nothing but lines, so it works on every
+/// terminal.
+package enum TerminalQuestion {
+    /// Whether a user can be asked.
+    package static var isPossible: Bool {
+        FileDescriptor.standardInput.isTerminal && FileDescriptor.standardError.isTerminal
+    }
+
+    /// Asks and returns the answer without spaces around it, or nil at the end of the input. The terminal does the
+    /// editing. A hidden answer is not shown while it is typed.
+    package static func ask(_ prompt: String, isHidden: Bool = false) throws(OIDCError) -> String? {
+        try isHidden ? hiddenLine(prompt) : visibleLine(prompt)
+    }
+
+    private static func visibleLine(_ prompt: String) throws(OIDCError) -> String? {
+        StandardError.write(prompt)
+        try wait(for: FileDescriptor.standardInput.rawValue)
+        let bytes: [UInt8]
+        do throws(Errno) { bytes = try FileDescriptor.standardInput.read(limit: 4_096) } catch {
+            throw OIDCError(.failed, "the terminal cannot be read: \(error)")
+        }
+        guard !bytes.isEmpty else {
+            StandardError.write("\n")
+            return nil
+        }
+        return ASCII.trimmed(String(decoding: bytes, as: UTF8.self))
+    }
+
+    private static func hiddenLine(_ prompt: String) throws(OIDCError) -> String? {
+        // Before the prompt, so that nothing typed after it is shown.
+        var input = TerminalInput()
+        StandardError.write(prompt)
+        defer {
+            input.release()
+            StandardError.write("\n")
+        }
+        while true {
+            switch input.next() {
+            case .line(let line): return ASCII.trimmed(line)
+            case .endOfInput: return nil
+            case .tooLong: throw OIDCError.usage("the answer is too long")
+            case nil: try wait(for: input.descriptor)
+            }
+        }
+    }
+
+    private static func wait(for descriptor: Int32?) throws(OIDCError) {
+        guard let descriptor else { throw OIDCError.usage("the terminal belongs to another program") }
+        var interests = [Poll.Interest(descriptor, .reading)]
+        if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }
+        Poll.wait(&interests, until: nil)
+        guard Interruption.pending != nil else { return }
+        StandardError.write("\n")
+        try Interruption.throwIfPending()
+    }
+}

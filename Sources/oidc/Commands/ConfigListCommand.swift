@@ -1,0 +1,86 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct ConfigListCommand: RunnableCommand {
+    static let name = "list"
+    static let summary = "List the profiles, and who is signed in"
+    static let declaration = Declaration<ConfigListCommand>(
+        discussion: """
+            Lists the profiles of the configuration file. `*` marks the profile that is used without -p. Two \
+            profiles with the same issuer, client and account share one session, and are listed as such. Never uses \
+            the network.
+            """,
+        examples: [
+            Example("oidc config list", "every profile"),
+            Example("oidc config list -o json | jq -r '.[].profile'", "their names"),
+        ],
+        options: [.group(\.common)])
+
+    var common = CommonOptions()
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let loader = context.settingsLoader
+        let file = try loader.file()
+        if let name = common.profile { _ = try file?.profile(named: name) }
+        let sessions = ProfileSessions(file, context)
+        let listed = sessions.profiles.filter { common.profile == nil || $0.name == common.profile }
+        if context.console.isJSON {
+            try context.console.output(.array(listed.map { Self.json($0, sessions) }))
+            return 0
+        }
+        guard !listed.isEmpty else {
+            context.console.note(
+                "no profiles in \(DisplayText.clean(try loader.requiredPath())); write one with: oidc config init"
+                    + loader.configOption)
+            return 0
+        }
+        let rows = listed.map { Self.row($0, sessions) }
+        try context.console.output(
+            Table.text(columns: [["", "PROFILE", "ISSUER", "CLIENT", "SIGNED IN"]] + rows))
+        if common.profile == nil, let name = loader.profileName {
+            context.console.note("OIDC_PROFILE is set: commands without -p use \(DisplayText.clean(name))")
+        }
+        return 0
+    }
+
+    private static func row(_ profile: ProfileSessions.Listed, _ sessions: ProfileSessions) -> [String] {
+        let settings = profile.settings
+        return [
+            profile.isDefault ? "*" : "", profile.name,
+            settings.map { $0.provider.issuer ?? $0.provider.endpoints[.token] ?? "-" } ?? "-",
+            settings?.client.id ?? "-", state(profile, sessions),
+        ].map { DisplayText.clean($0, limit: 200) }
+    }
+
+    /// Says who is signed in, and with which other profiles the session is shared.
+    private static func state(_ profile: ProfileSessions.Listed, _ sessions: ProfileSessions) -> String {
+        if let problem = profile.problem { return "not valid: \(problem.message)" }
+        let state =
+            switch sessions.report(profile) {
+            case .failure(let error): "cannot be read: \(error.message)"
+            case .success(nil): "no"
+            case .success(let report?): report.isUsable ? report.who : "expired (\(report.who))"
+            }
+        let others = sessions.sharing(with: profile)
+        return others.isEmpty ? state : "\(state), same session as \(others.joined(separator: ", "))"
+    }
+
+    private static func json(_ profile: ProfileSessions.Listed, _ sessions: ProfileSessions) -> JSONValue {
+        let settings = profile.settings
+        let (report, failure): (SessionReport?, OIDCError?) =
+            switch sessions.report(profile) {
+            case .failure(let error): (nil, error)
+            case .success(let report): (report, profile.problem)
+            }
+        return [
+            "profile": .string(profile.name), "default": .bool(profile.isDefault),
+            "issuer": JSONValue(settings?.provider.issuer), "client_id": JSONValue(settings?.client.id),
+            "account": JSONValue(settings?.token.account),
+            "signed_in": .bool(report?.isUsable ?? false),
+            "subject": JSONValue(report?.session.subject), "name": JSONValue(report?.session.displayName),
+            "shares_session_with": .array(sessions.sharing(with: profile).map { .string($0) }),
+            "problem": JSONValue(failure?.message),
+        ]
+    }
+}

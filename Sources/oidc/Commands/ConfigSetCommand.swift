@@ -1,0 +1,57 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct ConfigSetCommand: RunnableCommand {
+    static let name = "set"
+    static let summary = "Set settings of a profile"
+    static let declaration = Declaration<ConfigSetCommand>(
+        discussion: """
+            Writes settings into the profile that -p names, or the default one, and keeps the rest of the file as it \
+            is. A value that `oidc config check` would refuse is not written. Arrays and objects are written as JSON. \
+            Secrets are not taken from the command line: use client_secret_file or client_secret_command.
+            """,
+        examples: [
+            Example("oidc config set scope='openid email' flow=device", "settings of the default profile"),
+            Example("oidc config set -p work account=bob", "a setting of another profile"),
+        ],
+        operands: [
+            .rest(
+                \.assignments, "KEY=VALUE", atLeast: 1, "a setting and its value",
+                completion: .dynamic("settings"))
+        ],
+        options: [.group(\.common)])
+
+    var assignments: [String] = []
+    var common = CommonOptions()
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        var entries: [SettingLayers.Entry] = []
+        for assignment in assignments {
+            entries.append(try SettingsLoader.assignment(assignment, of: "config set"))
+        }
+        let editor = try ProfileEditor(context.settingsLoader)
+        let outcome = try editor.set(entries)
+        var names: [String] = []
+        for entry in entries where !names.contains(entry.setting.name) { names.append(entry.setting.name) }
+        try ConfigSetCommand.report("Set", names, outcome, editor, context)
+        ProfileSessions.noteSharing(of: outcome.profile, context)
+        return 0
+    }
+
+    /// Reports what was set or unset.
+    static func report(
+        _ verb: String, _ names: [String], _ outcome: ProfileEditor.Outcome, _ editor: ProfileEditor,
+        _ context: CommandContext
+    ) throws(OIDCError) {
+        if let remaining = outcome.remaining { context.console.warn(remaining.commandLine) }
+        context.console.note(
+            "\(verb) \(DisplayText.clean(names.joined(separator: ", "))) in profile "
+                + "\(DisplayText.clean(outcome.profile)) of \(DisplayText.clean(editor.path)).")
+        guard context.console.isJSON else { return }
+        try context.console.output([
+            "path": .string(editor.path), "profile": .string(outcome.profile),
+            ASCII.lowercased(verb): .array(names.map { .string($0) }),
+        ])
+    }
+}

@@ -1,0 +1,34 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct ConfigUnsetCommand: RunnableCommand {
+    static let name = "unset"
+    static let summary = "Remove settings from a profile"
+    static let declaration = Declaration<ConfigUnsetCommand>(
+        discussion: """
+            Removes settings from the profile that -p names, or the default one, and keeps the rest of the file as it \
+            is. Also removes a misspelled setting, which every other command refuses.
+            """,
+        examples: [
+            Example("oidc config unset flow", "the default flow again"),
+            Example("oidc config unset -p work audience resource", "settings of another profile"),
+        ],
+        operands: [
+            .rest(
+                \.keys, "KEY", atLeast: 1, "the setting to remove", completion: .dynamic("set-settings"))
+        ],
+        options: [.group(\.common)])
+
+    var keys: [String] = []
+    var common = CommonOptions()
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let editor = try ProfileEditor(context.settingsLoader)
+        var names: [String] = []
+        for key in keys where !names.contains(key) { names.append(key) }
+        let outcome = try editor.unset(names)
+        try ConfigSetCommand.report("Unset", names, outcome, editor, context)
+        return 0
+    }
+}

@@ -1,0 +1,69 @@
+import OIDCCore
+import OIDCSystem
+
+/// What to do after a preset's profile is written: what to register, the secret, the next command.
+struct PresetGuide {
+    let made: PresetProfile
+    let settings: Settings
+    /// The profile's name.
+    let profile: String
+
+    private var preset: Preset { made.preset }
+
+    /// The redirect URL that is sent; without a port if any will do.
+    var redirectURI: String {
+        guard let redirect = try? settings.signIn.redirect() else { return settings.signIn.redirectURI ?? "" }
+        return settings.signIn.port.map { redirect.text(port: $0) } ?? redirect.text
+    }
+
+    private var redirect: String {
+        switch preset.redirect {
+        case .unregistered: "\(redirectURI) on any port; it need not be registered"
+        case .anyPort: "\(redirectURI), without a port: the port does not matter"
+        case .exactPort: "\(redirectURI), to the letter: the port matters"
+        case .pasted: "\(redirectURI), to the letter; paste the URL that the browser ends on"
+        }
+    }
+
+    private var secret: [String] {
+        if case .file(let file) = settings.client.secret, !UserFile.isThere(file.path) {
+            return [
+                "Secret:       paste it here, then press Enter and Ctrl-D:",
+                "  (umask 077 && cat > \(ShellWord.quoted(file.path)))",
+            ]
+        }
+        guard settings.client.secret == nil else { return [] }
+        return switch preset.secret {
+        case .none: ["Secret:       none"]
+        case .optional:
+            ["Secret:       none if the client is public; or else add --set client_secret_file=FILE"]
+        case .required: ["Secret:       set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET"]
+        }
+    }
+
+    var registration: [String] {
+        [
+            "Register:     \(preset.application)", "Where:        \(made.registrationPlace)",
+            "Redirect URL: \(redirect)",
+        ]
+    }
+
+    /// What to do after the registration.
+    var next: [String] {
+        secret + (preset.note.map { ["Note:         \($0)"] } ?? []) + [
+            "Next:         \(settings.loginLine(profile: profile))"
+        ]
+    }
+
+    func json(path: String) -> JSONValue {
+        var written = JSONObject()
+        for entry in made.entries { written[entry.setting.name] = entry.value }
+        return [
+            "path": .string(path), "profile": .string(profile), "provider": .string(preset.name),
+            "redirect_uri": .string(redirectURI), "register": .string(preset.application),
+            "register_at": .string(made.registrationPlace), "secret": .string(preset.secret.rawValue),
+            "settings": .object(written),
+            "next": .string(settings.loginLine(profile: profile)),
+        ]
+    }
+}

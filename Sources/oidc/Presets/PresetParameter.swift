@@ -1,0 +1,108 @@
+import OIDCCore
+
+/// A value that a preset needs for its URLs.
+struct PresetParameter: Sendable {
+    let name: String
+    let example: String
+    let check: Check
+    let meaning: String
+    /// Used if none is given.
+    var standard: String?
+    /// Values with settings of their own, instead of the preset's.
+    var special: KeyValuePairs<String, Preset.Templates> = [:]
+
+    init(
+        _ name: String, _ example: String, _ check: Check, _ meaning: String, standard: String? = nil,
+        special: KeyValuePairs<String, Preset.Templates> = [:]
+    ) {
+        self.name = name
+        self.example = example
+        self.check = check
+        self.meaning = meaning
+        self.standard = standard
+        self.special = special
+    }
+
+    /// The values that can be listed.
+    var knownValues: [String] {
+        var values = special.map(\.key)
+        if case .oneOf(let words) = check { values += words }
+        return values + (standard.map { values.contains($0) ? [] : [$0] } ?? [])
+    }
+
+    /// Says what is wrong with a value.
+    func problem(_ value: String) -> String? {
+        if special.contains(where: { ExactText.isSame($0.key, value) }) || check.accepts(value) { return nil }
+        let others = special.map { ", or \($0.key)" }.joined()
+        return "expected \(check.expectation)\(others), found "
+            + DisplayText.quoted(DisplayText.address(value), limit: 80)
+    }
+
+    /// Which values are accepted. None lets a value leave its place in a URL.
+    enum Check: Sendable {
+        /// A host's name with at least one dot, without scheme and port.
+        case host
+        /// One name of letters, digits, `-` and `_`.
+        case label
+        /// A segment of a path: as a label, and dots.
+        case segment
+        case uuid
+        /// The URL of a server: https, or http on this machine; perhaps with a path.
+        case server
+        /// As a server, with whatever end it has.
+        case issuer
+        /// An https URL, perhaps with a path.
+        case address
+        case oneOf([String])
+
+        var expectation: String {
+            switch self {
+            case .host: "a host name"
+            case .label: "letters, digits, - and _"
+            case .segment: "letters, digits, -, _ and ."
+            case .uuid: "a UUID"
+            case .server: "an https URL without a slash at the end"
+            case .issuer, .address: "an https URL"
+            case .oneOf(let words): "one of \(words.joined(separator: ", "))"
+            }
+        }
+
+        func accepts(_ value: String) -> Bool {
+            guard !value.isEmpty, value.utf8.count <= 253 else { return false }
+            switch self {
+            case .host:
+                let labels = value.split(separator: ".", omittingEmptySubsequences: false)
+                return labels.count > 1 && labels.allSatisfy { Check.isLabel($0, allowing: "-") }
+            case .label: return Check.isLabel(value, allowing: "-_")
+            case .segment:
+                return value.utf8.first != UInt8(ascii: ".") && Check.isLabel(value, allowing: "-_.")
+            case .uuid: return Check.isUUID(value)
+            case .server: return Check.isURL(value, allowsLoopback: true) && !value.hasSuffix("/")
+            case .issuer: return Check.isURL(value, allowsLoopback: true)
+            case .address: return Check.isURL(value, allowsLoopback: false)
+            case .oneOf(let words): return words.contains { ExactText.isSame($0, value) }
+            }
+        }
+
+        private static func isLabel(_ text: some StringProtocol, allowing others: String) -> Bool {
+            !text.isEmpty && text.utf8.first != UInt8(ascii: "-")
+                && text.utf8.allSatisfy { ASCII.isAlphanumeric($0) || others.utf8.contains($0) }
+        }
+
+        private static func isUUID(_ text: String) -> Bool {
+            text.split(separator: "-", omittingEmptySubsequences: false).map(\.utf8.count) == [
+                8, 4, 4, 4, 12,
+            ]
+                && text.utf8.allSatisfy { ASCII.isHexDigit($0) || $0 == UInt8(ascii: "-") }
+        }
+
+        private static func isURL(_ text: String, allowsLoopback: Bool) -> Bool {
+            guard let url = WebURL(text), url.query == nil, url.fragment == nil,
+                url.isSecure || (allowsLoopback && url.isLoopback)
+            else { return false }
+            let steps = url.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+            return url.path.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "/-_.~".utf8.contains($0) }
+                && !steps.dropLast().contains("") && !steps.contains(".") && !steps.contains("..")
+        }
+    }
+}

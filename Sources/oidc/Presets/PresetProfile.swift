@@ -1,0 +1,129 @@
+import CommandLineKit
+import OIDCCore
+
+/// The profile that a preset makes of its parameters and of what the command line sets.
+struct PresetProfile {
+    let preset: Preset
+    let registrationPlace: String
+    /// The preset's settings, then those of the command line. What the command line sets replaces the preset's.
+    let entries: [SettingLayers.Entry]
+
+    /// `words` are `NAME=VALUE`; `options` come from the command line. The secret, if the client needs one and
+    /// nothing else names it, is in `secretFile`. `line` shows a command with arguments.
+    init(
+        _ preset: Preset, words: [String], options: [SettingLayers.Entry], secretFile: String,
+        line: (String) -> String
+    ) throws(OIDCError) {
+        self.preset = preset
+        var values = try preset.values(words, line: line)
+        registrationPlace = preset.registrationPlace(values)
+        values["client_id"] = try preset.clientID(of: options)
+        var templates = Array(preset.settings(values))
+        if preset.secret == .required { templates.append((.clientSecretFile, secretFile)) }
+        var entries: [SettingLayers.Entry] = []
+        for (setting, template) in templates {
+            guard !options.contains(where: { setting.isReplaced(by: $0.setting) }) else { continue }
+            if let name = preset.missing(in: template, values) {
+                throw OIDCError.usage(
+                    "config init \(preset.name): \(name) is missing", hint: line(preset.example()))
+            }
+            let value = preset.filled(template, values)
+            entries.append(
+                try SettingsLoader.entry(setting, value, .option(preset.name), named: preset.name))
+        }
+        self.entries = entries + options
+    }
+}
+
+extension Setting {
+    /// Whether a preset's value of this setting goes when another one is set: `port` belongs to its redirect URL.
+    fileprivate func isReplaced(by other: Setting) -> Bool {
+        let secrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
+        return self == other || (self == .port && [.redirectURI, .redirectPorts].contains(other))
+            || (secrets.contains(self) && secrets.contains(other))
+    }
+}
+
+extension Preset {
+    /// Reads `NAME=VALUE` words and adds the values that are used if none is given.
+    fileprivate func values(
+        _ words: [String], line: (String) -> String
+    ) throws(OIDCError) -> [String: String] {
+        var values: [String: String] = [:]
+        for word in words {
+            guard let equals = word.firstIndex(of: "=") else {
+                throw OIDCError.usage(
+                    "\(name) takes NAME=VALUE, not \(DisplayText.quoted(word, limit: 80))",
+                    hint: line(example()))
+            }
+            let key = String(word[..<equals])
+            guard let parameter = parameters.first(where: { $0.name == key }) else {
+                let names = parameters.map(\.name)
+                throw OIDCError.usage(
+                    "\(name) has no parameter “\(DisplayText.distinct(key, from: names, limit: 80))”"
+                        + (names.isEmpty ? "" : " (it has \(names.joined(separator: ", ")))"),
+                    hint: line(example()))
+            }
+            guard values[key] == nil else {
+                throw OIDCError.usage("\(key) is given twice", hint: line(example()))
+            }
+            let value = String(word[word.index(after: equals)...])
+            if let problem = parameter.problem(value) {
+                throw OIDCError.usage("\(key): \(problem)", hint: line(example()))
+            }
+            values[key] = value
+        }
+        for parameter in parameters where values[parameter.name] == nil {
+            values[parameter.name] = parameter.standard
+        }
+        return values
+    }
+
+    /// Returns the client ID, which may be part of the issuer's URL.
+    fileprivate func clientID(of options: [SettingLayers.Entry]) throws(OIDCError) -> String? {
+        guard let id = options.first(where: { $0.setting == .clientID })?.value.string,
+            settings.contains(where: { $0.value.includes("{client_id}") })
+        else { return "ID" }
+        guard PresetParameter.Check.segment.accepts(id) else {
+            throw OIDCError.usage(
+                "client_id is part of the issuer's URL: expected \(PresetParameter.Check.segment.expectation), "
+                    + "found \(DisplayText.quoted(id, limit: 80))",
+                hint: "oidc config init --issuer URL --client-id ID")
+        }
+        return id
+    }
+
+    /// The settings for these values of the parameters.
+    fileprivate func settings(_ values: [String: String]) -> Templates {
+        for parameter in parameters {
+            if let special = parameter.special.first(where: { $0.key == values[parameter.name] }) {
+                return special.value
+            }
+        }
+        return settings
+    }
+
+    /// The first parameter that a template needs and that has no value.
+    fileprivate func missing(in template: String, _ values: [String: String]) -> String? {
+        parameters.map(\.name).first { template.includes("{\($0)}") && values[$0] == nil }
+    }
+
+    /// Fills a template in. `{tenantid}` is no parameter, and stays.
+    func filled(_ template: String, _ values: [String: String]) -> String {
+        (parameters.map(\.name) + ["client_id"]).reduce(template) { text, name in
+            values[name].map { text.pieces(between: "{\(name)}").joined(separator: $0) } ?? text
+        }
+    }
+
+    /// Where to register, with examples for parameters without a value.
+    func registrationPlace(_ values: [String: String]) -> String {
+        let examples = Dictionary(uniqueKeysWithValues: parameters.map { ($0.name, $0.example) })
+        return filled(registrationPlace, values.merging(examples) { value, _ in value })
+    }
+
+    /// The arguments that name the preset and every parameter it needs.
+    func example() -> String {
+        ([name] + parameters.filter { $0.standard == nil }.map { "\($0.name)=\($0.example)" })
+            .joined(separator: " ")
+    }
+}

@@ -1,0 +1,62 @@
+import OIDCCore
+
+/// What a preset knows of its provider's refresh tokens.
+extension PresetMatch {
+    /// Returns a warning for a session that cannot be refreshed although the provider issues refresh tokens: with the
+    /// command that gets one, or what to switch on.
+    func refreshWarning(for session: Session, _ settings: Settings) -> Warning? {
+        guard session.tokens.refreshToken == nil, session.key.grant.needsPerson else { return nil }
+        if let fix = refreshFix(settings, scope: session.requestedScope) {
+            return Warning(
+                "no refresh token: \(preset.title) issues one only with \(fix.needed)",
+                hint: .text("\(settings.loginLine) \(fix.options)"))
+        }
+        // A token without an end needs no refresh token.
+        guard let option = preset.refreshSwitch, session.tokens.access.expiresAt != nil else { return nil }
+        return Warning(
+            "no refresh token: \(preset.title) issues one if \(option) is switched on",
+            hint: .text("switch it on at \(registrationPlace), then: \(settings.loginLine)"))
+    }
+
+    /// Returns the settings that a refresh token needs here and that are missing: as words, and as options of
+    /// `login`. `scope` is what was requested, if that is known.
+    func refreshFix(_ settings: Settings, scope: Scope?) -> (needed: String, options: String)? {
+        var needed: [String] = []
+        var options: [String] = []
+        for (setting, value) in preset.refreshNeeds {
+            guard let change = change(of: setting, to: value, settings, scope) else { continue }
+            needed.append(change.needed)
+            options.append(change.option)
+        }
+        return needed.isEmpty
+            ? nil : (needed.joined(separator: " and "), options.joined(separator: " "))
+    }
+
+    /// Returns what one setting lacks, and the option that adds it to what is set.
+    private func change(
+        of setting: Setting, to value: String, _ settings: Settings, _ requested: Scope?
+    ) -> (needed: String, option: String)? {
+        guard let wanted = setting.kind.parsed(value) else { return nil }
+        switch setting.kind {
+        case .scope:
+            guard let scope = requested ?? settings.token.scope, !Scope(value).isSubset(of: scope) else {
+                return nil
+            }
+            let all = scope.union(Scope(value)).text
+            return ("the scope \(value)", "--scope \(ShellWord.quoted(all))")
+        case .parameters:
+            var all = settings.layers[setting]?.object ?? JSONObject()
+            let missing = wanted.object?.members.filter { all[$0.name] != $0.value } ?? []
+            guard !missing.isEmpty else { return nil }
+            for member in missing { all[member.name] = member.value }
+            let words = missing.map { "\($0.name)=\($0.value.string ?? "")" }.joined(separator: " and ")
+            let json = JSONValue.object(all).compact
+            return (words, "--set \(ShellWord.quoted("\(setting.name)=\(json)"))")
+        default:
+            let isSent = settings.signIn.extraParameters.contains(.init(setting.name, value))
+            guard settings.layers[setting] != wanted, !isSent else { return nil }
+            let assignment = "\(setting.name)=\(value)"
+            return (assignment, "--set \(ShellWord.quoted(assignment))")
+        }
+    }
+}

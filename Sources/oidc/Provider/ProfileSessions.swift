@@ -1,0 +1,77 @@
+import OIDCCore
+import OIDCSystem
+
+/// The profiles of the configuration file and the sessions that they use, without variables.
+struct ProfileSessions {
+    /// One profile.
+    struct Listed {
+        let name: String
+        let isDefault: Bool
+        /// Nil if the profile is not valid.
+        let settings: Settings?
+        let problem: OIDCError?
+        let key: SessionKey?
+        let store: String
+
+        /// Whether both profiles use one session: signing in or out with one does so with the other.
+        fileprivate func shares(with other: Listed) -> Bool {
+            guard let key, name != other.name else { return false }
+            return key == other.key && store == other.store
+        }
+    }
+
+    let profiles: [Listed]
+    private let context: CommandContext
+
+    init(_ file: ConfigurationFile?, _ context: CommandContext) {
+        self.context = context
+        let chosen = try? file?.profile(named: nil)?.name
+        profiles = (file?.profiles ?? []).map { profile in
+            var common = CommonOptions()
+            common.profile = profile.name
+            let loader = SettingsLoader(environment: [:], common: common)
+            do throws(OIDCError) {
+                let settings = context.settings(try loader.load(from: file, in: file?.path ?? "").layers)
+                try settings.check()
+                return Listed(
+                    name: profile.name, isDefault: profile.name == chosen, settings: settings, problem: nil,
+                    key: try? ProviderContext(settings, context).sessionKey(), store: settings.store)
+            } catch {
+                return Listed(
+                    name: profile.name, isDefault: profile.name == chosen, settings: nil, problem: error,
+                    key: nil, store: "")
+            }
+        }
+    }
+
+    /// Returns the names of the other profiles that use the session of this one.
+    func sharing(with profile: Listed) -> [String] {
+        profiles.filter { profile.shares(with: $0) }.map(\.name)
+    }
+
+    /// Loads a profile's session: the report of it, nil if there is none, or what is wrong with it.
+    func report(_ profile: Listed) -> Result<SessionReport?, OIDCError> {
+        guard let settings = profile.settings, let key = profile.key else { return .success(nil) }
+        return Result { () throws(OIDCError) in
+            let store = try ProviderContext(settings, context).store()
+            return try store.load(key).map {
+                SessionReport(
+                    session: $0, profile: profile.name, location: store.location(of: key), now: context.now)
+            }
+        }
+    }
+
+    /// Notes that a profile that was just written uses the session of others, and how to keep them apart.
+    static func noteSharing(of name: String, _ context: CommandContext) {
+        guard let file = try? context.settingsLoader.file() else { return }
+        let sessions = ProfileSessions(file, context)
+        guard let profile = sessions.profiles.first(where: { $0.name == name }) else { return }
+        let others = sessions.sharing(with: profile).map { DisplayText.clean($0, limit: 60) }
+        guard let first = others.first else { return }
+        let account = "oidc config set -p \(ShellWord.quoted(name)) account=\(ShellWord.quoted(name))"
+        context.console.note(
+            "note: profile \(DisplayText.clean(name)) shares its session with \(others.joined(separator: ", ")): "
+                + "it has the same issuer and client as \(first). To keep them apart: "
+                + account + context.settingsLoader.configOption)
+    }
+}

@@ -1,0 +1,89 @@
+import OIDCCore
+import OIDCSystem
+
+/// A document cache that logs what it finds.
+struct TracedCache: DocumentCache {
+    let cache: any DocumentCache
+    let console: Console
+
+    func lookup(_ url: WebURL, at now: Instant) -> [UInt8]? {
+        let found = cache.lookup(url, at: now)
+        console.trace("cache: \(found == nil ? "no entry for" : "used for") \(url.withoutQuery)")
+        return found
+    }
+
+    func keep(_ response: HTTPResponse, from url: WebURL, at now: Instant) {
+        cache.keep(response, from: url, at: now)
+    }
+
+    func forget(_ url: WebURL) { cache.forget(url) }
+}
+
+/// What `--verbose` logs of the settings and of a sign-in. It holds no secrets.
+extension ProviderContext {
+    /// Logs which flow a sign-in uses, and why.
+    func traceFlow(_ metadata: ProviderMetadata, opensBrowser: Bool) {
+        guard context.console.isVerbose else { return }
+        let chosen = settings.signIn.flow
+        let device = metadata.deviceAuthorizationEndpoint == nil ? "does not offer" : "offers"
+        var reasons = ["the provider \(device) device codes"]
+        if chosen == .auto || chosen == .browser {
+            switch opensBrowser ? try? browserChoice() : BrowserChoice.none(reason: "--no-browser") {
+            case .commands(let commands)?:
+                reasons.append("browsers to try: \(commands.compactMap(\.first).joined(separator: ", "))")
+            case .none(let reason)?: reasons.append("no browser: \(reason)")
+            case nil: break
+            }
+        }
+        let origin = settings.layers.entries.first { $0.setting == .flow }?.origin.text ?? "the default"
+        context.console.trace("flow \(chosen.rawValue) (\(origin)); \(reasons.joined(separator: "; "))")
+    }
+
+    /// Logs what was checked of an ID token that was accepted.
+    func traceIDToken(_ token: IDToken?, nonce: Bool) {
+        guard context.console.isVerbose, let token else { return }
+        let now = context.now
+        var checks = [
+            "iss is \(token.issuer)", "aud holds \(settings.client.id ?? "the client")",
+            "sub is \(token.subject)",
+            "exp \(token.expiresAt) (\(TimeWords.relative(token.expiresAt, to: now)))",
+            "iat \(token.issuedAt) (\(TimeWords.relative(token.issuedAt, to: now)))",
+        ]
+        if token.claims["azp"] != nil { checks.append("azp is the client") }
+        if token.claims["nbf"] != nil { checks.append("nbf has passed") }
+        if nonce, token.claims["nonce"] != nil { checks.append("nonce is the one sent") }
+        if token.claims["at_hash"] != nil { checks.append("at_hash fits the access token") }
+        if let time = token.authenticatedAt, settings.signIn.maxAge != nil {
+            checks.append("auth_time \(time) is within max_age")
+        }
+        if let header = (try? JWS(compact: token.compact))?.header {
+            let key = header["kid"]?.string.map { " by key \(DisplayText.clean($0, limit: 80))" } ?? ""
+            checks.append("signature \(header["alg"]?.string ?? "") is valid\(key)")
+        }
+        for check in checks { context.console.trace("ID token: \(DisplayText.clean(check))") }
+    }
+}
+
+extension SessionAccess {
+    /// Logs how long the stored token lasts, and so whether it is refreshed.
+    func traceFreshness(_ session: Session?, _ access: AccessToken?, _ demand: TokenDemand, now: Instant) {
+        guard provider.context.console.isVerbose else { return }
+        let console = provider.context.console
+        guard let session else {
+            return console.trace("no session at \(store.location(of: key))")
+        }
+        console.trace("session: \(store.location(of: key))")
+        if let access {
+            guard let expiresAt = access.expiresAt else {
+                return console.trace("token: used until it is refused")
+            }
+            return console.trace("token: fresh, \(expiresAt.seconds(since: now)) s left")
+        }
+        let left = session.tokens.access.expiresAt.map { $0.seconds(since: now) }
+        console.trace(
+            left.map {
+                "token: \($0) s left, at least \(demand.minimumValidity) s or half its lifetime needed"
+            }
+                ?? "token: another one is needed")
+    }
+}

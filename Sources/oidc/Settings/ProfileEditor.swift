@@ -1,0 +1,159 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+/// Changes settings in the text of the configuration file, under its lock. Nothing is written that `config check`
+/// would refuse.
+struct ProfileEditor {
+    let loader: SettingsLoader
+    let path: String
+
+    /// A changed profile.
+    struct Outcome {
+        let profile: String
+        /// What was wrong with the profile before, and still is.
+        let remaining: OIDCError?
+    }
+
+    init(_ loader: SettingsLoader) throws(OIDCError) {
+        self.loader = loader
+        path = try loader.requiredPath()
+    }
+
+    /// Sets settings of the profile in use. Makes the profile if the file has none.
+    func set(_ entries: [SettingLayers.Entry]) throws(OIDCError) -> Outcome {
+        // Paths on the command line are relative to the working directory.
+        let members = entries.map { entry in
+            (entry.setting.name, entry.setting.kind.resolved(entry.value, in: UserFile.currentDirectory))
+        }
+        return try rewrite { own throws(OIDCError) in
+            guard let own, case let file = try loader.parsed(own), let profile = try used(in: file) else {
+                return try made(of: members)
+            }
+            var text = JSONText(own.bytes)
+            for (name, value) in members { text.set(name, to: value, in: place(of: profile.name, in: file)) }
+            return try checked(text, profile: profile.name, instead: own)
+        }
+    }
+
+    /// Removes settings of the profile in use, and members that are not settings.
+    func unset(_ names: [String]) throws(OIDCError) -> Outcome {
+        try rewrite { own throws(OIDCError) in
+            guard let own, case let file = try loader.parsed(own), let profile = try used(in: file) else {
+                throw noFile
+            }
+            var text = JSONText(own.bytes)
+            for name in names {
+                guard profile.values[name] != nil else { throw notSet(name, in: profile) }
+                text.remove(name, in: place(of: profile.name, in: file))
+            }
+            return try checked(text, profile: profile.name, instead: own)
+        }
+    }
+
+    /// Makes a profile the default. Repairs a file whose default does not exist.
+    func use(_ name: String) throws(OIDCError) {
+        _ = try rewrite { own throws(OIDCError) in
+            guard let own else { throw noFile }
+            guard (try? JSONValue(parsing: own.bytes))?.object?["profiles"] != nil else {
+                _ = try loader.parsed(own).profile(named: name)
+                return (own.bytes, Outcome(profile: name, remaining: nil))
+            }
+            var text = JSONText(own.bytes)
+            text.remove("default_profile", in: [])
+            let file = try loader.parsed(text.bytes, permissions: own.permissions)
+            guard let profile = try file.profile(named: name) else { throw noFile }
+            text = JSONText(own.bytes)
+            text.set("default_profile", to: .string(profile.name), in: [], first: true)
+            return (text.bytes, Outcome(profile: profile.name, remaining: nil))
+        }
+    }
+
+    /// Returns the profile to change; nil if the file has none.
+    private func used(
+        in file: ConfigurationFile
+    ) throws(OIDCError) -> (name: String, values: JSONObject)? {
+        guard !file.profiles.isEmpty else { return nil }
+        if let profile = try file.profile(named: loader.profileName) { return profile }
+        let names = file.profiles.prefix(5).map { DisplayText.clean($0.name, limit: 60) }
+        throw .usage(
+            "no profile is chosen, and \(DisplayText.clean(path)) has several: \(names.joined(separator: ", "))",
+            hint: "oidc config use \(ShellWord.quoted(file.profiles[0].name))\(loader.configOption)")
+    }
+
+    /// Returns the path of the profile's object in the file.
+    private func place(of profile: String, in file: ConfigurationFile) -> [String] {
+        file.isFlat ? [] : ["profiles", profile]
+    }
+
+    /// Returns a new file with one profile.
+    private func made(
+        of members: [(String, JSONValue)]
+    ) throws(OIDCError) -> (bytes: [UInt8], outcome: Outcome) {
+        let name = loader.profileName ?? "default"
+        try ProfileWriter.checkName(name)
+        var profile = JSONObject()
+        for (name, value) in members { profile[name] = value }
+        var (profiles, document) = (JSONObject(), JSONObject())
+        profiles[name] = .object(profile)
+        document["default_profile"] = .string(name)
+        document["profiles"] = .object(profiles)
+        let bytes = Array((JSONValue.object(document).indented + "\n").utf8)
+        if let problem = problem(bytes, profile: name) { throw problem }
+        return (bytes, Outcome(profile: name, remaining: nil))
+    }
+
+    /// Returns the text if the profile is valid, or not worse than before.
+    private func checked(
+        _ text: JSONText, profile: String, instead own: UserFile
+    ) throws(OIDCError) -> (bytes: [UInt8], outcome: Outcome) {
+        let problem = problem(text.bytes, profile: profile)
+        if let problem, self.problem(own.bytes, profile: profile) != problem { throw problem }
+        return (text.bytes, Outcome(profile: profile, remaining: problem))
+    }
+
+    private func problem(_ bytes: [UInt8], profile: String) -> OIDCError? {
+        do {
+            try loader.parsed(bytes, permissions: 0o600).check(profile)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private var noFile: OIDCError {
+        .usage(
+            UserFile.isThere(path)
+                ? "\(DisplayText.clean(path)) holds no profile"
+                : "there is no configuration file at \(DisplayText.clean(path))",
+            hint: "write one with: oidc config init\(loader.configOption)")
+    }
+
+    private func notSet(_ name: String, in profile: (name: String, values: JSONObject)) -> OIDCError {
+        let nearest = Nearest.match(name, among: profile.values.names)
+        return .usage(
+            "\(DisplayText.quoted(name, limit: 80)) is not set in profile \(DisplayText.quoted(profile.name))"
+                + (nearest.map { ", did you mean \(DisplayText.clean($0))?" } ?? ""),
+            hint: "oidc config show -p \(ShellWord.quoted(profile.name))\(loader.configOption)")
+    }
+
+    /// Replaces the file, while no other process rewrites it.
+    private func rewrite(
+        _ content: (UserFile?) throws(OIDCError) -> (bytes: [UInt8], outcome: Outcome)
+    ) throws(OIDCError) -> Outcome {
+        // Nothing is created, not even a directory, for a change that is refused.
+        var outcome = try content(try loader.ownFile(mayBeMissing: true)).outcome
+        try UserFile.rewrite(path, named: "configuration") { () throws(OIDCError) in
+            let change = try content(try loader.ownFile(mayBeMissing: true))
+            outcome = change.outcome
+            return change.bytes
+        }
+        return outcome
+    }
+}
+
+extension SettingsLoader {
+    fileprivate func parsed(_ file: UserFile) throws(OIDCError) -> ConfigurationFile {
+        try parsed(file.bytes, permissions: file.permissions)
+    }
+}

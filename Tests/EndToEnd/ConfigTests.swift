@@ -1,0 +1,190 @@
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite("profiles, by the built program", .serialized, .waiting)
+struct ConfigTests {
+    private let program: Program
+    private let file: URL
+
+    init() throws {
+        program = try Program()
+        file = program.home.appendingPathComponent("config.json")
+        program.environment["OIDC_CONFIG"] = file.path
+    }
+
+    private func write(_ text: String, mode: Int = 0o600) throws {
+        try Data(text.utf8).write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
+    }
+
+    private var text: String { (try? String(contentsOf: file, encoding: .utf8)) ?? "" }
+
+    private static let two = """
+        { "profiles":
+            {
+            "home": {"issuer": "https://a.example",   "client_id":"x"},
+
+            "work": { "issuer" : "https://a.example",
+                      "client_id" : "x", "account": "w"}
+        } }
+
+        """
+
+    @Test("set and unset change one line of a file and keep the rest; the file stays private")
+    func change() throws {
+        defer { program.remove() }
+        try write(Self.two, mode: 0o644)
+        #expect(
+            try program.run("config", "set", "-p", "work", "flow=device", "scope=openid email").status == 0)
+        let set = Self.two.replacingOccurrences(
+            of: "\"account\": \"w\"}",
+            with: "\"account\": \"w\", \"flow\": \"device\", \"scope\": \"openid email\"}")
+        #expect(text == set)
+        #expect(try program.run("config", "set", "-p", "work", "flow=paste").status == 0)
+        #expect(text == set.replacingOccurrences(of: "device", with: "paste"))
+        let outcome = try program.run("config", "unset", "-p", "work", "flow", "scope", "-o", "json")
+        #expect(try JSONValue(parsing: outcome.output)["unset"] == ["flow", "scope"])
+        #expect(text == Self.two)
+        let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+    }
+
+    @Test(
+        "a value that config check would refuse is refused by set, and nothing is written",
+        arguments: [
+            "port=0", "flow=devise", "store=bogus", "issuer=http://a.example", "prot=1", "client_secret=x",
+            "port",
+            "redirect_uri=javascript:alert(1)", #"browser=["sh","-c","%s"]"#, "scope=a\"b",
+            "issuer=https://me:hunter2@a.example",
+        ])
+    func refused(assignment: String) throws {
+        defer { program.remove() }
+        try write(Self.two)
+        let outcome = try program.run("config", "set", "-p", "home", assignment)
+        #expect(outcome.status == 2)
+        #expect(outcome.error != nil && !outcome.errorOutput.contains("hunter2"))
+        #expect(text == Self.two)
+        try FileManager.default.removeItem(at: file)
+        #expect(try program.run("config", "set", assignment).status == 2)
+        #expect(!FileManager.default.fileExists(atPath: file.path))
+    }
+
+    @Test("unset refuses to break a profile, and repairs one with a misspelled setting")
+    func repair() throws {
+        defer { program.remove() }
+        try write(#"{"profiles":{"a":{"isuer":"https://a.example","prot":1}}}"#)
+        let first = try program.run("config", "unset", "isuer")
+        #expect(first.status == 0)
+        #expect(first.errorOutput.contains("warning: unknown setting “prot”"), "\(first.errorOutput)")
+        #expect(try program.run("config", "unset", "prot").errorOutput.contains("warning") == false)
+        #expect(text == #"{"profiles":{"a":{}}}"#)
+        try write(#"{"issuer":"http://a.example","allow_insecure_http":true}"#)
+        let broken = try program.run("config", "unset", "allow_insecure_http")
+        #expect(broken.status == 2)
+        #expect(broken.error?.contains("plain http") == true)
+    }
+
+    @Test("set makes the first profile, but no second one: its name may be misspelled")
+    func profiles() throws {
+        defer { program.remove() }
+        #expect(try program.run("config", "set", "-p", "work", "issuer=https://a.example").status == 0)
+        let made: JSONValue = [
+            "default_profile": "work", "profiles": ["work": ["issuer": "https://a.example"]],
+        ]
+        #expect(try JSONValue(parsing: text) == made)
+        let other = try program.run("config", "set", "-p", "wrok", "flow=device")
+        #expect(other.status == 2)
+        #expect(other.error?.hasSuffix("did you mean work?") == true)
+        #expect(other.errorOutput.hasSuffix("  try: oidc config list\n"))
+        try write(#"{"issuer":"https://a.example"}"#)
+        #expect(try program.run("config", "set", "client_id=x").status == 0)
+        #expect(text == #"{"issuer":"https://a.example","client_id":"x"}"#)
+    }
+
+    @Test("use changes the default profile, and repairs one that does not exist")
+    func use() throws {
+        defer { program.remove() }
+        try write(Self.two)
+        let several = try program.run("config", "set", "flow=device")
+        #expect(several.errorOutput.hasSuffix("  try: oidc config use home\n"), "\(several.errorOutput)")
+        #expect(try program.run("config", "use", "work").status == 0)
+        #expect(try JSONValue(parsing: text)["default_profile"] == "work")
+        #expect(try program.run("config", "use", "wrok").status == 2)
+        #expect(try program.run("config", "show", "-o", "json").output.contains(#""profile":"work""#))
+        try write(#"{"default_profile":"gone","profiles":{"a":{}}}"#)
+        #expect(try program.run("config", "show").errorOutput.hasSuffix("  try: oidc config use a\n"))
+        #expect(try program.run("config", "use", "a").status == 0)
+        #expect(text == #"{"default_profile":"a","profiles":{"a":{}}}"#)
+    }
+
+    @Test("list marks the default, names a profile that is not valid, and says which share a session")
+    func list() throws {
+        defer { program.remove() }
+        try write(Self.two.replacingOccurrences(of: ", \"account\": \"w\"", with: ""))
+        #expect(try program.run("config", "use", "work").status == 0)
+        let listed = try program.run("config", "list")
+        #expect(listed.status == 0)
+        let rows = listed.output.split(separator: "\n").map {
+            $0.split(separator: " ").joined(separator: " ")
+        }
+        #expect(
+            rows == [
+                "PROFILE ISSUER CLIENT SIGNED IN", "home https://a.example x no, same session as work",
+                "* work https://a.example x no, same session as home",
+            ])
+        let warned = try program.run("config", "set", "-p", "home", "flow=device")
+        #expect(
+            warned.errorOutput.contains("oidc config set -p home account=home\n"), "\(warned.errorOutput)")
+        #expect(
+            try program.run("config", "set", "-p", "home", "account=home").errorOutput.contains("note")
+                == false)
+        try write(#"{"profiles":{"a":{"issuer":"https://a.example","client_id":"x"},"b":{"prot":1}}}"#)
+        let json = try JSONValue(parsing: try program.run("config", "list", "-o", "json").output)
+        #expect(json.array?.map { $0["profile"] } == ["a", "b"])
+        #expect(json.array?.map { $0["default"] } == [false, false])
+        #expect(json.array?.first?["issuer"] == "https://a.example" && json.array?.first?["client_id"] == "x")
+        #expect(json.array?.last?["problem"]?.string?.contains("prot") == true)
+    }
+
+    @Test("list says who is signed in")
+    func signedIn() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        try program.signIn(at: provider)
+        let file = program.home.appendingPathComponent("list.json")
+        try Data(
+            #"{"profiles":{"demo":{"issuer":"\#(provider.origin)","client_id":"demo"},"b":{}}}"#.utf8
+        ).write(to: file)
+        let outcome = try program.run("config", "list", "--config", file.path)
+        #expect(outcome.output.contains("alice@example.com"), "\(outcome)")
+        let json = try program.run("config", "list", "--config", file.path, "-o", "json", "-p", "demo")
+        #expect(try JSONValue(parsing: json.output).array?.first?["signed_in"] == true)
+    }
+
+    @Test("parallel changes of one file are all kept")
+    func parallel() throws {
+        defer { program.remove() }
+        try write(#"{"profiles":{"a":{}}}"#)
+        let names = ["login_hint", "acr_values", "ui_locales", "account", "audience", "private_key_id"]
+        let runs = try names.map { try program.start(["config", "set", "\($0)=x"]) }
+        #expect(runs.map { $0.finish().status } == names.map { _ in 0 })
+        let profile = try JSONValue(parsing: text)["profiles"]?["a"]?.object
+        #expect(Set(profile?.names ?? []) == Set(names))
+    }
+
+    @Test("a file that others can read is not given a secret, and one that others can write is not changed")
+    func permissions() throws {
+        defer { program.remove() }
+        try write(#"{"client_secret":"hunter2"}"#, mode: 0o644)
+        let open = try program.run("config", "set", "flow=device")
+        #expect(open.status == 2)
+        #expect(open.errorOutput.contains("chmod 600") && !open.errorOutput.contains("hunter2"))
+        try write("{}", mode: 0o666)
+        #expect(try program.run("config", "set", "flow=device").status == 2)
+        #expect(try program.run("config", "use", "default").status == 2)
+        #expect(text == "{}")
+    }
+}

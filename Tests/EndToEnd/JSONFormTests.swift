@@ -1,0 +1,138 @@
+import CommandLineKit
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@testable import oidc
+
+@Suite("-o json, by the built program", .serialized, .waiting)
+struct JSONFormTests {
+    /// The words for each command, run by a machine's client, and whether the command has a JSON form.
+    private static let forms: [(words: [String], hasForm: Bool)] = [
+        (["token"], true), (["token", "--refresh"], true), (["status"], true), (["status", "--all"], true),
+        (["config", "list"], true), (["config", "show"], true), (["config", "path"], true),
+        (["config", "check"], true), (["config", "set", "-p", "a", "flow=device"], true),
+        (["config", "unset", "-p", "a", "flow"], true), (["config", "use", "a"], true),
+        (["config", "init", "-p", "b", "--issuer", "ISSUER", "--client-id", "demo"], true),
+        (["discover"], true), (["introspect"], true), (["inspect"], true), (["doctor"], true),
+        (["pkce"], true), (["authorize-url", "--grant", "authorization_code"], true),
+        (["resources", "--set", #"resources=[{"title":"a","url":"https://a.example"}]"#], true),
+        (["help"], true), (["help", "token"], true), (["help", "settings"], true), (["--version"], true),
+        (["request", "ISSUER/.well-known/openid-configuration"], true),
+        (["credential", "kubectl", "--type", "access"], true),
+        (["credential", "gcp", "--setup"], true), (["credential", "docker", "list"], true),
+        (["credential", "docker", "--setup", "--set", #"docker_registries=[{"host":"r.example"}]"#], true),
+        (["register", "-p", "r", "--issuer", "ISSUER"], true),
+        (["revoke"], true), (["logout"], true), (["logout", "--all"], true),
+        (["man"], false), (["completions", "bash"], false), (["demo"], false), (["demo", "--serve"], false),
+        (["exec", "env"], false), (["credential", "git", "get"], false),
+        (["credential", "git", "--setup"], false),
+        (["credential", "kubectl", "--setup"], false), (["credential", "aws", "--setup"], false),
+        (["credential", "docker", "erase"], false), (["token", "--header"], false),
+        (["request", "-i", "https://a.example"], false), (["resources", "-i", "a"], false),
+        (["request", "ISSUER/nothing"], false),
+    ]
+
+    @Test("every command prints only valid JSON, or says that it has no JSON form")
+    func everyCommand() throws {
+        let provider = try ProviderServer()
+        let program = try Program(
+            provider, client: "demo-confidential",
+            ["OIDC_CLIENT_SECRET": "demo-secret", "OIDC_GRANT": "client_credentials"])
+        defer { program.remove() }
+        let file = program.home.appendingPathComponent("config.json")
+        try Data(#"{"profiles":{"a":{}}}"#.utf8).write(to: file)
+        for (words, hasForm) in Self.forms {
+            let line = words.map { $0.replacingOccurrences(of: "ISSUER", with: provider.origin) }
+            let outcome = try program.start(
+                line + ["-o", "json"], input: .text(""), ["OIDC_CONFIG": file.path]
+            ).finish()
+            if hasForm {
+                #expect(throws: Never.self, "\(line): \(outcome)") { try JSONValue(parsing: outcome.output) }
+                #expect(outcome.status == 0, "\(line): \(outcome)")
+            } else {
+                #expect(outcome.output == "", "\(line): \(outcome)")
+                let error = try JSONValue(
+                    parsing: String(outcome.errorOutput.split(separator: "\n").last ?? ""))["error"]
+                #expect(
+                    error?["exit"] == JSONValue(Int64(outcome.status)) && outcome.status != 0,
+                    "\(line): \(outcome)")
+            }
+        }
+    }
+
+    @Test("the table has every command that does not need a user")
+    func complete() {
+        let needed = CommandLineKit.Program.oidc.descriptions.filter { $0.subcommands.isEmpty }
+            .map { $0.path.dropFirst().joined(separator: " ") }
+        let tested = Self.forms.map { $0.words.joined(separator: " ") }
+        let others = ["login", "userinfo", "exchange"]
+        for name in needed where !others.contains(name) {
+            #expect(tested.contains { $0 == name || $0.hasPrefix(name + " ") }, "\(name)")
+        }
+    }
+
+    @Test(
+        "login, status and status --all have the documented members, with name and email; userinfo --claim is a JSON value"
+    )
+    func members() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let names = [
+            "profile", "issuer", "client_id", "account", "subject", "name", "email", "scope", "resource",
+            "expires_at", "can_refresh", "store",
+        ]
+        let login = try JSONValue(parsing: try program.signIn(at: provider, ["-o", "json"]).output)
+        #expect(Set(names).isSubset(of: Set(login.object?.names ?? [])))
+        let status = try JSONValue(parsing: try program.run("status", "-o", "json").output)
+        #expect(Set(names).isSubset(of: Set(status.object?.names ?? [])))
+        #expect(status["email"] == "alice@example.com")
+        #expect(status["name"]?.string?.isEmpty == false)
+        let all = try JSONValue(parsing: try program.run("status", "--all", "-o", "json").output)
+        #expect(all.array?.count == 1 && all.array?.first?["email"] == "alice@example.com")
+        let claim = try program.run("userinfo", "--claim", "email", "-o", "json")
+        #expect(claim.output == "\"alice@example.com\"\n")
+        let doctor = try JSONValue(parsing: try program.run("doctor", "-o", "json").output)
+        #expect(
+            doctor.array?.allSatisfy { $0.object?.names == ["check", "result", "detail", "hint"] } == true)
+    }
+
+    @Test("logout and revoke say what the provider did")
+    func provider() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        try program.signIn(at: provider)
+        func answer(_ words: String...) throws -> (JSONValue?, Int32) {
+            let outcome = try program.start(words + ["-o", "json"]).finish()
+            return (try JSONValue(parsing: outcome.output)["provider"], outcome.status)
+        }
+        #expect(try answer("revoke", "--refresh-token") == ("revoked", 0))
+        try program.signIn(at: provider)
+        let logout = try program.run("logout", "-o", "json")
+        let document = try JSONValue(parsing: logout.output)
+        #expect(document["provider"] == "revoked" && document["session"] == "forgotten")
+        #expect(document["issuer"] == .string(provider.origin))
+        #expect(try answer("logout") == (.null, 0))
+        try program.signIn(at: provider)
+        provider.stop()
+        #expect(try answer("logout") == ("unreachable", 5))
+    }
+
+    @Test("a response that is not JSON is refused with -o json; with another status, the status is the error")
+    func response() throws {
+        let provider = try ProviderServer()
+        let program = try Program(
+            provider, client: "demo-confidential",
+            ["OIDC_CLIENT_SECRET": "demo-secret", "OIDC_GRANT": "client_credentials"])
+        defer { program.remove() }
+        let page = try program.run("request", "\(provider.origin)/device", "-o", "json")
+        #expect(page.status == 4 && page.output == "", "\(page)")
+        #expect(page.errorOutput.contains("expected JSON, found “text/html”"), "\(page)")
+        let missing = try program.run("request", "\(provider.origin)/nothing", "-o", "json")
+        #expect(
+            missing.status == 4 && missing.output == "" && missing.errorOutput.contains("404"), "\(missing)")
+    }
+}

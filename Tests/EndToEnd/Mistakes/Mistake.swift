@@ -1,0 +1,227 @@
+import Testing
+
+/// A command line with a mistake in it, and what the program answers.
+struct Mistake: CustomTestStringConvertible, Sendable {
+    /// The words after `oidc`, as typed into a shell.
+    let line: String
+    /// The cause and its place, as the last `error:` line names them.
+    let error: String
+    /// The line after `try:`, from its start.
+    let hint: String
+    var status: Int32 = 2
+
+    init(_ line: String, _ error: String, _ hint: String, status: Int32 = 2) {
+        (self.line, self.error, self.hint, self.status) = (line, error, hint, status)
+    }
+
+    var testDescription: String { "oidc \(line)" }
+
+    /// The files that the command lines use. `~/.config/oidc/config.json` has the profiles home and work.
+    static let files: [(name: String, text: String, mode: Int)] = [
+        ("trailing.json", "{\n  \"issuer\": \"https://a.example\",\n}", 0o600), ("empty.json", "", 0o600),
+        ("single.json", "{'issuer': 'https://a.example'}", 0o600),
+        ("comment.json", "{\n  // mine\n  \"issuer\": \"https://a.example\"\n}", 0o600),
+        ("bare.json", "{\n  issuer: \"https://a.example\"\n}", 0o600),
+        ("comma.json", "{\n  \"issuer\": \"https://a.example\"\n  \"client_id\": \"x\"\n}", 0o600),
+        ("open.json", "{\n  \"issuer\": \"https://a.example", 0o600),
+        ("wide.json", "\u{FEFF}{\"issuer\": }", 0o600),
+        ("twice.json", "{\"port\": 1,\n \"port\": 2}", 0o600),
+        ("unknown.json", "{\"isuer\": \"https://a.example\"}", 0o600),
+        ("word.json", "{\"port\": \"8080\"}", 0o600), ("flag.json", "{\"dpop\": \"true\"}", 0o600),
+        ("choice.json", "{\"flow\": \"devise\"}", 0o600), ("array.json", "[]", 0o600),
+        ("stray.json", "{\"profiles\": {\"a\": {}}, \"issuer\": \"https://a.example\"}", 0o600),
+        ("gone.json", "{\"default_profile\": \"b\", \"profiles\": {\"a\": {}}}", 0o600),
+        ("several.json", "{\"profiles\": {\"a\": {}, \"b\": {}}}", 0o600),
+        ("writable.json", "{}", 0o666), ("secret.json", "{\"client_secret\": \"x\"}", 0o644),
+        ("plain.json", "{\"issuer\": \"http://login.example.com\"}", 0o600),
+    ]
+
+    static let commands: [Mistake] = [
+        Mistake("nonsense", "unknown command 'nonsense'", "oidc --help"),
+        Mistake("logn", "unknown command 'logn', did you mean oidc login?", "oidc --help"),
+        Mistake("auth login", "unknown command 'auth'", "oidc login"),
+        Mistake("whoami", "unknown command 'whoami'", "oidc status"),
+        Mistake("version", "unknown command 'version'", "oidc --version"),
+        Mistake("list", "unknown command 'list'", "oidc status --all"),
+        Mistake("--device", "unknown option '--device' before the command", "oidc login --flow device"),
+        Mistake("login --device", "unknown option '--device'", "oidc login --flow device"),
+        Mistake("config sho", "unknown command 'sho', did you mean oidc config show?", "oidc help config"),
+        Mistake(
+            "credential kubctl", "unknown command 'kubctl', did you mean oidc credential kubectl?",
+            "oidc help credential"),
+        Mistake("help nosuch", "unknown command 'nosuch'", "oidc --help"),
+        Mistake("-x", "unknown option '-x' before the command", "oidc --help"),
+        Mistake("-p work", "oidc needs a command", "oidc --help"),
+        Mistake("''", "unknown command ''", "oidc --help"),
+        Mistake(
+            "login --flow devise", "--flow takes auto, browser, device or paste, not 'devise', did you",
+            "oidc help login"),
+        Mistake("login --port 0", "--port takes a whole number from 1 to 65535, not '0'", "oidc help login"),
+        Mistake(
+            "login --port http", "--port takes a whole number from 1 to 65535, not 'http'", "oidc help login"),
+        Mistake("login --timeout", "--timeout needs a value", "oidc help login"),
+        Mistake("login me", "unexpected argument 'me'", "oidc help login"),
+        Mistake(
+            "login --no-browser --flow device", "--no-browser goes with --flow browser, not device",
+            "oidc help login"),
+        Mistake("login --prot 1", "unknown option '--prot', did you mean --port?", "oidc help login"),
+        Mistake("login --port 1 --port 2", "--port is given twice", "oidc help login"),
+        Mistake("token --type refresh", "--type takes access or id, not 'refresh'", "oidc help token"),
+        Mistake(
+            "token --type id --header", "--header is for access tokens, not --type id", "oidc help token"),
+        Mistake(
+            "token --min-valid 1h", "--min-valid takes a whole number from 0 to 86400, not '1h'",
+            "oidc help token"),
+        Mistake("token -o yaml", "--output takes text or json, not 'yaml'", "oidc help token"),
+        Mistake("token -p", "--profile needs a value", "oidc help token"),
+        Mistake(
+            "token --grant client_credential",
+            "--grant takes authorization_code, client_credentials, token_exchange or jwt_bearer, not 'client_credential', did you mean client_credentials?",
+            "oidc help token"),
+        Mistake("token --client-secret x", "unknown option '--client-secret'", "set client_secret_file"),
+        Mistake(
+            "token --type id --grant client_credentials", "grant client_credentials gives no ID token",
+            "leave --type id out"),
+        Mistake("status --al", "unknown option '--al', did you mean --all?", "oidc help status"),
+        Mistake("logout --local --browser", "--local and --browser exclude each other", "oidc help logout"),
+        Mistake("logout --timeout 3", "--timeout goes with --browser", "oidc help logout"),
+        Mistake("userinfo --claim ''", "--claim takes the name of a claim, not ''", "oidc help userinfo"),
+        Mistake("userinfo email", "unexpected argument 'email'", "oidc help userinfo"),
+        Mistake("request", "oidc request needs URL", "oidc help request"),
+        Mistake("request example.com", "'example.com' is not a URL", "oidc request https://example.com"),
+        Mistake(
+            "request GET", "the URL is missing after the method GET",
+            "oidc request GET https://api.example.com/"),
+        Mistake("request https://a.example -H Accept", "--header takes NAME: VALUE", "oidc help request"),
+        Mistake(
+            "request https://a.example -H 'Authorization: x'", "--header: Authorization is set by",
+            "oidc help request"),
+        Mistake(
+            "request https://a.example", "https://a.example is neither the provider nor",
+            "if the token is meant for it, --allow-origin https://a.example"),
+        Mistake(
+            "request http://a.example", "http://a.example is plain http, which is for this machine only",
+            "use https"),
+        Mistake(
+            "request -i -o json https://a.example", "--include and -o json exclude each other",
+            "oidc help request"),
+        Mistake("exec", "oidc exec needs CMD", "oidc help exec"),
+        Mistake(
+            "exec -- nosuch", "“nosuch” can't be run: No such file or directory", "check its name and PATH",
+            status: 127),
+        Mistake("exec --env 1X -- env", "--env takes a variable's name", "oidc help exec"),
+        Mistake("inspect eyJhbGci", "a token is not taken from the command line", "oidc inspect - < FILE"),
+        Mistake(
+            "introspect eyJhbGci", "a token is not taken from the command line", "oidc introspect - < FILE"),
+        Mistake("revoke eyJhbGci", "a token is not taken from the command line", "oidc revoke - < FILE"),
+        Mistake(
+            "revoke --refresh", "unknown option '--refresh', did you mean --refresh-token?",
+            "oidc help revoke"),
+        Mistake("exchange", "--pending FILE is needed", "(umask 077; oidc authorize-url > pending.json)"),
+        Mistake(
+            "exchange --pending none", "--pending: none cannot be read: there is no such file",
+            "check the path in --pending"),
+        Mistake("credential git", "missing operation: get, store or erase", "oidc help credential git"),
+        Mistake(
+            "credential git --setup", "git_hosts is not set",
+            #"oidc config set 'git_hosts=[{"host":"git.example.com"}]'"#),
+        Mistake("resources", "resources is not set", "oidc config set 'resources="),
+        Mistake("completions tcsh", "expected bash, zsh or fish, not 'tcsh'", "oidc help completions"),
+        Mistake("demo --port 3", "--port goes with --serve", "oidc help demo"),
+        Mistake("doctor --fix", "unknown option '--fix'", "oidc help doctor"),
+        Mistake(
+            "status", "not signed in at https://127.0.0.1:9 (profile home)", "oidc login -p home", status: 3),
+        Mistake(
+            "token -p work", "not signed in at https://127.0.0.1:9 (profile work)", "oidc login -p work",
+            status: 3),
+    ]
+
+    static let settings: [Mistake] = [
+        Mistake("token -p wrok", "there is no profile “wrok” in", "oidc config list"),
+        Mistake("config use wrok", "there is no profile “wrok” in", "oidc config list"),
+        Mistake("config set -p wrok flow=device", "there is no profile “wrok” in", "oidc config list"),
+        Mistake(
+            "token --config none.json", "there is no configuration file at none.json",
+            "oidc config init --config none.json"),
+        Mistake("token --set foo", "--set takes KEY=VALUE, not “foo”", "oidc help settings"),
+        Mistake(
+            "token --set prot=1", "unknown setting “prot” in --set, did you mean port?", "oidc help settings"),
+        Mistake(
+            "token --set client_secret=x", "client_secret is not taken from the command line",
+            "use client_secret_file"),
+        Mistake(
+            "token --set flow=devise",
+            "--set flow: expected one of auto, browser, device, paste, found “devise”, did you mean device?",
+            "oidc help settings"),
+        Mistake(
+            "token --set dpop=yes", "--set dpop: expected true or false, found “yes”", "oidc help settings"),
+        Mistake("token --issuer ''", "--issuer: expected a string, found “”", "oidc help settings"),
+        Mistake("token --scope 'a\"b'", "--scope: expected scopes separated by spaces", "oidc help settings"),
+        Mistake(
+            "token --issuer login.example.com", "issuer: expected an https",
+            "--issuer https://login.example.com"),
+        Mistake(
+            "token --issuer http://login.example.com", "issuer: plain http is for loopback only", "use https"),
+        Mistake("config set", "oidc config set needs KEY=VALUE", "oidc help config set"),
+        Mistake("config set port", "config set takes KEY=VALUE, not “port”", "oidc help settings"),
+        Mistake(
+            "config set isuer=x", "unknown setting “isuer” in config set, did you mean issuer?",
+            "oidc help settings"),
+        Mistake(
+            "config set port=0", "config set port: expected a whole number from 1 to 65535",
+            "oidc help settings"),
+        Mistake("config unset flow", "“flow” is not set in profile “home”", "oidc config show -p home"),
+        Mistake(
+            "config set --config several.json flow=device",
+            "no profile is chosen, and several.json has several: a, b",
+            "oidc config use a --config several.json"),
+        Mistake("config init", "config init: issuer is not given", "oidc config init"),
+        Mistake(
+            "config check --config trailing.json", "(line 2, column 32: trailing comma)",
+            "fix it, then: oidc config check --config trailing.json"),
+        Mistake(
+            "token --config empty.json", "configuration empty.json is not valid JSON (it is empty)",
+            "fix it, then: oidc config check --config empty.json"),
+        Mistake(
+            "token --config single.json", "(line 1, column 2: single quotes; JSON has double quotes)",
+            "fix it, then: "),
+        Mistake(
+            "token --config comment.json", "(line 2, column 3: a comment; JSON has none)", "fix it, then: "),
+        Mistake(
+            "token --config bare.json", "(line 2, column 3: a name without double quotes)", "fix it, then: "),
+        Mistake("token --config comma.json", "(line 2, column 32: missing comma)", "fix it, then: "),
+        Mistake(
+            "token --config open.json",
+            "(line 2, column 31: the file ends here, but a quote or bracket is still open)", "fix it, then: "),
+        Mistake("token --config wide.json", "(line 1, column 12: a value is missing)", "fix it, then: "),
+        Mistake("token --config twice.json", "(line 2, column 2: duplicate member “port”)", "fix it, then: "),
+        Mistake(
+            "token --config unknown.json",
+            "unknown setting “isuer” in profile “default” of unknown.json, did you mean issuer?",
+            "oidc help settings"),
+        Mistake(
+            "token --config word.json", "port: expected a whole number from 1 to 65535, found “8080”",
+            "oidc config set -p default port=8080 --config word.json"),
+        Mistake(
+            "token --config flag.json", "dpop: expected true or false, found “true”",
+            "oidc config set -p default dpop=true --config flag.json"),
+        Mistake(
+            "token --config choice.json",
+            "flow: expected one of auto, browser, device, paste, found “devise”, did you mean device?",
+            "oidc help settings"),
+        Mistake("token --config array.json", "must hold a JSON object, not an array", "fix it, then: "),
+        Mistake(
+            "token --config stray.json", "has an unknown member “issuer” beside “profiles”",
+            "move it into a profile, then: "),
+        Mistake(
+            "token --config gone.json", "default_profile: there is no profile “b” (profiles: a)",
+            "oidc config use a --config gone.json"),
+        Mistake(
+            "token --config writable.json", "may be written by others, and it can name programs",
+            "chmod go-w writable.json"),
+        Mistake(
+            "token --config secret.json", "holds a client_secret and may be read by others",
+            "chmod 600 secret.json"),
+        Mistake("config check --config plain.json", "issuer: plain http is for loopback only", "use https"),
+    ]
+}

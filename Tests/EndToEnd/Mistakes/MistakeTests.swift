@@ -1,0 +1,74 @@
+import CommandLineKit
+import Foundation
+import TestSupport
+import Testing
+
+@testable import oidc
+
+@Suite("typed mistakes, by the built program", .serialized, .waiting)
+struct MistakeTests {
+    /// A home with the files of the table.
+    private func home() throws -> TestSupport.Program {
+        let program = try TestSupport.Program([
+            "PATH":
+                "\(URL(fileURLWithPath: TestSupport.Program.path).deletingLastPathComponent().path):/usr/bin:/bin"
+        ])
+        let directory = program.home.appendingPathComponent(".config/oidc")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        let profiles =
+            #"{"home":{"issuer":"https://127.0.0.1:9","client_id":"x"},"work":{"issuer":"https://127.0.0.1:9","client_id":"y"}}"#
+        try Data(#"{"default_profile":"home","profiles":\#(profiles)}"#.utf8).write(
+            to: directory.appendingPathComponent("config.json"))
+        for file in Mistake.files {
+            let url = program.home.appendingPathComponent(file.name)
+            try Data(file.text.utf8).write(to: url)
+            try FileManager.default.setAttributes([.posixPermissions: file.mode], ofItemAtPath: url.path)
+        }
+        return program
+    }
+
+    private func shell(_ line: String, _ program: TestSupport.Program) throws -> TestSupport.Program.Outcome {
+        try program.start(["-c", line], executable: "/bin/sh").finish()
+    }
+
+    @Test(
+        "each names its cause and its place, and what to do next",
+        arguments: Mistake.commands + Mistake.settings)
+    func answered(mistake: Mistake) throws {
+        let program = try home()
+        defer { program.remove() }
+        let outcome = try shell("oidc \(mistake.line)", program)
+        #expect(outcome.status == mistake.status)
+        #expect(outcome.output == "")
+        let lines = outcome.errorOutput.split(separator: "\n").map(String.init)
+        try #require(lines.count >= 2, "\(outcome)")
+        #expect(lines[lines.count - 2].hasPrefix("error: "))
+        #expect(lines[lines.count - 2].contains(mistake.error), "\(outcome.errorOutput)")
+        #expect(lines[lines.count - 1].hasPrefix("  try: \(mistake.hint)"), "\(outcome.errorOutput)")
+        try paste(String(lines[lines.count - 1].dropFirst(7)), program)
+    }
+
+    /// Runs a hint that is a command. One that needs the network, or holds a placeholder, must at least be read.
+    private func paste(_ hint: String, _ program: TestSupport.Program) throws {
+        let offline = [
+            "oidc help", "oidc --", "oidc config list", "oidc config show", "oidc config use",
+            "oidc config set", "chmod ",
+        ]
+        if offline.contains(where: { hint.hasPrefix($0) }) {
+            let outcome = try shell(hint, program)
+            #expect(outcome.status == 0, "\(hint): \(outcome)")
+        } else if hint.hasPrefix("oidc ") {
+            let words = try shell(
+                "set -- \(hint.replacingOccurrences(of: "< FILE", with: "")); printf '%s\\n' \"$@\"", program)
+            let arguments = words.output.split(separator: "\n").dropFirst().map(String.init)
+            #expect(throws: Never.self, "\(hint)") { try CommandLineKit.Program.oidc.parse(arguments) }
+        }
+    }
+
+    @Test("there are eighty of them, each once")
+    func eighty() {
+        let lines = (Mistake.commands + Mistake.settings).map(\.line)
+        #expect(lines.count >= 80)
+        #expect(Set(lines).count == lines.count)
+    }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite("config init, by the built program", .serialized, .waiting)
+struct ConfigInitTests {
+    private static func profile(_ program: Program, _ name: String = "default") throws -> JSONObject {
+        try #require(try profiles(program)[name]?.object)
+    }
+
+    private static func profiles(_ program: Program) throws -> JSONObject {
+        let data = try Data(contentsOf: program.home.appendingPathComponent(".config/oidc/config.json"))
+        return try #require(try JSONValue(parsing: Array(data)).object?["profiles"]?.object)
+    }
+
+    @Test("a provider's name and a client ID make a profile, and stderr says what to register")
+    func endpoints() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let outcome = try program.run("config", "init", "bitbucket", "--client-id", "key")
+        #expect(outcome.status == 0)
+        #expect(outcome.output == "")
+        let file = "\(program.home.path)/.config/oidc/default.secret"
+        #expect(
+            outcome.errorOutput == """
+                Wrote profile default to \(program.home.path)/.config/oidc/config.json.
+                Register:     an OAuth consumer
+                Where:        https://bitbucket.org > Workspace settings > OAuth consumers
+                Redirect URL: http://localhost:8484/callback, to the letter: the port matters
+                Secret:       paste it here, then press Enter and Ctrl-D:
+                  (umask 077 && cat > \(file))
+                Note:         the consumer's permissions are the scopes; tokens last two hours and are refreshed
+                Next:         oidc login
+
+                """)
+        let profile = try Self.profile(program)
+        #expect(profile["client_id"] == "key")
+        #expect(profile["token_endpoint"] == "https://bitbucket.org/site/oauth2/access_token")
+        #expect(profile["client_secret_file"]?.string == file)
+        #expect(try program.run("config", "check").status == 0)
+    }
+
+    @Test("a second profile keeps the first; the next command names it")
+    func second() throws {
+        let program = try Program()
+        defer { program.remove() }
+        #expect(try program.run("config", "init", "github", "--client-id", "a").status == 0)
+        let outcome = try program.run("config", "init", "-p", "two", "spotify", "--client-id", "b")
+        #expect(outcome.errorOutput.hasSuffix("\nNext:         oidc login -p two\n"))
+        #expect(try Self.profile(program)["client_id"] == "a")
+        #expect(try Self.profile(program, "two")["client_id"] == "b")
+    }
+
+    @Test("-o json has the path, the profile, the redirect URL and the settings")
+    func json() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let outcome = try program.run("config", "init", "spotify", "--client-id", "b", "-o", "json")
+        let json = try JSONValue(parsing: outcome.output).object
+        #expect(json?["profile"] == "default" && json?["provider"] == "spotify")
+        #expect(json?["redirect_uri"] == "http://127.0.0.1/callback" && json?["secret"] == "none")
+        #expect(json?["register_at"]?.string?.contains("developer.spotify.com") == true)
+        #expect(json?["settings"]?.object?["client_id"] == "b")
+        #expect(json?["path"]?.string?.hasSuffix("/config.json") == true)
+        #expect(json?["next"] == "oidc login")
+    }
+
+    @Test("a preset with an issuer is checked; it is written with a warning if the provider is out of reach")
+    func discovery() throws {
+        let server = try ProviderServer()
+        let program = try Program()
+        defer { program.remove() }
+        let made = try program.run("config", "init", "dex", "url=\(server.origin)", "--client-id", "demo")
+        #expect(made.status == 0, "\(made.errorOutput)")
+        #expect(made.errorOutput.contains("Register:     a client with public: true"))
+        let failed = try program.run(
+            "config", "init", "-p", "two", "dex", "url=\(server.origin)/other", "--client-id", "demo")
+        #expect(failed.status == 4 || failed.status == 7, "\(failed.errorOutput)")
+        let unasked = try program.run(
+            "config", "init", "-p", "three", "dex", "url=http://127.0.0.1:9", "--client-id", "demo")
+        #expect(unasked.status == 0)
+        #expect(unasked.errorOutput.hasPrefix("warning: the provider was not asked: "))
+        #expect(try Self.profiles(program).names == ["default", "three"])
+    }
+
+    @Test(
+        "what is missing or unknown is refused with 2, and the hint works when pasted",
+        arguments: [
+            (
+                ["okta", "--client-id", "x"], "domain is missing",
+                "okta domain=dev-123456.okta.com --client-id x"
+            ),
+            (
+                ["-p", "w", "okta", "domain=a.okta.com/b", "--client-id", "x"], "expected a host name",
+                "-p w okta domain=dev-123456.okta.com --client-id x"
+            ),
+            (["okta", "domian=a.okta.com", "--client-id", "x"], "no parameter “domian”", "okta domain="),
+            (["github", "x", "--client-id", "x"], "NAME=VALUE", "oidc config init github --client-id x"),
+            (["githb", "--client-id", "x"], "unknown provider “githb”", "did you mean github?"),
+            (["github"], "client_id is not given", "oidc config init github --client-id ID"),
+            (["zzzzzz"], "unknown provider", "oidc help providers"),
+        ] as [([String], String, String)])
+    func refused(arguments: [String], problem: String, hint: String) throws {
+        let program = try Program()
+        defer { program.remove() }
+        let outcome = try program.start(["config", "init"] + arguments).finish()
+        #expect(outcome.status == 2)
+        #expect(outcome.error?.contains(problem) == true, "\(outcome.errorOutput)")
+        #expect(outcome.errorOutput.contains(hint), "\(outcome.errorOutput)")
+        #expect(program.files(in: ".config/oidc").isEmpty)
+    }
+
+    @Test("help providers lists every provider with its parameters, flows and date, also as JSON")
+    func help() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let text = try program.run("help", "providers").output
+        #expect(text.contains("  okta domain= [server=]\n") || text.contains("  okta domain= [server=] "))
+        #expect(text.contains("Okta: browser, device, paste; secret: none (2026-11)"))
+        #expect(text.split(separator: "\n").allSatisfy { $0.count <= 80 })
+        let json = try JSONValue(parsing: try program.run("help", "providers", "-o", "json").output)
+        let entries = try #require(json["entries"]?.array)
+        let github = try #require(entries.first { $0["name"] == "github" })
+        #expect(github["flows"] == ["browser", "device", "paste"] && github["secret"] == "required")
+        #expect(entries.count >= 35 && entries.allSatisfy { $0["date"]?.string?.hasPrefix("20") == true })
+    }
+}

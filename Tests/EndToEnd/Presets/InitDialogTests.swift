@@ -1,0 +1,139 @@
+import Foundation
+import OIDCCore
+import OIDCSystem
+import TestSupport
+import Testing
+
+@testable import oidc
+
+@Suite("the questions of config init") struct InitDialogTests {
+    /// Answers questions in order, and records everything that is shown.
+    private final class Script {
+        var answers: [String]
+        var shown: [String] = []
+        var hidden: [String] = []
+
+        init(_ answers: [String]) { self.answers = answers }
+
+        var dialog: InitDialog {
+            InitDialog(
+                say: { self.shown.append($0) },
+                ask: { prompt, isHidden in
+                    self.shown.append(prompt)
+                    if isHidden { self.hidden.append(prompt) }
+                    return self.answers.isEmpty ? nil : self.answers.removeFirst()
+                },
+                registration: { _ in ["Register: it"] })
+        }
+
+        func run(
+            _ command: ConfigInitCommand = ConfigInitCommand(), profiles: [String] = []
+        ) throws -> (command: ConfigInitCommand, secret: InitDialog.TypedSecret?) {
+            var command = command
+            let secret = try dialog.complete(&command, profiles: profiles) { "/config/\($0).secret" }
+            #expect(answers.isEmpty)
+            return (command, secret)
+        }
+    }
+
+    @Test("a part of a name or title finds a provider; several are numbered")
+    func search() throws {
+        #expect(InitDialog.search("githu").map(\.name) == ["github", "github-app"])
+        #expect(InitDialog.search("github").map(\.name) == ["github"])
+        #expect(InitDialog.search("microsoft").map(\.name) == ["entra", "entra-external"])
+        #expect(InitDialog.search("").count == Preset.all.count)
+        let script = Script(["nothing like it", "spotif", "cid"])
+        #expect(try script.run().command.provider == "spotify")
+        #expect(script.shown.contains { $0.contains("none has “nothing like it”") })
+        let numbered = Script(["githu", "2", "cid", "", ""])
+        #expect(try numbered.run().command.provider == "github-app")
+        #expect(numbered.shown.contains { $0.contains("  2  github-app: GitHub App") })
+    }
+
+    @Test("the prompt for a parameter is repeated until the value is valid; Enter takes the default")
+    func parameters() throws {
+        let script = Script(["Okta", "dev-1.okta.com/", "dev-1.okta.com", "", "cid"])
+        let command = try script.run().command
+        #expect(command.words == ["domain=dev-1.okta.com"])
+        #expect(command.options.clientID == "cid")
+        #expect(script.shown.contains { $0.contains("expected a host name, found “dev-1.okta.com/”") })
+        #expect(script.shown.contains("Register: it"))
+    }
+
+    @Test("there is no prompt for what the command line already says")
+    func given() throws {
+        var command = ConfigInitCommand()
+        command.provider = "keycloak"
+        command.words = ["url=https://sso.example.com"]
+        command.options.clientID = "cid"
+        let result = try Script(["main", "", ""]).run(command)
+        #expect(result.command.words == ["url=https://sso.example.com", "realm=main"])
+        #expect(result.secret == nil)
+    }
+
+    @Test("any other issuer is accepted as a URL, as it was typed")
+    func issuer() throws {
+        let result = try Script(["https://Login.example.com/Tenant", "cid", "", ""]).run()
+        #expect(result.command.provider == nil)
+        #expect(result.command.options.issuer == "https://Login.example.com/Tenant")
+    }
+
+    @Test("a typed secret is hidden and kept in a file of its own, not in the profile or the arguments")
+    func secret() throws {
+        let script = Script(["bitbucket", "key", "", "hunter2"])
+        let result = try script.run()
+        #expect(result.secret?.text.revealed == "hunter2" && result.secret?.file == "/config/default.secret")
+        #expect(result.command.options.assignments == ["client_secret_file=/config/default.secret"])
+        #expect(script.hidden.count == 1)
+        #expect(!script.shown.joined().contains("hunter2"))
+    }
+
+    @Test("the secret file must exist; a public client is not prompted for a secret")
+    func secretFile() throws {
+        let script = Script(["bitbucket", "key", "/no/such/file", "/etc/hostname"])
+        #expect(try script.run().command.options.assignments == ["client_secret_file=/etc/hostname"])
+        #expect(try Script(["spotify", "cid"]).run().secret == nil)
+    }
+
+    @Test("an existing profile is not replaced: the prompt asks for another name")
+    func profile() throws {
+        let result = try Script(["bitbucket", "default", "work", "key", "", "x"]).run(profiles: ["default"])
+        #expect(result.command.common.profile == "work")
+        #expect(result.secret?.file == "/config/work.secret")
+    }
+
+    @Test("the end of the input ends the dialog with 2")
+    func end() {
+        #expect(throws: OIDCError.usage("config init was not finished; nothing was written")) {
+            try Script(["okta"]).run()
+        }
+    }
+
+    @Test(
+        "at a terminal, the whole dialog writes the profile and the secret",
+        .enabled(if: Installed.programs("script"), "script, the terminal's stand-in, is not installed"),
+        arguments: ["dumb", "xterm"])
+    func terminal(kind: String) throws {
+        let program = try Program(["TERM": kind])
+        defer { program.remove() }
+        let run = try program.start(
+            ["-c", #"exec script -qec "$PROGRAM config init" /dev/null >&2"#], input: .open,
+            ["PROGRAM": Program.path], executable: "/bin/sh")
+        for (prompt, answer) in [
+            ("issuer): ", "bitbuck"), ("Client ID: ", "key"), ("secret next): ", ""),
+            ("Enter: none): ", "hunter2"), ("[Y/n] ", "n"),
+        ] {
+            let isAsked = run.errorOutput { $0.contains(prompt) ? true : nil } ?? false
+            #expect(isAsked, "\(prompt) in \(run.errorOutput)")
+            run.type(answer + "\n")
+        }
+        let outcome = run.finish(within: 30)
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(!outcome.errorOutput.contains("hunter2"))
+        #expect(kind != "dumb" || !outcome.errorOutput.contains("\u{1B}"))
+        let file = program.home.appendingPathComponent(".config/oidc/default.secret")
+        #expect(try String(contentsOf: file, encoding: .utf8) == "hunter2\n")
+        let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+    }
+}

@@ -1,0 +1,180 @@
+import Foundation
+import OIDCCore
+import OIDCSystem
+import TestSupport
+import Testing
+
+@testable import oidc
+
+@Suite("the table of presets") struct PresetTableTests {
+    static func profile(
+        _ preset: Preset, _ words: [String]? = nil, _ options: [(Setting, String)] = []
+    ) throws -> [SettingLayers.Entry] {
+        let given = words ?? preset.parameters.map { "\($0.name)=\($0.example)" }
+        let options = try ([(Setting.clientID, "cli-1")] + options).map { setting, value in
+            try SettingsLoader.entry(setting, value, .option("--set"), named: setting.name)
+        }
+        return try PresetProfile(preset, words: given, options: options, secretFile: "/x", line: { $0 })
+            .entries
+    }
+
+    static func settings(_ entries: [SettingLayers.Entry]) -> Settings {
+        Settings(SettingLayers(profile: nil, entries: entries), home: nil)
+    }
+
+    @Test("every common provider has a preset, and no two share a name")
+    func names() {
+        let wanted = [
+            "google", "github", "github-app", "gitlab", "bitbucket", "entra", "entra-external", "okta",
+            "auth0",
+            "keycloak", "cognito", "ping", "onelogin", "duo", "jumpcloud", "salesforce", "slack", "linear",
+            "atlassian", "discord", "spotify", "dropbox", "twitch", "linkedin", "notion", "figma", "apple",
+            "zitadel", "authentik", "authelia", "kanidm", "dex", "hydra", "logto", "huggingface",
+        ]
+        let names = Preset.all.map(\.name)
+        #expect(wanted.filter { !names.contains($0) } == [])
+        #expect(Set(names).count == names.count)
+        #expect(Set(Preset.all.map(\.title)).count == names.count)
+    }
+
+    @Test("a preset writes at most ten settings, each once and valid", arguments: Preset.all.map(\.name))
+    func settings(name: String) throws {
+        let preset = try #require(Preset.named(name))
+        let entries = try Self.profile(preset)
+        #expect(entries.count <= 10)
+        #expect(Set(entries.map(\.setting)).count == entries.count)
+        let settings = Self.settings(entries)
+        #expect(throws: Never.self) { try settings.check() }
+        #expect(settings.provider.issuer != nil || settings.provider.endpoints[.token] != nil)
+        #expect(settings.provider.issuer != nil || settings.provider.endpoints[.authorization] != nil)
+        for entry in entries {
+            let text = entry.value.string ?? entry.value.compact
+            let isFilled = !text.includes("{") || text.hasPrefix("{") || text.includes("{tenantid}")
+            #expect(isFilled, "\(entry.setting.name): \(text)")
+        }
+    }
+
+    @Test("no condition in the program names a provider")
+    func noBranches() throws {
+        let sources = URL(fileURLWithPath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("Sources")
+        let files = try #require(FileManager.default.enumerator(atPath: sources.path)).compactMap {
+            $0 as? String
+        }
+        let names = Preset.all.map(\.name).joined(separator: "|")
+        let branch = try Regex("(==|!=|case|contains\\(|hasPrefix\\(|isSame\\() *\"(\(names))\"")
+        for file in files where file.hasSuffix(".swift") {
+            let text = try String(contentsOf: sources.appendingPathComponent(file), encoding: .utf8)
+            for line in text.split(separator: "\n") {
+                #expect(line.firstMatch(of: branch) == nil, "\(file): \(line)")
+            }
+        }
+        #expect(files.count > 100)
+    }
+
+    @Test("the redirect of a preset is what its row says", arguments: Preset.all.map(\.name))
+    func redirect(name: String) throws {
+        let preset = try #require(Preset.named(name))
+        let redirect = try Self.settings(try Self.profile(preset)).signIn.redirect()
+        switch (preset.redirect, redirect.loopback?.ports) {
+        case (.pasted, nil), (.exactPort, .fixed?), (.anyPort, .any?), (.unregistered, .any?): break
+        default: Issue.record("\(preset.redirect) and \(redirect.text)")
+        }
+        #expect(preset.flows.contains(.browser) == (preset.redirect != .pasted))
+    }
+
+    @Test("what a preset says is complete and short", arguments: Preset.all.map(\.name))
+    func texts(name: String) throws {
+        let preset = try #require(Preset.named(name))
+        for text in [
+            preset.title, preset.application, preset.registrationPlace, preset.source, preset.note ?? "-",
+        ] {
+            #expect(!text.isEmpty && text.count <= 160 && text.last != ".", "\(text)")
+        }
+        #expect(preset.date.wholeMatch(of: /20\d\d-(0[1-9]|1[0-2])/) != nil)
+        #expect(preset.flows.contains(.paste))
+        for parameter in preset.parameters {
+            #expect(parameter.check.accepts(parameter.example), "\(parameter.name)")
+            #expect(!parameter.meaning.isEmpty)
+            let template = preset.settings.map(\.value).joined(separator: " ")
+            #expect(template.includes("{\(parameter.name)}"), "\(parameter.name) is not used")
+            guard let standard = parameter.standard else { continue }
+            #expect(parameter.check.accepts(standard))
+        }
+    }
+
+    @Test(
+        "a parameter's value cannot leave its place in a URL",
+        arguments: [
+            "evil.com/", "evil.com/x", "a@evil.com", "a#b", "a?b", "a:1", "../x", "..", "a/../b", "a b",
+            "a%2eb",
+            "\"", "\\", "{x}", "", "http://evil.com", "https://u:p@evil.com", "https://evil.com?x",
+            "https://evil.com#x", "https://evil.com/a//b", "https://evil.com/../x", "https://evil.com/%2e",
+            "javascript:x", "ex\u{E4}mple", "a\nb",
+        ])
+    func injection(value: String) throws {
+        for preset in Preset.all {
+            for parameter in preset.parameters {
+                var words = preset.parameters.filter { $0.name != parameter.name }
+                    .map { "\($0.name)=\($0.example)" }
+                words.append("\(parameter.name)=\(value)")
+                #expect(throws: OIDCError.self, "\(preset.name) \(words)") { try Self.profile(preset, words) }
+            }
+        }
+    }
+
+    @Test("an option replaces the preset's value; a redirect URL replaces the port beside it")
+    func options() throws {
+        let preset = try #require(Preset.named("bitbucket"))
+        let entries = try Self.profile(
+            preset, [], [(.redirectURI, "http://127.0.0.1:99/cb"), (.clientAuth, "client_secret_post")])
+        #expect(entries.filter { $0.setting == .port }.isEmpty)
+        #expect(entries.filter { $0.setting == .redirectURI }.map(\.value) == ["http://127.0.0.1:99/cb"])
+        #expect(entries.filter { $0.setting == .clientAuth }.map(\.value) == ["client_secret_post"])
+    }
+
+    @Test("the settings that a preset wrote are recognized", arguments: Preset.all.map(\.name))
+    func recognized(name: String) throws {
+        let preset = try #require(Preset.named(name))
+        // Nothing in these issuers tells whose they are.
+        let unknown = ["authelia", "dex", "gitlab"]
+        let match = Preset.matching(Self.settings(try Self.profile(preset)))
+        #expect(match?.preset.name == (unknown.contains(name) ? nil : name))
+        let place = match?.registrationPlace ?? ""
+        #expect(!place.includes("{") && !place.includes("}"))
+    }
+
+    @Test(
+        "other providers do not match a preset",
+        arguments: [
+            "https://login.example.com", "https://sso.example.com/oauth2/token",
+            "https://accounts.google.com.evil.com",
+            "https://accounts.google.com/", "https://example.com/oidc", "https://x.example.com/realms",
+            "https://okta.com.example.com/oauth2/default", "https://a.b/realms/x/y", "http://127.0.0.1:8400",
+        ])
+    func unrecognized(issuer: String) throws {
+        let entry = try SettingsLoader.entry(.issuer, issuer, .option("--issuer"), named: "issuer")
+        #expect(Preset.matching(Self.settings([entry])) == nil)
+    }
+
+    @Test("settings that differ from the row are recognized by their issuer, with the place filled in")
+    func place() throws {
+        func place(_ issuer: String) throws -> String? {
+            let entry = try SettingsLoader.entry(.issuer, issuer, .option("--issuer"), named: "issuer")
+            return Preset.matching(Self.settings([entry]))?.registrationPlace
+        }
+        #expect(
+            try place("https://sso.example.org/auth/realms/main")
+                == "https://sso.example.org/auth/admin/main/console > Clients")
+        #expect(try place("https://gitlab.com") == "https://gitlab.com/-/user_settings/applications")
+    }
+
+    @Test("a parameter is needed only for what no option sets")
+    func overridden() throws {
+        let preset = try #require(Preset.named("okta"))
+        let entries = try Self.profile(preset, [], [(.issuer, "https://id.example.com")])
+        #expect(Self.settings(entries).provider.issuer == "https://id.example.com")
+        #expect(throws: OIDCError.self) { try Self.profile(preset, []) }
+    }
+}
