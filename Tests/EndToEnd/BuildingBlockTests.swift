@@ -6,7 +6,7 @@ import Testing
 
 @Suite("a sign-in by hand: authorize-url and exchange, by the built program", .serialized, .waiting)
 struct BuildingBlockTests {
-    /// A sign-in that was begun, with what it printed in a file of that mode, and the address that it ended on.
+    /// Starts a sign-in and writes its output to a file of that mode; returns the file and the redirected URL.
     private func begin(
         _ mode: Int = 0o600
     ) throws -> (provider: ProviderServer, program: Program, pending: String, address: String) {

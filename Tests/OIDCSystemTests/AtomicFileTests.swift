@@ -83,7 +83,7 @@ struct AtomicFileTests {
     }
 }
 
-/// Root may write everywhere: it becomes nobody, who is given the directory.
+/// Root may write everywhere, so the process becomes the user `nobody`, who owns the directory.
 func givePrivilegesUp(_ path: String) {
     guard geteuid() == 0 else { return }
     chown(path, 65_534, 65_534)

@@ -88,7 +88,7 @@ struct BrowserTests {
         try #require(WebURL(text))
     }
 
-    /// What a shell script in the browser's place writes to its `$1`.
+    /// What a shell script that replaces the browser writes to its `$1`.
     private func output(of script: String, _ words: String...) throws -> String {
         let path = NSTemporaryDirectory() + "browser-\(UUID().uuidString)"
         defer { unlink(path) }

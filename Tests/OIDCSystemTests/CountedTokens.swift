@@ -21,7 +21,7 @@ final class CountedTokens: Sendable {
 
     var now: Instant { time.withLock { $0 } }
     var requests: Int { count.withLock { $0 } }
-    /// How many have found the lock held.
+    /// The number of processes that found the lock held.
     var waiters: Int { waiting.withLock { $0 } }
 
     func pass(_ seconds: Int64) { time.withLock { $0 = $0.adding(seconds) } }
@@ -42,7 +42,7 @@ final class CountedTokens: Sendable {
         return try tokens.refreshed(demand, seen: try store.load(key), refusing: .none)
     }
 
-    /// What a process ends with whose request fails so.
+    /// Returns the error of a process whose request fails with `error`.
     func failure(_ error: OIDCError, _ demand: TokenDemand = TokenDemand()) -> OIDCError? {
         do {
             _ = try refreshed(demand) { (_) throws(OIDCError) in throw error }

@@ -172,7 +172,7 @@ struct CurlRepeatTests {
     @Test("a POST whose bytes may have arrived is never sent again", arguments: Ending.allCases)
     func postOnce(ending: Ending) throws {
         let server = try ScriptedServer { peer in
-            // The first request of a connection is answered, so that it is kept for the next.
+            // The first request of a connection is answered, to keep the connection for the next.
             guard let first = peer.readRequest() else { return }
             if first.hasPrefix("GET") { peer.write(answer("200 OK")) }
             if first.hasPrefix("GET"), peer.readRequest() == nil { return }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Waiting for a sign-in by a code", .serialized, .waiting)
 struct DeviceSignInTests {
-    /// A provider on which nobody ever enters the code.
+    /// A provider on which the code is never entered.
     private final class Provider: HTTPTransport {
         let lifetime: Int
         let requests = Mutex(0)

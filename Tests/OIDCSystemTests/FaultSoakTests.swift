@@ -22,7 +22,7 @@ struct FaultSoakTests {
     static let minutes = number("OIDC_SOAK_MINUTES").map { Int64(clamping: $0) } ?? 5
     static let rounds = number("OIDC_SOAK_ROUNDS") ?? 1
 
-    /// What goes wrong in the middle.
+    /// What goes wrong between two healthy periods.
     enum Trouble: Hashable, Sendable {
         case provider(Fault)
         /// The request is not sent, or is lost before the provider acts on it.
@@ -34,7 +34,7 @@ struct FaultSoakTests {
         case killedBeforeRequest
         case killedAfterSuccessor
 
-        /// Whether the provider itself has spent the refresh token and given none that can be read.
+        /// Whether the provider has used up the refresh token and returned none that can be read.
         var losesSuccessor: Bool {
             switch self {
             case .provider(.refuses(.token, "invalid_grant")): true
@@ -54,7 +54,7 @@ struct FaultSoakTests {
 
     private static let allTroubles: [Trouble] = {
         let endpoints: [Endpoint] = [.token, .jwks, .userinfo, .discovery]
-        // A narrower scope is no fault: it is what the provider grants until the next refresh.
+        // A narrower scope is not a fault: it is what the provider grants until the next refresh.
         let grants: Set<Fault> = [.tokenResponse(.scopeNarrower), .refreshResponse(.scopeNarrower)]
         var troubles = Fault.all(answering: endpoints).filter { !grants.contains($0) }.map {
             Trouble.provider($0)
@@ -83,7 +83,7 @@ struct FaultSoakTests {
             try world.stayHealthy(for: Self.minutes * 30, place)
             world.suffer()
             if trouble.losesSuccessor {
-                // The provider has spent the token and gave no other: it may end the session, and says so.
+                // The provider has used up the token and returned no other: it may end the session, and says so.
                 if try world.isEnded() { try world.signIn() }
             } else {
                 #expect(try world.refreshToken != nil, "\(place)")

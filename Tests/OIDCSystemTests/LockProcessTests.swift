@@ -4,7 +4,7 @@ import Testing
 
 @testable import OIDCSystem
 
-/// What a process does that finds a stale token: only who holds the lock may ask the provider.
+/// Does what a process does with a stale token: only the holder of the lock may send a request.
 private func refreshOnce(in directory: String, stale: String, took: useconds_t) throws -> String {
     let store = FileSessionStore(directory: directory)
     let fresh = { (session: Session?) -> String? in

@@ -8,7 +8,7 @@ struct LoopbackServerTests {
     static let callback = "GET /callback?code=a&state=b HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     static let page = HTTPResponse(status: 200, body: Array("signed in".utf8))
 
-    /// The callback is held, everything else is a stranger.
+    /// Holds the callback, and refuses everything else.
     private func judge(_ request: HTTPServerRequest) -> LoopbackServer.Disposition {
         request.method == .get && request.target == "/callback?code=a&state=b"
             ? .hold : .respond(HTTPResponse(status: 404))
@@ -18,7 +18,7 @@ struct LoopbackServerTests {
         MonotonicTime.now().adding(milliseconds: milliseconds)
     }
 
-    /// Waits for the callback and answers it; whether it came.
+    /// Waits for the callback and answers it; returns whether it arrived.
     private func succeeds(_ server: LoopbackServer, by client: LoopbackClient) -> Bool {
         guard case .held(_, let connection) = server.run(until: soon(), handle: judge) else { return false }
         server.answer(connection, LoopbackServerTests.page)

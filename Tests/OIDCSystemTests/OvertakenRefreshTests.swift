@@ -3,7 +3,7 @@ import Testing
 
 @testable import OIDCSystem
 
-/// The wait for a session's lock is bounded, so whoever was first may finish last.
+/// The wait for a session's lock is bounded, so the process that started first may finish last.
 @Suite("a refresh that was overtaken")
 struct OvertakenRefreshTests {
     private let scratch = ScratchDirectory()

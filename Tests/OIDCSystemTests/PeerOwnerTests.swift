@@ -94,13 +94,13 @@ struct PeerOwnerTests {
 
     @Test(
         "another user's connection is found, by either family of localhost",
-        .enabled(if: Stranger.isAvailable), arguments: ["127.0.0.1", "::1"])
+        .enabled(if: OtherUser.isAvailable), arguments: ["127.0.0.1", "::1"])
     func anotherUser(host: String) throws {
         let server = try LoopbackServer(LoopbackAddress(host: .localhost), identifiesPeers: true)
         guard host == "127.0.0.1" || (try? LoopbackSocket.connect(.ipv6, port: server.port)) != nil else {
             return
         }
-        let stranger = try Stranger.start(
+        let stranger = try OtherUser.start(
             port: server.port, "GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", host: host)
         var peer: PeerOwner?
         _ = server.run(until: .now().adding(seconds: 20)) { request in

@@ -76,7 +76,7 @@ struct SharedFailureTests {
             "\(SessionKey.example.fileStem).lock", in: directory, LockWait(limit: .seconds(20)))
         async let queued = detached { tokens.failure(OIDCError(.failed, "asked")) }
         while tokens.waiters < 1 { try await Task.sleep(for: .milliseconds(5)) }
-        // Somebody of the same crowd, ahead in the queue, has taken the failure meanwhile.
+        // Another process, ahead in the queue, has shared the failure meanwhile.
         var shared = left
         shared.sharedAt = tokens.now
         tokens.store.leave(shared, for: .example, replacing: nil)
@@ -107,7 +107,7 @@ struct SharedFailureTests {
             return await group.reduce(into: [OIDCError?]()) { $0.append($1) }
         }
         while tokens.waiters < 8 { try await Task.sleep(for: .milliseconds(5)) }
-        // What the holder leaves when its request has failed.
+        // What the holder records when its request has failed.
         tokens.store.leave(
             SharedFailure(
                 error: error, time: tokens.now, id: "1", refreshTokenHash: SessionTokens.hash(seen)),
@@ -116,7 +116,7 @@ struct SharedFailureTests {
         #expect(await waiters.allSatisfy { $0 == error })
         #expect(tokens.requests == 0)
         withExtendedLifetime(holder) {}
-        // Those of the same crowd that come only now take it too, and a while later everybody asks.
+        // Processes that arrive within two seconds share it too; later ones send a request.
         #expect(tokens.failure(OIDCError(.failed, "asked")) == error)
         tokens.pass(3)
         #expect(tokens.failure(OIDCError(.failed, "asked"))?.message == "asked")

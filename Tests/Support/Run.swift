@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// One process of the program, from its start to its end.
+/// One process of the program.
 package final class Run: @unchecked Sendable {
     // `Process` and its pipes are set up before the run is shared; what changes is behind `collected`.
     private let process = Process()
@@ -93,7 +93,7 @@ package final class Run: @unchecked Sendable {
         return nil
     }
 
-    /// The address that a sign-in prints.
+    /// The URL that a sign-in prints.
     package var address: String? {
         errorOutput { text in
             text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
@@ -101,7 +101,7 @@ package final class Run: @unchecked Sendable {
         }
     }
 
-    /// Waits for the end; a program that hangs is killed, and its status is -1.
+    /// Waits for the program to exit; one that hangs is killed, and its status is -1.
     package func finish(within seconds: Double = 180) -> Program.Outcome {
         let end = Date().addingTimeInterval(seconds)
         while process.isRunning, Date() < end { usleep(2_000) }

@@ -112,7 +112,7 @@ struct KeepingTests {
                 let words =
                     "\(limit) \(arguments): \(outcome.status) \(outcome.output) \(outcome.errorOutput)"
                 guard outcome.errorOutput.contains("Too many open files") else {
-                    // The first line of the file is no certificate, and nobody listens at that port.
+                    // The file has no complete certificate, and nothing listens on that port.
                     #expect([0, 1].contains(outcome.status) || arguments[0] == "discover", "\(words)")
                     continue
                 }

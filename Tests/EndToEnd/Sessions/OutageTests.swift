@@ -103,7 +103,7 @@ struct OutageTests {
     func timeout() throws {
         try outage(5, naming: "1 s", ["--set", "http_timeout=1"]) {
             $0.provider.delayTokens(milliseconds: 1_600)
-            // What comes too late is forgotten, so that the refresh token stays unused.
+            // A request that arrives too late is dropped, so the refresh token stays unused.
             $0.provider.intercept { request in
                 guard request.url.path == "/token" else { return nil }
                 usleep(1_600_000)

@@ -20,7 +20,7 @@ struct SessionWorld {
         program = try Program(provider, variables)
     }
 
-    /// With a session, and the counts at zero.
+    /// Returns a world with a session, and the counts at zero.
     static func signedIn(
         _ options: [String] = [], _ variables: [String: String] = [:],
         _ change: (inout DemoConfiguration) -> Void = { _ in }
@@ -60,7 +60,7 @@ struct SessionWorld {
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
     }
 
-    /// As if the token, and those derived of it, had been got long ago and had just expired.
+    /// Makes the token, and those derived from it, old and just expired.
     func age() throws {
         let now = Int(Date().timeIntervalSince1970)
         let old = { (access: Any?) -> [String: Any] in
@@ -76,7 +76,7 @@ struct SessionWorld {
         }
     }
 
-    /// Where the last failure was left for other processes.
+    /// The file with the last failure, for other processes.
     var failureFile: URL? {
         get throws {
             let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
@@ -84,7 +84,7 @@ struct SessionWorld {
         }
     }
 
-    /// As if the failure had been noted at another time.
+    /// Moves the time of the recorded failure.
     func moveFailure(by seconds: Int) throws {
         let file = try #require(try failureFile)
         var object = try #require(

@@ -68,13 +68,13 @@ struct DoctorTests {
             ("keychain", "problem", ["OIDC_STORE": "helper:none-such"], "install"),
             ("session", "warning", [:], "oidc login"),
         ] as [(String, String, [String: String], String)])
-    func faults(check: String, result: String, variables: [String: String], remedy: String) throws {
+    func faults(check: String, result: String, variables: [String: String], hint: String) throws {
         let world = try configured()
         let (code, found) = try findings(world, [], variables)
         let finding = try #require(found[check], "\(found)")
         #expect(
             finding["result"]?.string == result
-                && (remedy.isEmpty || finding["hint"]?.string?.contains(remedy) == true),
+                && (hint.isEmpty || finding["hint"]?.string?.contains(hint) == true),
             "\(finding)")
         #expect((code == 1) == found.values.contains { $0["result"]?.string == "problem" })
     }

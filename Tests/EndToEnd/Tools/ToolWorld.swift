@@ -46,7 +46,7 @@ final class ToolWorld: Sendable {
         ["HOME": home, "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"]
     }
 
-    /// With a grant that needs nobody.
+    /// The variables for a grant without a user.
     var machine: [String: String] {
         [
             "OIDC_ISSUER": issuer, "OIDC_CLIENT_ID": "demo-confidential", "OIDC_CLIENT_SECRET": "demo-secret",
@@ -54,7 +54,7 @@ final class ToolWorld: Sendable {
         ]
     }
 
-    /// As the client of a person who has signed in, or not.
+    /// The variables for the client of a user.
     var person: [String: String] { ["OIDC_ISSUER": issuer, "OIDC_CLIENT_ID": "demo"] }
 
     func run(

@@ -134,7 +134,7 @@ struct ChildLeakTests {
             withExtendedLifetime(provider) {}
         }
         #expect(!complaints.fileHandleForReading.availableData.isEmpty)
-        // Some systems let nobody read the memory of others.
+        // Some systems let no process read the memory of another.
         #expect(try file == "mem" || isReadable(file, of: other))
         #expect(try !isReadable(file, of: signIn))
     }

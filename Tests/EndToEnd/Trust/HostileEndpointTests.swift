@@ -10,7 +10,7 @@ struct EndpointCommand: CustomTestStringConvertible, Sendable {
     let arguments: [String]
     /// Whether it takes a session.
     var needsSession = true
-    /// Whether the status alone counts.
+    /// Whether only the status counts.
     var ignoresBody = false
 
     var testDescription: String { arguments.joined(separator: " ") }
@@ -80,7 +80,7 @@ struct HostileEndpointTests {
         #expect(outcome.status == expected, "\(outcome.errorOutput)")
         if expected != 0 { #expect(outcome.isClean && outcome.output == "", "\(outcome.errorOutput)") }
         let after = try program.sessionFiles.map { try Data(contentsOf: $0) }
-        // A revoked token is dropped, whatever the body of the success says (RFC 7009 §2.2).
+        // A revoked token is dropped, with any body of the success response (RFC 7009 §2.2).
         let isRevoked = command.endpoint == .revocation && expected == 0
         #expect(isRevoked || after == (command.arguments == ["logout"] ? [] : before))
         for endpoint in Endpoint.allCases { #expect(foreign.requestCount(endpoint) == 0) }

@@ -74,7 +74,7 @@ struct HostileSignInTests {
         try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: script.path)
         let run = try program.start(["login"], ["BROWSER": "\(script.path) %s"])
         let found = program.home.appendingPathComponent("found")
-        let end = Date().addingTimeInterval(20)
+        let end = Date().addingTimeInterval(60)
         while !FileManager.default.fileExists(atPath: found.path), Date() < end { usleep(5_000) }
         #expect(try String(contentsOf: found, encoding: .utf8) == "there\n")
         run.signal(SIGINT)
@@ -137,7 +137,7 @@ struct HostileSignInTests {
         let signIn = try OpenSignIn(program, at: provider)
         let browser = try #require(RawConnection(port: signIn.port))
         browser.send(signIn.request)
-        try #require(arrived.wait(timeout: .now() + 20) == .success)
+        try #require(arrived.wait(timeout: .now() + 60) == .success)
         signIn.run.signal(number)
         provider.delayTokens(milliseconds: 0)
         let outcome = signIn.run.finish()

@@ -10,24 +10,24 @@ struct BadTLS: CustomTestStringConvertible, Sendable {
     var host = "127.0.0.1"
     /// Words of any library that speaks TLS for us.
     let reason: [String]
-    let remedy: [String]
+    let hint: [String]
 
     static let all = [
         BadTLS(
             testDescription: "self-signed", server: "selfsigned", reason: ["self", "issuer"],
-            remedy: ["ca_file"]),
+            hint: ["ca_file"]),
         BadTLS(
             testDescription: "another authority", server: "stranger", reason: ["issuer"],
-            remedy: ["ca_file"]),
+            hint: ["ca_file"]),
         BadTLS(
             testDescription: "expired", server: "expired", reason: ["expired"],
-            remedy: ["clock", "ca_file"]),
+            hint: ["clock", "ca_file"]),
         BadTLS(
             testDescription: "another host", server: "good", host: "localhost",
-            reason: ["localhost", "host"], remedy: ["check the host name in the URL"]),
+            reason: ["localhost", "host"], hint: ["check the host name in the URL"]),
         BadTLS(
             testDescription: "TLS 1.1", server: "tls11", reason: ["does not support TLS 1.2 or later"],
-            remedy: ["TLS 1.2 or 1.3"]),
+            hint: ["TLS 1.2 or 1.3"]),
     ]
 }
 
@@ -61,8 +61,8 @@ struct HostileTLSTests {
         let outcome = try program.start(arguments).finish()
         #expect(outcome.status == 7 && outcome.output == "" && outcome.isClean, "\(outcome.errorOutput)")
         #expect(fault.reason.contains { outcome.error?.contains($0) == true }, "\(outcome.errorOutput)")
-        let remedy = outcome.errorOutput.split(separator: "\n").last { $0.hasPrefix("  try: ") } ?? ""
-        #expect(fault.remedy.contains { remedy.contains($0) }, "\(outcome.errorOutput)")
+        let hint = outcome.errorOutput.split(separator: "\n").last { $0.hasPrefix("  try: ") } ?? ""
+        #expect(fault.hint.contains { hint.contains($0) }, "\(outcome.errorOutput)")
         #expect(program.sessionFiles.isEmpty && program.files(in: ".cache/oidc").isEmpty)
     }
 

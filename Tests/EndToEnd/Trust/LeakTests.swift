@@ -6,7 +6,7 @@ import Testing
 
 @Suite("secrets stay where they belong, in the built program", .serialized, .waiting)
 struct LeakTests {
-    /// A browser that writes down how it was called, and what it sees.
+    /// A browser that records its arguments and environment.
     private func recorder(in program: Program) throws -> (variable: String, argv: URL, environ: URL) {
         let script = program.home.appendingPathComponent("recorder")
         let argv = program.home.appendingPathComponent("argv")
@@ -26,7 +26,7 @@ struct LeakTests {
         let browser = try recorder(in: program)
         let run = try program.start(["login", "--verbose"], ["BROWSER": browser.variable])
         let url = try #require(run.address.flatMap(WebURL.init))
-        let end = Date().addingTimeInterval(20)
+        let end = Date().addingTimeInterval(60)
         while !FileManager.default.fileExists(atPath: browser.argv.path), Date() < end { usleep(5_000) }
         let redirect = try #require(provider.redirect(of: url))
         let command = try String(contentsOfFile: "/proc/\(run.identifier)/cmdline", encoding: .utf8)

@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-/// A request that is not the answer, and must cost nothing.
+/// A request that is not the answer, and must do no harm.
 struct Attack: CustomTestStringConvertible, Sendable {
     let testDescription: String
     let bytes: @Sendable (OpenSignIn) -> [UInt8]
@@ -152,7 +152,7 @@ struct ListenerAttackTests {
             let connection = try #require(RawConnection(port: signIn.port))
             connection.send(attack.bytes(signIn))
             connection.finishSending()
-            let answer = connection.received(within: 10)
+            let answer = connection.received(within: 20)
             let status = RawConnection.status(answer) ?? 0
             #expect(
                 answer.isEmpty || (400..<500).contains(status) || [501, 505].contains(status),

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Authorization response (RFC 6749 §4.1.2, RFC 9207)")
 struct AuthorizationResponseTests {
-    /// Pairs in which STATE stands for the right state.
+    /// Pairs of a query in which STATE is replaced by the right state.
     private func pairs(_ query: String, _ pending: PendingAuthorization) throws -> [FormEncoding.Pair] {
         try #require(FormEncoding.decode(query)).map {
             switch $0.value {

@@ -2,8 +2,8 @@ import Testing
 
 @testable import OIDCCore
 
-/// Answers of the greatest size that is taken in, made to cost time: each of them kept a reader that goes
-/// through the whole for every piece busy for minutes.
+/// Answers of the largest accepted size that are expensive to read: each kept a reader with quadratic
+/// work busy for minutes.
 @Suite("Answers that are expensive to read", .timeLimit(.minutes(1)))
 struct CostlyAnswerTests {
     private func call(_ request: TokenRequest) throws -> EndpointCall<TokenEndpoint.Answer> {

@@ -3,52 +3,52 @@ import TestSupport
 import Testing
 
 @Suite("the hint of an error, in the built program", .serialized, .waiting)
-struct RemedyTests {
+struct ErrorHintTests {
     private struct Slip: CustomTestStringConvertible, Sendable {
         let arguments: [String]
         var variables: [String: String] = [:]
-        let remedy: String
+        let hint: String
 
         var testDescription: String { arguments.joined(separator: " ") }
     }
 
     private static let slips = [
-        Slip(arguments: ["token", "--set", "foo=bar"], remedy: "oidc man --settings"),
+        Slip(arguments: ["token", "--set", "foo=bar"], hint: "oidc man --settings"),
         Slip(
             arguments: ["token", "--issuer", "login.example.com", "--client-id", "x"],
-            remedy: "--issuer https://login.example.com"),
-        Slip(arguments: ["pkce", "--verifier-file", "none"], remedy: "check the path in --verifier-file"),
-        Slip(arguments: ["exchange", "--pending", "none"], remedy: "check the path in --pending"),
-        Slip(arguments: ["exec", "--", "nosuch"], remedy: "check its name and PATH"),
-        Slip(arguments: ["exec", "--", "/dev/null"], remedy: "check that the file may be executed"),
+            hint: "--issuer https://login.example.com"),
+        Slip(arguments: ["pkce", "--verifier-file", "none"], hint: "check the path in --verifier-file"),
+        Slip(arguments: ["exchange", "--pending", "none"], hint: "check the path in --pending"),
+        Slip(arguments: ["exec", "--", "nosuch"], hint: "check its name and PATH"),
+        Slip(arguments: ["exec", "--", "/dev/null"], hint: "check that the file may be executed"),
         Slip(
             arguments: ["config", "init"], variables: ["OIDC_ISSUER": "https://a.example"],
-            remedy: "--issuer URL --client-id ID"),
+            hint: "--issuer URL --client-id ID"),
         Slip(
             arguments: ["config", "init", "--issuer", "https://a.example"],
-            remedy: "--issuer URL --client-id ID"),
+            hint: "--issuer URL --client-id ID"),
         Slip(
             arguments: ["pkce", "--verifier-file", String(repeating: "a", count: 700)],
-            remedy: "check the path in --verifier-file"),
+            hint: "check the path in --verifier-file"),
         Slip(
             arguments: ["token", "--config", String(repeating: "a", count: 700)],
-            remedy: "check the path in --config or OIDC_CONFIG"),
-        Slip(arguments: ["token"], remedy: "oidc config init --issuer URL --client-id ID"),
+            hint: "check the path in --config or OIDC_CONFIG"),
+        Slip(arguments: ["token"], hint: "oidc config init --issuer URL --client-id ID"),
         Slip(
             arguments: [
                 "config", "init", "-p", "a\nb", "--issuer", "https://127.0.0.1:9", "--client-id", "x",
             ],
-            remedy: "-p NAME"),
+            hint: "-p NAME"),
     ]
 
     @Test("a typing mistake is an error with a hint", arguments: slips)
-    private func remedies(slip: Slip) throws {
+    private func hints(slip: Slip) throws {
         let program = try Program()
         defer { program.remove() }
         let outcome = try program.start(slip.arguments, slip.variables).finish()
         #expect(outcome.status != 0)
-        let remedy = outcome.errorOutput.split(separator: "\n").last
-        #expect(remedy?.hasPrefix("  try: ") == true && remedy?.contains(slip.remedy) == true, "\(outcome)")
+        let hint = outcome.errorOutput.split(separator: "\n").last
+        #expect(hint?.hasPrefix("  try: ") == true && hint?.contains(slip.hint) == true, "\(outcome)")
         #expect(!FileManager.default.fileExists(atPath: program.home.path + "/.config"))
     }
 
@@ -68,9 +68,9 @@ struct RemedyTests {
         let outcome = try program.run(
             "token", "--issuer", "https://a.example", "--client-id", "c", "--audience",
             String(repeating: "a", count: 500))
-        let remedy = outcome.errorOutput.split(separator: "\n").last
-        #expect(remedy?.contains("--client-id c --audience aaa") == true && remedy?.hasSuffix("…") == true)
-        #expect((remedy?.count ?? 0) < 200)
+        let hint = outcome.errorOutput.split(separator: "\n").last
+        #expect(hint?.contains("--client-id c --audience aaa") == true && hint?.hasSuffix("…") == true)
+        #expect((hint?.count ?? 0) < 200)
     }
 
     @Test("a file without keys is an error that says where keys are")
