@@ -33,8 +33,6 @@ struct FaultTests {
             var configuration = world.provider.configuration
             configuration.person = .approves("alice")
             configuration.requiresDPoPNonceAtToken = true
-            // Rotation makes new keys, and an RSA key takes a tenth of a second.
-            if faults.contains(.keys(.rotationBeforeSigning)) { configuration.signingAlgorithms = [.es256] }
             let counter = Counter()
             configuration.signsUserInfo = faults.contains {
                 if case .userInfo = $0 { true } else { false }

@@ -64,7 +64,7 @@ struct EndpointFaultTests {
         // The provider's own answer, to a token that it does not know.
         case .plainTextType, .byteOrderMark: call == .userInfo ? .refused : nil
         // An object without `sub` describes nobody.
-        case .errorWithSuccess where call == .userInfo, .hugeNumbers where call == .userInfo: .untrusted
+        case .hugeNumbers where call == .userInfo: .untrusted
         // A revocation succeeds by its status, whatever the body (RFC 7009 §2.2).
         case .emptySuccess, .htmlSuccess, .errorWithSuccess, .noJSON, .jsonArray, .jsonNull, .deepJSON,
             .hugeNumbers, .loneSurrogate, .nullBytes, .duplicateMembers, .invalidUTF8, .truncated:
