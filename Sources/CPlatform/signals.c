@@ -38,7 +38,7 @@ static long long milliseconds_now(void) {
     return clock_gettime(CLOCK_MONOTONIC, &now) == 0 ? now.tv_sec * 1000LL + now.tv_nsec / 1000000 + 1 : 1;
 }
 
-/// Ends the process at a second signal.
+/// Records a signal, and ends the process at a second one.
 static void record(int number) {
     int saved = errno;
     long long now = milliseconds_now();

@@ -1,5 +1,6 @@
-/// A command: a struct whose properties hold its defaults, and a table of the options and operands that set them.
-public protocol Command: Sendable {
+/// A command: a struct whose properties have its defaults, and a table of the options and operands that set
+/// them.
+package protocol Command: Sendable {
     /// The word that runs it, as in `oidc token`.
     static var name: String { get }
     /// A one-line summary of at most 60 characters.
@@ -17,13 +18,13 @@ public protocol Command: Sendable {
 }
 
 extension Command {
-    public static var declaration: Declaration<Self> { Declaration() }
-    public static var subcommands: [any Command.Type] { [] }
-    public func validate() throws(UsageError) {}
+    package static var declaration: Declaration<Self> { Declaration() }
+    package static var subcommands: [any Command.Type] { [] }
+    package func validate() throws(UsageError) {}
 }
 
 /// Options that several commands share: a struct with its own table, held as one property of each command.
-public protocol OptionGroup: Sendable {
+package protocol OptionGroup: Sendable {
     /// The heading above the group in the help, as in `Common options`.
     static var title: String { get }
     static var options: [Option<Self>] { get }
@@ -32,24 +33,25 @@ public protocol OptionGroup: Sendable {
 }
 
 /// The property that an option or operand sets, written as `\.port`.
-public typealias Property<Root, Value> = any WritableKeyPath<Root, Value> & Sendable
+package typealias Property<Root, Value> = any WritableKeyPath<Root, Value> & Sendable
 
-/// What a command accepts and how it is documented; the table behind parsing, help, completion and the manual page.
-public struct Declaration<Root>: Sendable {
+/// A command's options and operands with their documentation: the table behind parsing, help, completion and
+/// the manual page.
+package struct Declaration<Root>: Sendable {
     /// The longer description. Blank lines separate paragraphs; indented lines are kept as they are.
-    public let discussion: String
+    package let discussion: String
     /// Usage lines that replace the one made from the operands, without the command's path.
-    public let usage: [String]
-    public let examples: [Example]
-    public let exitCodes: [ExitCode]
+    package let usage: [String]
+    package let examples: [Example]
+    package let exitCodes: [ExitCode]
     /// Whether the first operand ends the options, as for a command that runs another program (`exec`).
-    public let stopsAtFirstOperand: Bool
+    package let stopsAtFirstOperand: Bool
     let operands: [Operand<Root>]
     private let table: @Sendable () -> [Option<Root>]
 
     /// Makes a declaration. `options` is evaluated only if needed: a command line without options, such as
     /// `oidc token`, never does.
-    public init(
+    package init(
         discussion: String = "", usage: [String] = [], examples: [Example] = [], exitCodes: [ExitCode] = [],
         operands: [Operand<Root>] = [], stopsAtFirstOperand: Bool = false,
         options: @autoclosure @escaping @Sendable () -> [Option<Root>] = []
@@ -67,22 +69,22 @@ public struct Declaration<Root>: Sendable {
 }
 
 /// A command line to copy, with its explanation.
-public struct Example: Sendable, Equatable {
-    public let command: String
-    public let explanation: String
+package struct Example: Sendable, Equatable {
+    package let command: String
+    package let explanation: String
 
-    public init(_ command: String, _ explanation: String) {
+    package init(_ command: String, _ explanation: String) {
         self.command = command
         self.explanation = explanation
     }
 }
 
 /// An exit code that only one command has.
-public struct ExitCode: Sendable, Equatable {
-    public let code: String
-    public let meaning: String
+package struct ExitCode: Sendable, Equatable {
+    package let code: String
+    package let meaning: String
 
-    public init(_ code: String, _ meaning: String) {
+    package init(_ code: String, _ meaning: String) {
         self.code = code
         self.meaning = meaning
     }

@@ -1,20 +1,20 @@
 /// A command's documentation, as the help, the manual page and the completer use it.
-public struct CommandDescription: Sendable {
+package struct CommandDescription: Sendable {
     /// The words that lead to the command, including the program's name: `["oidc", "config", "show"]`.
-    public let path: [String]
-    public let summary: String
-    public let discussion: String
+    package let path: [String]
+    package let summary: String
+    package let discussion: String
     /// The complete usage lines.
-    public let usage: [String]
-    public let examples: [Example]
-    public let exitCodes: [ExitCode]
-    public let operands: [OperandDescription]
+    package let usage: [String]
+    package let examples: [Example]
+    package let exitCodes: [ExitCode]
+    package let operands: [OperandDescription]
     /// All options except hidden ones.
-    public let options: [OptionDescription]
-    public let stopsAtFirstOperand: Bool
-    public let subcommands: [any Command.Type]
+    package let options: [OptionDescription]
+    package let stopsAtFirstOperand: Bool
+    package let subcommands: [any Command.Type]
 
-    public init<Root: Command>(_ type: Root.Type, path: [String]) {
+    package init<Root: Command>(_ type: Root.Type, path: [String]) {
         let declaration = type.declaration
         let defaults = Root()
         self.path = path
@@ -50,7 +50,7 @@ public struct CommandDescription: Sendable {
 
 extension Program {
     /// Every command in the order of the help, followed by its subcommands.
-    public var descriptions: [CommandDescription] {
+    package var descriptions: [CommandDescription] {
         sections.flatMap(\.commands).flatMap { describe($0, below: [name]) }
     }
 

@@ -1,5 +1,5 @@
 /// The completion of the word at the cursor.
-public enum Completion: Equatable, Sendable {
+package enum Completion: Equatable, Sendable {
     case words([Candidate])
     case files
     case directories
@@ -8,28 +8,28 @@ public enum Completion: Equatable, Sendable {
 }
 
 /// A word that can be inserted, with its meaning.
-public struct Candidate: Equatable, Sendable {
-    public let word: String
-    public let meaning: String
+package struct Candidate: Equatable, Sendable {
+    package let word: String
+    package let meaning: String
 
-    public init(_ word: String, _ meaning: String = "") {
+    package init(_ word: String, _ meaning: String = "") {
         self.word = word
         self.meaning = meaning
     }
 }
 
 /// A request for values that only the program can list (`CompletionHint.dynamic`).
-public struct CompletionQuery: Equatable, Sendable {
-    public let kind: String
+package struct CompletionQuery: Equatable, Sendable {
+    package let kind: String
     /// The part of the value before the cursor.
-    public let typed: String
+    package let typed: String
     /// All words up to the cursor, without the program's name.
-    public let words: [String]
+    package let words: [String]
 }
 
 extension Program {
     /// Completes the last of `words`, which do not include the program's name.
-    public func complete(
+    package func complete(
         _ words: [String], dynamic: @escaping (CompletionQuery) -> [Candidate]
     ) -> Completion {
         var completer = Completer(words: words, dynamic: dynamic)

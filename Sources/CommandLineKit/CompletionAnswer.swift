@@ -3,7 +3,7 @@ extension Program {
     ///
     /// bash passes its line up to the cursor and the part of the last word that it will replace; zsh and fish
     /// pass the words up to the cursor.
-    public func answer(
+    package func answer(
         _ shell: Shell, _ arguments: [String], dynamic: @escaping (CompletionQuery) -> [Candidate]
     ) -> String {
         let line: ShellLine

@@ -1,12 +1,12 @@
 /// The shells that have a completion script.
-public enum Shell: String, CaseIterable, OptionValue {
+package enum Shell: String, CaseIterable, OptionValue {
     case bash, zsh, fish
 }
 
 extension Completion {
     /// Returns the script that the user loads into the shell. It calls the program for each word, as `toy
     /// completions SHELL --complete -- WORDS`, which `Program.answer` answers.
-    public static func script(_ shell: Shell, _ program: Program) -> String {
+    package static func script(_ shell: Shell, _ program: Program) -> String {
         let name = program.name
         let function = "_" + String(name.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
         let ask = "\(program.completionCommand) \(shell.rawValue) --complete --"

@@ -1,6 +1,6 @@
 extension Program {
     /// Returns the text of `--help`: the commands in their sections, in at most 40 lines of 80 columns.
-    public func help() -> String {
+    package func help() -> String {
         let names = sections.flatMap(\.commands).map { $0.name }
         let column = 4 + (names.map(TextLayout.length).max() ?? 0)
         var lines = TextLayout.wrap("\(name): \(summary)")
@@ -16,7 +16,7 @@ extension Program {
     }
 
     /// Returns the help of the command at a path, which does not include the program's name.
-    public func help(_ path: [String]) -> String? {
+    package func help(_ path: [String]) -> String? {
         command(path).map(Help.text)
     }
 

@@ -1,15 +1,15 @@
 /// A section of the manual page with the program's own text; it can also be a help topic.
-public struct ManSection: Sendable {
-    public let title: String
+package struct ManSection: Sendable {
+    package let title: String
     /// The help topic that prints the section, as in `oidc help settings`; nil if only the manual page has
     /// it.
-    public let topic: String?
+    package let topic: String?
     /// The section's text. Blank lines separate paragraphs; indented lines are kept as they are.
-    public let text: String
+    package let text: String
     /// Terms and their meanings, listed below the text.
-    public let entries: [(term: String, meaning: String)]
+    package let entries: [(term: String, meaning: String)]
 
-    public init(
+    package init(
         _ title: String, topic: String? = nil, _ text: String = "",
         entries: [(term: String, meaning: String)] = []
     ) {
@@ -21,10 +21,10 @@ public struct ManSection: Sendable {
 }
 
 /// The program's manual page (section 1), written with man(7) macros.
-public enum ManPage {
+package enum ManPage {
     /// Returns the page: name, synopsis, description, commands, shared options, then the program's own sections.
     /// `date` is the day of the version, as in `2026-11-22`.
-    public static func text(
+    package static func text(
         _ program: Program, version: String, date: String, description: String, sections: [ManSection] = []
     ) -> String {
         var page = Roff()

@@ -1,9 +1,9 @@
 /// An argument without dashes. Operands are filled in table order.
-public struct Operand<Root>: Sendable {
+package struct Operand<Root>: Sendable {
     let text: OperandDescription
     let store: @Sendable (inout Root, String) throws(UsageError) -> Void
 
-    public static func required<Value: OptionValue>(
+    package static func required<Value: OptionValue>(
         _ path: Property<Root, Value>, _ name: String, _ help: String, completion: CompletionHint = .none
     ) -> Operand {
         Operand(text: OperandDescription(name, help, .required, Value.choices, completion)) {
@@ -13,7 +13,7 @@ public struct Operand<Root>: Sendable {
     }
 
     /// Makes an optional operand whose default is the property's initial value.
-    public static func optional<Value: OptionValue>(
+    package static func optional<Value: OptionValue>(
         _ path: Property<Root, Value>, _ name: String, _ help: String, completion: CompletionHint = .none
     ) -> Operand {
         Operand(text: OperandDescription(name, help, .optional, Value.choices, completion)) {
@@ -23,7 +23,7 @@ public struct Operand<Root>: Sendable {
     }
 
     /// Makes an optional operand; the property is nil if it is not given.
-    public static func optional<Value: OptionValue>(
+    package static func optional<Value: OptionValue>(
         _ path: Property<Root, Value?>, _ name: String, _ help: String, completion: CompletionHint = .none
     ) -> Operand {
         Operand(text: OperandDescription(name, help, .optional, Value.choices, completion)) {
@@ -33,7 +33,7 @@ public struct Operand<Root>: Sendable {
     }
 
     /// Makes an operand that takes all remaining arguments.
-    public static func rest<Value: OptionValue>(
+    package static func rest<Value: OptionValue>(
         _ path: Property<Root, [Value]>, _ name: String, atLeast least: Int = 0, _ help: String,
         completion: CompletionHint = .none
     ) -> Operand {
@@ -45,15 +45,15 @@ public struct Operand<Root>: Sendable {
 }
 
 /// An operand's documentation, as the help, the manual page and the completer use it.
-public struct OperandDescription: Sendable, Equatable {
-    public let name: String
-    public let help: String
-    public let arity: Arity
+package struct OperandDescription: Sendable, Equatable {
+    package let name: String
+    package let help: String
+    package let arity: Arity
     /// The accepted values, if they can be listed.
-    public let choices: [String]
-    public let completion: CompletionHint
+    package let choices: [String]
+    package let completion: CompletionHint
 
-    public enum Arity: Sendable, Equatable {
+    package enum Arity: Sendable, Equatable {
         case required
         case optional
         case rest(atLeast: Int)

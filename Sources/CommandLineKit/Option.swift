@@ -1,12 +1,12 @@
 /// A row of a command's option table: one option, or all options of a group.
-public struct Option<Root>: Sendable {
+package struct Option<Root>: Sendable {
     let entries: [Entry]
 
     /// One option, with its documentation and the way its argument is stored.
     struct Entry: Sendable {
         var text: OptionDescription
         let store: @Sendable (inout Root, String) throws(UsageError) -> Void
-        /// Returns the default for the help, read from a command with its initial values.
+        /// The default for the help, read from a command with its initial values.
         let fallback: @Sendable (Root) -> String
 
         func described(by defaults: Root) -> OptionDescription {
@@ -25,7 +25,7 @@ public struct Option<Root>: Sendable {
     }
 
     /// Makes a flag that sets the property to true. Repeating the flag changes nothing.
-    public static func flag(
+    package static func flag(
         _ path: Property<Root, Bool>, _ name: String, _ help: String, short: Character? = nil,
         isHidden: Bool = false
     ) -> Option {
@@ -34,14 +34,14 @@ public struct Option<Root>: Sendable {
     }
 
     /// Makes a flag that sets the property to a value, as `--json` does for `--output json`.
-    public static func flag<Value: Sendable>(
+    package static func flag<Value: Sendable>(
         _ path: Property<Root, Value>, to value: Value, _ name: String, _ help: String
     ) -> Option {
         Option(OptionDescription(name, help)) { root, _ in root[keyPath: path] = value }
     }
 
     /// Makes an option that takes one of these words; the property is nil if it is not given.
-    public static func value(
+    package static func value(
         _ path: Property<Root, String?>, _ name: String, _ valueName: String, oneOf words: [String],
         _ help: String, environment: String? = nil
     ) -> Option {
@@ -57,7 +57,7 @@ public struct Option<Root>: Sendable {
 
     /// Makes an option that takes one value. The help shows `defaultText` or the property's initial value as
     /// the default.
-    public static func value<Value: OptionValue>(
+    package static func value<Value: OptionValue>(
         _ path: Property<Root, Value>, _ name: String, _ valueName: String, _ help: String,
         short: Character? = nil, environment: String? = nil, defaultText: String? = nil,
         completion: CompletionHint = .none, isHidden: Bool = false
@@ -71,7 +71,7 @@ public struct Option<Root>: Sendable {
     }
 
     /// Makes an option that takes one value; the property is nil if it is not given.
-    public static func value<Value: OptionValue>(
+    package static func value<Value: OptionValue>(
         _ path: Property<Root, Value?>, _ name: String, _ valueName: String, _ help: String,
         short: Character? = nil, environment: String? = nil, defaultText: String? = nil,
         completion: CompletionHint = .none, isHidden: Bool = false
@@ -85,7 +85,7 @@ public struct Option<Root>: Sendable {
     }
 
     /// Makes an option that can be repeated; each value is appended.
-    public static func repeated<Value: OptionValue>(
+    package static func repeated<Value: OptionValue>(
         _ path: Property<Root, [Value]>, _ name: String, _ valueName: String, _ help: String,
         short: Character? = nil, environment: String? = nil, completion: CompletionHint = .none
     ) -> Option {
@@ -98,7 +98,7 @@ public struct Option<Root>: Sendable {
     }
 
     /// Makes an option that takes a whole number within bounds.
-    public static func number(
+    package static func number(
         _ path: Property<Root, Int>, _ name: String, _ valueName: String, in range: ClosedRange<Int>,
         _ help: String, short: Character? = nil, defaultText: String? = nil
     ) -> Option {
@@ -110,7 +110,7 @@ public struct Option<Root>: Sendable {
     }
 
     /// Makes an option that takes a whole number within bounds; the property is nil if it is not given.
-    public static func number(
+    package static func number(
         _ path: Property<Root, Int?>, _ name: String, _ valueName: String, in range: ClosedRange<Int>,
         _ help: String, short: Character? = nil, defaultText: String? = nil
     ) -> Option {
@@ -122,19 +122,19 @@ public struct Option<Root>: Sendable {
     }
 
     /// Makes the option that prints the command's help (`-h`, `--help`). The parser handles it.
-    public static func help(_ help: String = "show this help") -> Option {
+    package static func help(_ help: String = "show this help") -> Option {
         Option(OptionDescription("--help", help, short: "h", role: .help)) { _, _ in }
     }
 
     /// Makes the option that prints the program's version (`--version`). The parser handles it.
-    public static func version(_ help: String = "show the version") -> Option {
+    package static func version(_ help: String = "show the version") -> Option {
         Option(OptionDescription("--version", help, role: .version)) { _, _ in }
     }
 }
 
 extension Option {
     /// Makes a row with the options of a group, which are stored in the property for the group.
-    public static func group<Group: OptionGroup>(_ path: Property<Root, Group>) -> Option {
+    package static func group<Group: OptionGroup>(_ path: Property<Root, Group>) -> Option {
         Option(
             entries: Group.entries.map { inner in
                 var text = inner.text

@@ -1,24 +1,24 @@
 /// An option's documentation, as the help, the manual page and the completer use it.
-public struct OptionDescription: Sendable, Equatable {
+package struct OptionDescription: Sendable, Equatable {
     /// The long name with its dashes: `--profile`.
-    public let name: String
+    package let name: String
     /// The letter of the short name: `p` for `-p`.
-    public let short: Character?
+    package let short: Character?
     /// The placeholder for the value; nil for a flag.
-    public let valueName: String?
-    public let help: String
-    public let environment: String?
-    public var defaultText: String?
+    package let valueName: String?
+    package let help: String
+    package let environment: String?
+    package var defaultText: String?
     /// The accepted values, if they can be listed.
-    public let choices: [String]
-    public let completion: CompletionHint
-    public let isRepeatable: Bool
-    public let isHidden: Bool
+    package let choices: [String]
+    package let completion: CompletionHint
+    package let isRepeatable: Bool
+    package let isHidden: Bool
     /// The heading of the option's group; nil for the command's own options.
-    public var group: String?
+    package var group: String?
     let role: Role
 
-    /// How the parser treats the option: it handles `--help` and `--version` itself.
+    /// The role of the option; the parser itself handles `--help` and `--version`.
     enum Role: Sendable { case ordinary, help, version }
 
     init(
@@ -40,11 +40,11 @@ public struct OptionDescription: Sendable, Equatable {
     }
 
     /// The short and the long name: `-p` and `--profile`.
-    public var spellings: [String] { (short.map { ["-\($0)"] } ?? []) + [name] }
+    package var spellings: [String] { (short.map { ["-\($0)"] } ?? []) + [name] }
 }
 
 /// The kind of completion for the values of an option or operand.
-public enum CompletionHint: Sendable, Equatable {
+package enum CompletionHint: Sendable, Equatable {
     case none
     case values([String])
     case file

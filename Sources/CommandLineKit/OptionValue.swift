@@ -1,5 +1,5 @@
 /// A type that options and operands can have, read from one argument.
-public protocol OptionValue: Sendable {
+package protocol OptionValue: Sendable {
     init?(argument: String)
     /// The value as a user would type it; empty if the help is to show no default.
     var argument: String { get }
@@ -10,7 +10,7 @@ public protocol OptionValue: Sendable {
 }
 
 extension OptionValue {
-    public static var choices: [String] { [] }
+    package static var choices: [String] { [] }
 
     static func read(_ text: String, for name: String) throws(UsageError) -> Self {
         guard let value = Self(argument: text) else {
@@ -33,23 +33,23 @@ extension UsageError {
 }
 
 extension String: OptionValue {
-    public init?(argument: String) { self = argument }
-    public var argument: String { self }
-    public static var expectation: String { "text" }
+    package init?(argument: String) { self = argument }
+    package var argument: String { self }
+    package static var expectation: String { "text" }
 }
 
 extension Int: OptionValue {
-    public init?(argument: String) { self.init(argument) }
-    public var argument: String { String(self) }
-    public static var expectation: String { "a whole number" }
+    package init?(argument: String) { self.init(argument) }
+    package var argument: String { String(self) }
+    package static var expectation: String { "a whole number" }
 }
 
 /// An enumeration of words only has to declare the conformance: `enum Flow: String, CaseIterable, OptionValue`.
 extension OptionValue where Self: CaseIterable & RawRepresentable, RawValue == String {
-    public init?(argument: String) { self.init(rawValue: argument) }
-    public var argument: String { rawValue }
-    public static var expectation: String { TextLayout.list(choices) }
-    public static var choices: [String] { allCases.map(\.rawValue) }
+    package init?(argument: String) { self.init(rawValue: argument) }
+    package var argument: String { rawValue }
+    package static var expectation: String { TextLayout.list(choices) }
+    package static var choices: [String] { allCases.map(\.rawValue) }
 }
 
 extension ClosedRange<Int> {

@@ -1,5 +1,5 @@
 /// The action that a command line asks for.
-public enum Invocation: Sendable {
+package enum Invocation: Sendable {
     /// A command with its options set, and its path without the program's name.
     case run(any Command, path: [String])
     /// The help of a command or topic, or of the program if the path is empty.
@@ -9,11 +9,11 @@ public enum Invocation: Sendable {
 
 extension Program {
     /// Returns the command that the arguments ask for; they do not include the program's name.
-    public func parse(_ arguments: [String]) throws(UsageError) -> Invocation {
+    package func parse(_ arguments: [String]) throws(UsageError) -> Invocation {
         var route = Route(program: name, rest: arguments[...])
         while true {
             let ahead = Scan(
-                route.rest, table: common.table, stopsAtFirstOperand: true, place: " before the command")
+                route.rest, table: common.table, stopsAtFirstOperand: true, context: " before the command")
             route.take(ahead)
             guard let word = ahead.operands.first else {
                 let isAlone = route.rest.isEmpty && route.leading.isEmpty
@@ -171,7 +171,7 @@ private struct Route {
 extension OptionGroup {
     /// Reads only this group's options and ignores everything else, to honor `-o json` on a command line that
     /// cannot be parsed.
-    public static func lenient(_ arguments: [String]) -> Self {
+    package static func lenient(_ arguments: [String]) -> Self {
         let entries = entries
         let scan = Scan(arguments[...], table: table)
         var group = Self()

@@ -1,20 +1,20 @@
 /// A program: its commands in sections, and the text around their list.
-public struct Program: Sendable {
-    public let name: String
-    public let summary: String
-    public let sections: [CommandSection]
+package struct Program: Sendable {
+    package let name: String
+    package let summary: String
+    package let sections: [CommandSection]
     /// The text below the list of commands in `--help`.
-    public let footnote: String
+    package let footnote: String
     /// The options that every command has; they are also accepted before the command's name.
-    public let common: any OptionGroup.Type
+    package let common: any OptionGroup.Type
     /// The command that prints the completion scripts and answers their calls.
-    public let completionCommand: String
+    package let completionCommand: String
     /// Commands and options of other programs, each with a hint: a command line or a sentence.
-    public let otherNames: [String: String]
+    package let otherNames: [String: String]
     /// The sections of the manual; those with a topic are printed by `help TOPIC`.
-    public let manual: @Sendable () -> [ManSection]
+    package let manual: @Sendable () -> [ManSection]
 
-    public init(
+    package init(
         name: String, summary: String, common: any OptionGroup.Type, sections: [CommandSection],
         footnote: String = "", completionCommand: String = "completions",
         otherNames: [String: String] = [:], manual: @escaping @Sendable () -> [ManSection] = { [] }
@@ -33,26 +33,26 @@ public struct Program: Sendable {
 }
 
 /// Commands under one heading, in the order of the help.
-public struct CommandSection: Sendable {
-    public let title: String
-    public let commands: [any Command.Type]
+package struct CommandSection: Sendable {
+    package let title: String
+    package let commands: [any Command.Type]
 
-    public init(_ title: String, _ commands: [any Command.Type]) {
+    package init(_ title: String, _ commands: [any Command.Type]) {
         self.title = title
         self.commands = commands
     }
 }
 
 /// The `help` command, to be listed in a section. The parser handles it.
-public struct HelpCommand: Command {
-    public static let name = "help"
-    public static let summary = "Explain a command"
-    public static let declaration = Declaration<HelpCommand>(
+package struct HelpCommand: Command {
+    package static let name = "help"
+    package static let summary = "Explain a command"
+    package static let declaration = Declaration<HelpCommand>(
         operands: [
             .rest(\.path, "COMMAND", "the command and its subcommand, or a topic", completion: .commandNames)
         ])
 
-    public var path: [String] = []
+    package var path: [String] = []
 
-    public init() {}
+    package init() {}
 }

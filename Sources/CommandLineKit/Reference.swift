@@ -1,8 +1,8 @@
 /// The reference of all commands and options in Markdown.
-public enum Reference {
+package enum Reference {
     /// Returns a heading for each section, a table for each command, and one table of the shared options at
     /// the end.
-    public static func markdown(_ program: Program, headingLevel: Int = 3) -> String {
+    package static func markdown(_ program: Program, headingLevel: Int = 3) -> String {
         let marks = String(repeating: "#", count: headingLevel)
         let all = program.descriptions
         var lines: [String] = []

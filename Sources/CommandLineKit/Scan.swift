@@ -21,15 +21,15 @@ struct Scan {
     /// The arguments before the first operand, without a final `--`.
     private(set) var leading: ArraySlice<String>
     /// Words that follow the name of an unknown option in the error message.
-    private let place: String
+    private let context: String
 
     /// Sorts the arguments. `table` is evaluated only if they contain an option.
     init(
         _ arguments: ArraySlice<String>, table makeTable: @autoclosure () -> [OptionDescription],
-        stopsAtFirstOperand: Bool = false, place: String = ""
+        stopsAtFirstOperand: Bool = false, context: String = ""
     ) {
         leading = arguments
-        self.place = place
+        self.context = context
         lazy var table = makeTable()
         var rest = arguments
         while let word = rest.first {
@@ -63,7 +63,7 @@ struct Scan {
         let attached = equals.map { String(word[word.utf8.index(after: $0)...]) }
         guard let index = table.firstIndex(where: { $0.name == name }) else {
             if fault == nil { unknownOption = name }
-            return note("unknown option \(UsageError.quoted(name))\(place)" + Self.suggestion(name, table))
+            return note("unknown option \(UsageError.quoted(name))\(context)" + Self.suggestion(name, table))
         }
         if table[index].valueName != nil {
             takeValue(index, attached, &rest, table)
@@ -81,7 +81,7 @@ struct Scan {
         var letters = word.unicodeScalars.dropFirst()
         while let letter = letters.popFirst() {
             guard let index = table.firstIndex(where: { $0.short == Character(letter) }) else {
-                return note("unknown option \(UsageError.quoted("-\(letter)"))\(place)")
+                return note("unknown option \(UsageError.quoted("-\(letter)"))\(context)")
             }
             if table[index].valueName != nil {
                 let attached = letters.isEmpty ? nil : String(String.UnicodeScalarView(letters))

@@ -1,6 +1,6 @@
 extension Program {
     /// The mistakes in the program's tables, one line each, for its tests.
-    public var tableFaults: [String] {
+    package var tableFaults: [String] {
         let commands = descriptions
         var faults = overviewFaults
         faults += Self.repeated(sections.flatMap(\.commands).map { $0.name }).map { "two commands: \($0)" }

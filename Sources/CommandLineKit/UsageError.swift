@@ -1,17 +1,17 @@
 /// An error on the command line, with a hint what to type instead.
-public struct UsageError: Error, Equatable {
-    public let message: String
+package struct UsageError: Error, Equatable {
+    package let message: String
     /// A command to type or one plain sentence, shown after `try: `.
-    public var hint: String?
+    package var hint: String?
 
-    public init(_ message: String, hint: String? = nil) {
+    package init(_ message: String, hint: String? = nil) {
         self.message = message
         self.hint = hint
     }
 
     /// Quotes an argument for a message, without control characters. A long argument is left out, as it may
     /// be a token that was pasted in the wrong place.
-    public static func quoted(_ argument: String) -> String {
+    package static func quoted(_ argument: String) -> String {
         let scalars = argument.unicodeScalars
         guard scalars.count <= 40 else { return "a string of \(scalars.count) characters" }
         var shown = String.UnicodeScalarView()
@@ -35,10 +35,10 @@ extension Unicode.Scalar {
 }
 
 /// The search for the known word most similar to a misspelled one.
-public enum Nearest {
+package enum Nearest {
     /// Returns the closest of `words`, or nil if none is close enough: at most a third of the letters may
     /// differ, or the end may be missing.
-    public static func match(_ word: String, among words: [String]) -> String? {
+    package static func match(_ word: String, among words: [String]) -> String? {
         let typed = Array(word.unicodeScalars)
         guard !typed.isEmpty, typed.count <= 64 else { return nil }
         var best: (word: String, distance: Int)?

@@ -32,8 +32,14 @@ struct CommonOptions: OptionGroup {
     var isVerbose = false
     var isQuiet = false
 
-    /// Completes `oidc config set` in a hint with the profile and file that the command line names.
+    /// Completes the command of a hint: `oidc config set` with the profile and file that the command line names, and
+    /// commands that use a session, which have the profile already, with the file.
     func completing(_ hint: String) -> String {
+        if let config, let command = ["oidc login", "oidc token"].first(where: hint.hasPrefix),
+            !hint.contains("--config")
+        {
+            return "\(command) --config \(ShellWord.quoted(config))\(hint.dropFirst(command.count))"
+        }
         let command = "oidc config set "
         let place =
             (profile.map { "-p \(ShellWord.quoted($0)) " } ?? "")

@@ -24,7 +24,18 @@ struct Console: Sendable {
     /// Prints a warning; the command continues.
     func warn(_ text: String) {
         guard !isQuiet else { return }
-        Console.write("warning: \(common.completing(text))")
+        Console.write(common.completing(text), after: Console.style.warning("warning:") + " ")
+    }
+
+    /// Prints lines that end with no further line, which `text` returns in the style of stderr.
+    func note(_ text: (TextStyle) -> String) {
+        guard !isQuiet else { return }
+        Console.write("", after: text(Console.style))
+    }
+
+    /// Colors on stderr.
+    static var style: TextStyle {
+        TextStyle(isOn: Terminal.usesColor(environment: ProcessEnvironment.current))
     }
 
     /// Explains on a terminal why Ctrl-C has no effect yet.
@@ -39,9 +50,10 @@ struct Console: Sendable {
         Console.write("debug: \(text())")
     }
 
-    /// Messages hold names from files and providers, also inside commands to paste.
-    private static func write(_ text: String) {
-        StandardError.write(DisplayText.lines(text) + "\n")
+    /// Messages hold names from files and providers, also inside commands to paste; `start` is ours.
+    private static func write(_ text: String, after start: String = "") {
+        let line = "\(start)\(DisplayText.lines(text))\n"
+        StandardError.write(Terminal.text(line, environment: ProcessEnvironment.current))
     }
 
     /// Prints a line of data, or fails.

@@ -1,7 +1,7 @@
 import CommandLineKit
 import OIDCCore
 
-/// Errors as people and scripts meet them: a line, a hint, an exit code.
+/// Errors for people and scripts: a line, a hint, an exit code.
 enum Diagnostics {
     static func exitCode(_ error: OIDCError) -> Int32 {
         switch error.kind {
@@ -16,17 +16,18 @@ enum Diagnostics {
         }
     }
 
-    /// Returns the end of stderr: two lines for people, one JSON line for `-o json`. `common` names the profile and
+    /// Returns the last lines of stderr: two for people, one of JSON for `-o json`. `common` names the profile and
     /// file for the hint.
     static func report(
-        _ error: OIDCError, asJSON: Bool, exitCode: Int32, common: CommonOptions = CommonOptions()
+        _ error: OIDCError, asJSON: Bool, exitCode: Int32, common: CommonOptions = CommonOptions(),
+        style: TextStyle = TextStyle(isOn: false)
     ) -> String {
         let message = DisplayText.clean(error.message, limit: 900)
         let hint = error.hint.map { hint in
             DisplayText.clean(withoutLongWords(common.completing(hint.commandLine)), limit: 600)
         }
         guard asJSON else {
-            return "error: \(message)\n" + (hint.map { "  try: \($0)\n" } ?? "")
+            return "\(style.bad("error:")) \(message)\n" + (hint.map { "  try: \($0)\n" } ?? "")
         }
         var object = JSONObject()
         object["kind"] = .string(error.kind.rawValue)

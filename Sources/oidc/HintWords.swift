@@ -23,6 +23,24 @@ extension Hint {
     }
 }
 
+extension Hint {
+    /// The words with the place where clients are registered at this provider, if it is known.
+    func commandLine(registrationPlace place: String?) -> String {
+        guard case .checkRegistration = self, let place else { return commandLine }
+        return "\(commandLine) (\(place))"
+    }
+}
+
+extension OIDCError {
+    /// Returns the error with the place where clients are registered, if the hint is to look there.
+    func naming(registrationPlace place: String?) -> OIDCError {
+        guard case .checkRegistration? = hint, place != nil else { return self }
+        var error = self
+        error.hint = hint.map { .text($0.commandLine(registrationPlace: place)) }
+        return error
+    }
+}
+
 extension Hint.Setting {
     /// The name in a configuration file.
     fileprivate var name: String {

@@ -20,9 +20,11 @@ struct Main {
         } catch {
             let code = exitCode(error)
             let common = CommonOptions.lenient(words)
+            let isJSON = common.output == .json
+            let report = Diagnostics.report(
+                error, asJSON: isJSON, exitCode: code, common: common, style: Console.style)
             StandardError.write(
-                Diagnostics.report(
-                    error, asJSON: common.output == .json, exitCode: code, common: common))
+                isJSON ? report : Terminal.text(report, environment: ProcessEnvironment.current))
             return code
         }
     }

@@ -9,9 +9,10 @@ struct ConfigTests {
     private let file: URL
 
     init() throws {
-        program = try Program()
+        var program = try Program()
         file = program.home.appendingPathComponent("config.json")
         program.environment["OIDC_CONFIG"] = file.path
+        self.program = program
     }
 
     private func write(_ text: String, mode: Int = 0o600) throws {

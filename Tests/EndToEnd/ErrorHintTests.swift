@@ -13,7 +13,7 @@ struct ErrorHintTests {
     }
 
     private static let slips = [
-        Slip(arguments: ["token", "--set", "foo=bar"], hint: "oidc man --settings"),
+        Slip(arguments: ["token", "--set", "foo=bar"], hint: "oidc help settings"),
         Slip(
             arguments: ["token", "--issuer", "login.example.com", "--client-id", "x"],
             hint: "--issuer https://login.example.com"),

@@ -53,10 +53,25 @@ struct HintWordsTests {
                 == "install it, or: oidc config set -p 'my work' --config f.json store=file")
         #expect(common.completing("oidc config set -p x a=b") == "oidc config set -p x a=b")
         #expect(common.completing("oidc config list") == "oidc config list")
+        #expect(common.completing("oidc login -p x") == "oidc login --config f.json -p x")
+        #expect(common.completing("set a, or oidc login") == "set a, or oidc login")
         let error = OIDCError(.usage, "no", hint: .set(.store, to: "file"))
         #expect(
             Diagnostics.report(error, asJSON: false, exitCode: 2, common: common)
                 == "error: no\n  try: oidc config set -p 'my work' --config f.json store=file\n")
+    }
+
+    @Test("what to compare with the registration names the place, if a preset knows it")
+    func registration() {
+        let hint = Hint.checkRegistration(redirectURL: "http://127.0.0.1:1/callback", clientID: "app")
+        let words =
+            "check that the redirect URL http://127.0.0.1:1/callback is registered for the client app at the provider"
+        let error = OIDCError(.timedOut, "timed out", hint: hint)
+        #expect(error.naming(registrationPlace: nil) == error && hint.commandLine == words)
+        let place = "https://console.example/clients"
+        #expect(error.naming(registrationPlace: place).hint == .text("\(words) (\(place))"))
+        let other = OIDCError(.refused, "no", hint: .signIn)
+        #expect(other.naming(registrationPlace: place) == other)
     }
 
     @Test("a report ends with the hint, and a warning has it in parentheses")

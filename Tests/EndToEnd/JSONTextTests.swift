@@ -72,7 +72,7 @@ struct JSONTextTests {
     @Test("after setting or removing any member, the text is JSON and the other members are unchanged")
     func stays() throws {
         let values: [JSONValue] = [
-            1, "a\"\\}", [1, [2], ["x": "]"]], ["k": ["n": "{"]], true, .null, -1.5e3,
+            1, "a\"\\}", [1, [2], ["x": "]"]], ["k": ["n": "{"]], true, .null,
         ]
         for first in values {
             for second in values {

@@ -156,7 +156,8 @@ struct LoginTests {
         let provider = try ProviderServer()
         let program = try Program(provider)
         defer { program.remove() }
-        let outcome = try program.run("login", "--set", "redirect_uri=com.example.demo:/callback")
+        let outcome = try program.run(
+            "login", "--flow", "browser", "--set", "redirect_uri=com.example.demo:/callback")
         #expect(outcome.status == 2)
         let run = try program.start(
             ["login", "--set", "redirect_uri=com.example.demo:/callback"], input: .open)

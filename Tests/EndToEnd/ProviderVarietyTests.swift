@@ -1,12 +1,9 @@
 import DemoProvider
-import CommandLineKit
 import Foundation
 import OIDCCore
 import OIDCSystem
 import TestSupport
 import Testing
-
-@testable import oidc
 
 @Suite("providers that differ, by the built program", .serialized, .waiting)
 struct ProviderVarietyTests {
@@ -116,25 +113,6 @@ struct ProviderVarietyTests {
         #expect(doctor.output.contains("from \(provider.origin)/policy/"), "\(doctor.output)")
         let other = try program.run("discover", "--set", setting, "--issuer", "\(provider.origin)/")
         #expect(other.status == 7, "\(other.errorOutput)")
-    }
-
-    @Test(
-        "metadata_url needs an issuer to compare, and is https or on loopback",
-        arguments: [
-            (["OIDC_METADATA_URL": "https://op.example/m"], "metadata_url is set, and issuer is not"),
-            (
-                ["OIDC_METADATA_URL": "http://op.example/m", "OIDC_ISSUER": "https://op.example"],
-                "metadata_url: plain http is for loopback only, found http://op.example/m"
-            ),
-            (["OIDC_METADATA_URL": "https://op.example/m", "OIDC_ISSUER": "https://op.example"], nil),
-            (["OIDC_ISSUER": "https://op.example/{tenantid}/v2.0"], nil),
-        ])
-    func checked(_ variables: [String: String], _ message: String?) throws {
-        let loader = SettingsLoader(environment: variables, common: CommonOptions())
-        let settings = try loader.load([], from: nil, in: "")
-        var found: OIDCError?
-        do throws(OIDCError) { try settings.check() } catch { found = error }
-        #expect(found?.message == message && found?.kind == message.map { _ in .usage })
     }
 
     @Test("without a nonce in the ID token, the error names the setting, and with it the sign-in warns")

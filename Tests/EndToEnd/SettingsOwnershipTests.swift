@@ -127,6 +127,7 @@ struct SettingsOwnershipTests {
         arguments: [
             ("OIDC_TOKEN_ENDPOINT", "https://a.example/token", Setting.tokenEndpoint),
             ("OIDC_JWKS_URI", "https://a.example/keys", .jwksURI), ("OIDC_NONCE", "off", .nonce),
+            ("OIDC_METADATA_URL", "https://a.example/m", .metadataURL),
             ("OIDC_SUBJECT_TOKEN_FILE", "/t", .subjectTokenFile),
             ("OIDC_SUBJECT_TOKEN_ENV", "T", .subjectTokenEnv),
             ("OIDC_SUBJECT_TOKEN_SOURCE", "gitlab", .subjectTokenSource),

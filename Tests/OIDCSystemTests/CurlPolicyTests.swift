@@ -51,7 +51,7 @@ struct CurlPolicyTests {
             #expect(policy.pause(after: CurlResult(ending: .code(code), isSent: true), tries: 1) != nil)
             #expect(policy.pause(after: CurlResult(ending: .code(code), isSent: true), tries: 2) == nil)
             #expect(policy.pause(after: CurlResult(ending: .code(code)), tries: 1) == nil)
-            let begun = CurlResult(ending: .code(code), isSent: true, isAnswerBegun: true)
+            let begun = CurlResult(ending: .code(code), isSent: true, hasAnswerBytes: true)
             #expect(policy.pause(after: begun, tries: 1) == nil)
         }
         #expect(policy.pause(after: HTTPResponse(status: 502), tries: 2) != nil)

@@ -192,7 +192,7 @@ struct CurlProxyTests {
             ("http://user:secret@proxy:port", nil), ("user:sec://ret@proxy:1", nil), ("", nil),
         ] as [(String, String?)])
     func shown(value: String, expected: String?) {
-        #expect(ProxyURL.shown(value) == expected)
+        #expect(ProxyURL.redacted(value) == expected)
     }
 
     @Test(

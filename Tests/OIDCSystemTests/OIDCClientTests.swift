@@ -20,7 +20,7 @@ struct OIDCClientTests {
         change(&configuration)
         var client = OIDCClient(configuration)
         client.notice = { notice in
-            guard case .address(let url) = notice else { return }
+            guard case .url(let url) = notice else { return }
             _ = try? BackgroundThread {
                 guard let text = try? provider.callback(of: url), let callback = WebURL(text) else { return }
                 _ = try? CurlTransport().send(HTTPRequest(.get, callback), stage: .authorization)

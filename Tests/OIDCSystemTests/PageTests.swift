@@ -20,7 +20,10 @@ struct PageTests {
         #expect(text(page).contains("<h1>Signed in</h1>"))
         #expect(text(page).contains("<dd>alice@example.com</dd>"))
         #expect(text(page).contains("<dd>op.example</dd>"))
-        #expect(text(page).contains("You can close this tab"))
+        #expect(text(page).contains(">You can close this tab.<"))
+        #expect(text(page).contains("You can return to the program that opened this page."))
+        let named = ResultPage.success(who: "alice", provider: "op.example", program: "oidc")
+        #expect(text(named).contains("oidc is signed in. You can return to your terminal."))
         #expect(!text(ResultPage.success(who: nil, provider: "op.example")).contains("Account"))
     }
 
@@ -91,7 +94,7 @@ struct PageTests {
     func stranger(status: Int) {
         let page = ResultPage.stranger(status: status)
         #expect(page.status == status)
-        #expect(text(page) == "This is not an address of this program.\n")
+        #expect(text(page) == "This URL does not exist.\n")
         #expect(page.mediaType == "text/plain")
     }
 }

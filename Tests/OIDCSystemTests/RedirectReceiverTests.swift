@@ -6,7 +6,7 @@ import Testing
 private final class World {
     let server: LoopbackServer
     let pending: PendingAuthorization
-    var turnedAway: [TurnedAwayRequest] = []
+    var turnedAway: [StrayRequest] = []
 
     init(responseMode: AuthorizationRequest.ResponseMode = .query, peer: PeerOwner = .unknown) throws {
         server = try LoopbackServer(
@@ -159,7 +159,7 @@ struct RedirectReceiverTests {
 
     @Test("a callback from another user, or one who is gone, is a stranger's; root's and an unknown one pass")
     func anotherUser() throws {
-        let strangers: [(PeerOwner, TurnedAwayRequest.Reason)] = [
+        let strangers: [(PeerOwner, StrayRequest.Reason)] = [
             (.anotherUser, .anotherUser), (.gone, .goneSender),
         ]
         for (peer, reason) in strangers {
@@ -186,7 +186,11 @@ struct RedirectReceiverTests {
                 "turned away: GET /favicon.ico: not the callback's path (404)",
                 "turned away: no path: TLS on a plain HTTP port (400)",
             ])
-        #expect(pages.prefix(2).allSatisfy { $0.hasSuffix("This is not an address of this program.\n") })
+        #expect(pages.prefix(2).allSatisfy { $0.hasSuffix("This URL does not exist.\n") })
+        let navigation = "GET / HTTP/1.1\r\nHost: x\r\nAccept: text/html,*/*\r\n\r\n"
+        let other = try World()
+        let page = try other.receive([navigation, other.answer]).pages[0]
+        #expect(page.hasPrefix("HTTP/1.1 404 ") && page.contains("open the URL that your terminal shows"))
     }
 
     @Test("the time-out names what was turned away, the redirect URL and the client")

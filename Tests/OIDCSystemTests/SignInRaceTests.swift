@@ -66,7 +66,7 @@ private final class Race {
 
     private func note(_ notice: SignInNotice) {
         switch notice {
-        case .address(let url):
+        case .url(let url):
             self.url = url
             steps.append("url")
         case .device: steps.append("device")
@@ -76,7 +76,7 @@ private final class Race {
         case .unanswered(let url, let client): unanswered.append((url, client))
         case .answered: steps.append("answered")
         case .waiting: onWaiting(self)
-        case .opened, .notOpened, .listening, .pasteOffered, .warning, .turnedAway: break
+        case .opened, .notOpened, .listening, .pasteOffered, .warning, .strayRequest: break
         }
     }
 
@@ -199,8 +199,10 @@ struct SignInRaceTests {
     func browserFirst() throws {
         let race = try Race()
         race.onWaiting = { try? $0.answerInBrowser() }
-        race.provider.intercept { [provider = race.provider] request in
-            if request.url.path == "/token" { provider.with { $0.configuration.person = .approves("alice") } }
+        race.provider.intercept { [weak provider = race.provider] request in
+            if request.url.path == "/token" {
+                provider?.with { $0.configuration.person = .approves("alice") }
+            }
             return nil
         }
         let session = try race.run().get()

@@ -31,6 +31,7 @@ package struct Program: Sendable {
         try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
         environment = [
             "HOME": home.path, "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin",
+            "LANG": "C.UTF-8",
         ]
         environment.merge(Program.sanitizerOptions) { $1 }
         environment.merge(variables) { $1 }

@@ -82,10 +82,10 @@ int oidc_descriptor_limit(void);
 /// Returns the columns of a terminal, or 0.
 int oidc_terminal_width(int descriptor);
 
-/// Rows of a terminal, or 0.
+/// Returns the rows of a terminal, or 0.
 int oidc_terminal_height(int descriptor);
 
-/// Whether this process may read the terminal without being stopped by job control.
+/// Returns whether this process may read the terminal without being stopped by job control.
 int oidc_is_foreground(int descriptor);
 
 /// Takes line editing over from the terminal driver, which would cut lines at 4,095 bytes. It is undone by

@@ -74,7 +74,7 @@ extension DemoProvider {
         guard let interaction = state.interactions[id], interaction.expiresAt > call.now,
             let browser = state.browsers[interaction.browser],
             call.cookie(DemoProvider.cookieName) == browser.id
-        else { throw .invalidRequest("this sign-in has ended, or was begun in another browser") }
+        else { throw .invalidRequest("this sign-in has ended, or was started in another browser") }
         return (interaction, browser)
     }
 
@@ -105,11 +105,11 @@ extension DemoProvider {
 
     func withCookie(_ browser: BrowserSession, _ response: HTTPResponse) -> HTTPResponse {
         var response = response
-        let place = basePath.isEmpty ? "/" : basePath
+        let path = basePath.isEmpty ? "/" : basePath
         let secure = issuer.isSecure ? "; Secure" : ""
         response.headers.append(
             "Set-Cookie",
-            "\(DemoProvider.cookieName)=\(browser.id); Path=\(place); HttpOnly; SameSite=Lax\(secure)")
+            "\(DemoProvider.cookieName)=\(browser.id); Path=\(path); HttpOnly; SameSite=Lax\(secure)")
         return response
     }
 

@@ -16,7 +16,7 @@ extension DemoProvider {
         guard browser.account != nil else {
             let lead = "<b>\(Page.escaped(record.client))</b> on another device wants to know who you are."
             let hidden = [FormEncoding.Pair("user_code", record.userCode)]
-            return withCookie(browser, shown(loginPage(lead, hint: nil, hidden: hidden)))
+            return withCookie(browser, response(loginPage(lead, hint: nil, hidden: hidden)))
         }
         let ticket = secret()
         state.devices[code]?.question = (browser.id, ticket)
@@ -26,7 +26,7 @@ extension DemoProvider {
     /// Handles the form of the login page, for a device.
     mutating func signInForDevice(_ form: Parameters, _ call: Call) throws(Refusal) -> HTTPResponse {
         guard let id = call.cookie(DemoProvider.cookieName), let browser = state.browsers[id] else {
-            throw .invalidRequest("this sign-in was begun in another browser")
+            throw .invalidRequest("this sign-in was started in another browser")
         }
         let userCode = try form.required("user_code")
         if form["decision"] == "deny" {
@@ -83,7 +83,7 @@ extension DemoProvider {
             \(note)\(Page.form(
                 id: "code", action: address(.devicePage), hidden: [], fields: field, button: "Continue"))
             """
-        return shown(Page(title: "Connect a device", content: content))
+        return response(Page(title: "Connect a device", content: content))
     }
 
     private func questionPage(
@@ -107,6 +107,6 @@ extension DemoProvider {
             \(form("approve", "Allow", "primary"))
             \(form("deny", "Deny", "quiet"))
             """
-        return shown(Page(title: "Allow this device?", content: content))
+        return response(Page(title: "Allow this device?", content: content))
     }
 }

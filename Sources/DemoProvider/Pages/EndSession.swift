@@ -46,6 +46,6 @@ extension DemoProvider {
             \(who(browser.account))
             \(Page.form(id: "approve", action: address(.endSession), hidden: hidden, button: "Sign out"))
             """
-        return shown(Page(title: "Sign out?", content: content))
+        return response(Page(title: "Sign out?", content: content))
     }
 }

@@ -1,12 +1,13 @@
 import OIDCCore
 
 extension DemoProvider {
-    func shown(_ page: Page) -> HTTPResponse { page.response(nonce: Base64URL.encode(random(12))) }
+    func response(_ page: Page) -> HTTPResponse { page.response(nonce: Base64URL.encode(random(12))) }
 
     func loginPage(_ interaction: Interaction, _ browser: BrowserSession) -> HTTPResponse {
         let hint = interaction.request.loginHint ?? browser.account?.name
         let lead = "<b>\(Page.escaped(interaction.request.client))</b> wants to know who you are."
-        return shown(loginPage(lead, hint: hint, hidden: [FormEncoding.Pair("interaction", interaction.id)]))
+        return response(
+            loginPage(lead, hint: hint, hidden: [FormEncoding.Pair("interaction", interaction.id)]))
     }
 
     /// Returns the login page: one click for the usual account, a field for any other name.
@@ -51,14 +52,14 @@ extension DemoProvider {
                 id: "deny", action: address(.consent),
                 hidden: hidden + [FormEncoding.Pair("decision", "deny")], button: "Deny", style: "quiet"))
             """
-        return shown(Page(title: "Allow access?", content: content))
+        return response(Page(title: "Allow access?", content: content))
     }
 
     /// Returns a page that submits itself, or has a button without scripts (OAuth 2.0 Form Post Response Mode
     /// §2).
     func formPostPage(_ address: String, _ pairs: [FormEncoding.Pair]) -> HTTPResponse {
         let form = Page.form(id: "answer", action: address, hidden: pairs, button: "Continue")
-        return shown(
+        return response(
             Page(
                 title: "One moment", content: "<h1>One moment</h1>\n<p>Taking you back.</p>\n\(form)",
                 script: "document.getElementById('answer').submit()"))
@@ -70,11 +71,11 @@ extension DemoProvider {
             <p>\(Page.escaped(DisplayText.clean(refusal.description)))</p>
             <p><code>\(Page.escaped(refusal.code))</code></p>
             """
-        return shown(Page(title: "That did not work", content: content, status: refusal.status))
+        return response(Page(title: "That did not work", content: content, status: refusal.status))
     }
 
     func messagePage(_ title: String, _ text: String) -> HTTPResponse {
-        shown(Page(title: title, content: "<h1>\(Page.escaped(title))</h1>\n<p>\(Page.escaped(text))</p>"))
+        response(Page(title: title, content: "<h1>\(Page.escaped(title))</h1>\n<p>\(Page.escaped(text))</p>"))
     }
 
     func homePage() -> HTTPResponse {
@@ -86,7 +87,7 @@ extension DemoProvider {
             <p>An OpenID provider to try a login with: any name is an account.</p>
             <ul>\(list.joined(separator: "\n"))</ul>
             """
-        return shown(Page(title: "Demo provider", content: content))
+        return response(Page(title: "Demo provider", content: content))
     }
 
     func who(_ account: Account?) -> String {

@@ -20,9 +20,9 @@ public enum Hint: Hashable, Sendable {
     /// Trusting the certificate's authority; `setting` is the one that named the trusted authorities, if
     /// there was one.
     case trustAuthority(setting: String?)
-    /// What to compare with the client's registration if a browser does not come back from the provider.
+    /// The values to compare with the client's registration if the browser does not return from the provider.
     indirect case checkRegistration(redirectURL: String, clientID: String)
-    /// A sentence, or a command of the system such as `chmod 600 FILE`.
+    /// A sentence, or a system command such as `chmod 600 FILE`.
     case text(String)
 
     /// The settings that an error can be about.

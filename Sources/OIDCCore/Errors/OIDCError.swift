@@ -23,7 +23,7 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     public var kind: Kind
     /// One line that says what is wrong, with the wire field, the expected and the found value.
     public var message: String
-    /// What to do next, in at most one line.
+    /// The next step for the user, in at most one line.
     public var hint: Hint?
     /// The step in which the error happened; nil outside the protocol.
     public var stage: Stage?
@@ -135,9 +135,9 @@ public struct Stage: Hashable, Sendable, RawRepresentable, CustomStringConvertib
 
 /// A warning; the operation continues.
 public struct Warning: Hashable, Sendable, ExpressibleByStringInterpolation, CustomStringConvertible {
-    /// What happened, in one line.
+    /// The message, in one line.
     public var message: String
-    /// What to do about it.
+    /// The next step for the user.
     public var hint: Hint?
 
     /// Makes a warning from one line.

@@ -39,36 +39,36 @@ private struct PlainText {
     private let source: [UInt8]
     private(set) var bytes: [UInt8] = []
     /// The range in the source that each byte comes from.
-    private var places: [Range<Int>] = []
+    private var ranges: [Range<Int>] = []
 
     init(_ text: String, limit: Int) {
         source = Array(text.utf8.prefix(limit))
         var start = 0
         for scalar in String(decoding: source, as: UTF8.self).unicodeScalars {
             let encoded = Array(String(scalar).utf8)
-            let place = min(start, source.count)..<min(start + encoded.count, source.count)
+            let range = min(start, source.count)..<min(start + encoded.count, source.count)
             start += encoded.count
             guard !DisplayText.isInvisible(scalar) else { continue }
-            append(encoded, at: place)
+            append(encoded, at: range)
         }
         // Nested escapes: the text may have been escaped several times.
         for _ in 0..<4 where !unescape() { break }
     }
 
-    private mutating func append(_ more: [UInt8], at place: Range<Int>) {
+    private mutating func append(_ more: [UInt8], at range: Range<Int>) {
         bytes += more
-        places += Array(repeating: place, count: more.count)
+        ranges += Array(repeating: range, count: more.count)
     }
 
     /// Removes one layer of escaping; returns false if there was none.
     private mutating func unescape() -> Bool {
         let old = self
-        (bytes, places) = ([], [])
+        (bytes, ranges) = ([], [])
         var index = 0
         while index < old.bytes.count {
             let (found, count) = old.escape(at: index)
-            let place = old.places[index].lowerBound..<old.places[index + count - 1].upperBound
-            append(found.filter { !ASCII.isControl($0) }, at: place)
+            let range = old.ranges[index].lowerBound..<old.ranges[index + count - 1].upperBound
+            append(found.filter { !ASCII.isControl($0) }, at: range)
             index += count
         }
         return bytes != old.bytes
@@ -118,10 +118,10 @@ private struct PlainText {
                 index += 1
                 continue
             }
-            result += source[written..<max(written, places[index].lowerBound)]
+            result += source[written..<max(written, ranges[index].lowerBound)]
             while index + 1 < isLeftOut.count, isLeftOut[index + 1] { index += 1 }
             result += Array("(secret)".utf8)
-            written = places[index].upperBound
+            written = ranges[index].upperBound
             index += 1
         }
         return String(decoding: result + source[written...], as: UTF8.self)

@@ -42,6 +42,9 @@ extension Login {
     private func identify(_ outcome: inout Outcome) {
         let reason: String
         do throws(OIDCError) {
+            guard request.resources.isEmpty else {
+                throw OIDCError(.refused, "the token is for other resources than UserInfo", stage: .userInfo)
+            }
             let claims = try userInfo(outcome.session)
             if let subject = claims["sub"]?.string, (1...255).contains(subject.utf8.count) {
                 outcome.session.subject = subject

@@ -82,8 +82,12 @@ package struct Login: Sendable {
         return try accepted(issued) { (tokens) throws(OIDCError) in
             var tokens = tokens
             tokens.extra = ExtraMembers.merged(code.extra, tokens.extra)
-            return try login.outcome(
+            var outcome = try login.outcome(
                 tokens, nonce: code.pending.nonce?.revealed, maxAge: code.pending.maxAge)
+            if outcome.idToken != nil, code.pending.nonce == nil {
+                outcome.warnings.append("no nonce was sent: PKCE alone ties the ID token to this sign-in")
+            }
+            return outcome
         }
     }
 
@@ -125,9 +129,6 @@ package struct Login: Sendable {
             }
         }
         if idToken != nil, session.displayName == nil { session.displayName = nameFromUserInfo(session) }
-        if idToken != nil, !request.sendsNonce {
-            warnings.append("no nonce was sent: PKCE alone ties the ID token to this sign-in")
-        }
         return Outcome(session: session, idToken: idToken, warnings: warnings)
     }
 

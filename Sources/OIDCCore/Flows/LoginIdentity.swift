@@ -2,8 +2,10 @@
 extension Login {
     /// Binds the sign-in to the tenant of an earlier one of the same session, if its ID token named one: a session
     /// never passes from one tenant to another unnoticed.
-    package mutating func pin(to earlier: Session?) {
-        guard let earlier, earlier.subject != nil else { return }
+    package mutating func pin(to earlier: @autoclosure () -> Session?) {
+        guard metadata.issuer.flatMap({ IssuerTemplate($0) }) != nil, let earlier = earlier(),
+            earlier.subject != nil
+        else { return }
         pinnedIssuer = earlier.endpoints.issuer
     }
 

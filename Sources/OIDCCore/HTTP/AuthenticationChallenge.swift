@@ -108,7 +108,7 @@ private struct ElementReader {
         return rest.count < count
     }
 
-    /// RFC 9110 §5.6.2.
+    /// Reads a token (RFC 9110 §5.6.2).
     mutating func token() -> String? {
         let token = rest.prefix { ASCII.isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
         guard !token.isEmpty else { return nil }
@@ -138,7 +138,7 @@ private struct ElementReader {
         return text.allSatisfy { ASCII.isAlphanumeric($0) || "-._~+/".utf8.contains($0) }
     }
 
-    /// RFC 9110 §5.6.4.
+    /// Reads a quoted string (RFC 9110 §5.6.4).
     private mutating func quotedString() -> String? {
         guard rest.first == .quote else { return nil }
         var text: [UInt8] = []

@@ -17,10 +17,10 @@ public struct IDToken: Hashable, Sendable {
     /// `auth_time`.
     public let authenticatedAt: Instant?
 
-    /// A name for people, fit for a terminal.
+    /// The user's name or email, fit for a terminal.
     public var displayName: String? { IDToken.displayName(in: claims) }
 
-    /// Returns a name for people of an ID token's or UserInfo's claims.
+    /// Returns the user's name or email from the claims of an ID token or UserInfo.
     package static func displayName(in claims: JSONObject) -> String? {
         ["email", "preferred_username", "name"].lazy
             .compactMap { claims[$0]?.string }

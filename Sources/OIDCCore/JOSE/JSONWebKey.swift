@@ -18,7 +18,8 @@ package struct JSONWebKey: Hashable, Sendable {
     package let algorithm: String?
     package let use: String?
     package let operations: [String]?
-    /// Whom the key signs for, at providers that publish keys of several issuers in one set (Entra ID).
+    /// The issuer that the key signs for, if a provider publishes keys of several issuers in one set (Entra
+    /// ID).
     package let issuer: String?
 
     package init(publicKey: PublicKey, keyID: String? = nil, algorithm: SignatureAlgorithm? = nil) {

@@ -4,10 +4,10 @@ package import OIDCCrypto
 public struct JWKSet: Hashable, Sendable {
     /// The reason why a string is not a key set.
     public struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
-        /// What is wrong with the document.
+        /// The error in the document.
         public let reason: String
 
-        /// What is wrong with the document.
+        /// The error in the document.
         public var description: String { reason }
     }
 
@@ -85,8 +85,8 @@ public struct JWKSet: Hashable, Sendable {
                 })
     }
 
-    /// The keys to try. Those with the token's `kid`; where no key has it, those without any. Without a
-    /// `kid`, every key that fits.
+    /// Returns the keys to try: those with the token's `kid`, or those without a `kid` if no key has it. For
+    /// a token without `kid`, returns all keys that fit.
     package func candidates(
         algorithm: SignatureAlgorithm, keyID: String?, allowsSymmetric: Bool
     ) -> [JSONWebKey] {
@@ -118,7 +118,8 @@ public struct JWKSet: Hashable, Sendable {
 }
 
 extension JSONWebKey {
-    /// Whether the key's own `issuer`, if it has one, is this issuer. What is not a URL is another kind of name.
+    /// Returns whether the key has no issuer of its own, or this one. A value that is not a URL is not an
+    /// issuer.
     fileprivate func mayBe(of issuer: String?) -> Bool {
         guard let own = self.issuer, own.hasPrefix("https://") || own.hasPrefix("http://") else {
             return true
@@ -127,7 +128,7 @@ extension JSONWebKey {
         return ExactText.isSame(own, issuer) || IssuerTemplate(own)?.tenant(of: issuer) != nil
     }
 
-    /// Why this key may not verify a signature of `algorithm`; nil when it may.
+    /// Returns why this key must not verify a signature of `algorithm`; nil if it may.
     func misfit(_ algorithm: SignatureAlgorithm, allowsSymmetric: Bool) -> String? {
         if let use, use != "sig" { return "use is \(DisplayText.quoted(use, limit: 60))" }
         if let operations, !operations.contains("verify") { return "key_ops has no “verify”" }

@@ -27,7 +27,7 @@ public struct FixedKeys: KeySource, Sendable {
 
 /// The rules for a token's signature.
 struct SignatureRules {
-    /// The issuer that signs, if the token does not name it.
+    /// The issuer of the signature, if the token does not name it.
     var issuer: String?
     var allowedAlgorithms: [String]?
     /// The secret for HMAC; nil unless the client is registered for it (OIDC Core §10.1).

@@ -75,7 +75,7 @@ extension JWS {
         var reasons: [String] = []
         for key in candidates.prefix(JWS.candidateLimit) {
             switch try key.attempt(self, algorithm) {
-            case .held: return .valid
+            case .verified: return .valid
             case .failed: tried += 1
             case .unusable(let reason): reasons.append(reason)
             }
@@ -115,7 +115,7 @@ extension JWS {
 
 extension JSONWebKey {
     enum Attempt {
-        case held
+        case verified
         case failed
         case unusable(String)
     }
@@ -128,12 +128,12 @@ extension JSONWebKey {
             case .asymmetric(let parameters):
                 let key = try PublicKey(parameters)
                 return try key.isValidSignature(token.signature, for: token.signingInput, algorithm)
-                    ? .held : .failed
+                    ? .verified : .failed
             case .symmetric(let secret):
                 guard let hash = algorithm.hash else { return .failed }
                 let code = try Digest.authenticationCode(
                     token.signingInput, key: secret.revealed, hash)
-                return equalInConstantTime(code, token.signature) ? .held : .failed
+                return equalInConstantTime(code, token.signature) ? .verified : .failed
             }
         } catch {
             switch error {

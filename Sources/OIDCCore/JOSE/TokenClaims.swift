@@ -23,14 +23,14 @@ struct TokenClaims {
     }
 
     /// Describes a claim's value in a few words.
-    func found(_ name: String, as shown: (String) -> String = { $0 }) -> String {
+    func found(_ name: String, as format: (String) -> String = { $0 }) -> String {
         switch members[name] {
         case nil: "none"
-        case .string(let text): DisplayText.quoted(shown(text), limit: 120)
+        case .string(let text): DisplayText.quoted(format(text), limit: 120)
         case .number(let number): DisplayText.clean(number.text, limit: 40)
         case .array(let items):
             DisplayText.clean(
-                "[" + items.map { $0.string.map(shown) ?? $0.typeName }.joined(separator: ", ") + "]")
+                "[" + items.map { $0.string.map(format) ?? $0.typeName }.joined(separator: ", ") + "]")
         case let value?: value.typeName
         }
     }

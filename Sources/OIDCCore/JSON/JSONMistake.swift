@@ -1,19 +1,19 @@
-/// Names the mistake that people make when they write JSON by hand, and its line and column.
+/// A common mistake in handwritten JSON, with its line and column.
 struct JSONMistake {
-    /// What the grammar allows at the offset.
+    /// The tokens that the grammar allows at the offset.
     enum Expected {
         case value, name, colon, comma, quote, escape, end
-        /// Anything, but the file has ended.
+        /// Any token, as the file has ended.
         case more
     }
 
     let bytes: UnsafeBufferPointer<UInt8>
     /// The byte that the grammar does not allow.
     let offset: Int
-    /// Nil if no common mistake leads here.
+    /// The expected token; nil if no common mistake leads to this error.
     let expected: Expected?
 
-    /// Returns the mistake and its place. `reason` is what the grammar says, if no common mistake is recognized.
+    /// Returns the position and the mistake, or `reason` if no common mistake is recognized.
     func description(or reason: String) -> String {
         if bytes.allSatisfy(JSONMistake.isBlank) { return "it is empty" }
         if isWide { return "it is UTF-16 or UTF-32; save it as UTF-8" }
@@ -23,31 +23,32 @@ struct JSONMistake {
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool {
-        byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
+        byte == .space || byte == .tab || byte == .lineFeed || byte == .carriageReturn
     }
 
-    /// Whether the file has a byte order mark of UTF-16 or UTF-32, or zeros as their ASCII has.
+    /// Whether the file is UTF-16 or UTF-32, by its byte order mark or the zeros in its ASCII characters.
     private var isWide: Bool {
         guard bytes.count >= 2 else { return false }
         return (bytes[0] == 0xFF && bytes[1] == 0xFE) || (bytes[0] == 0xFE && bytes[1] == 0xFF)
             || bytes[0] == 0 || bytes[1] == 0
     }
 
-    /// Returns the line and column of a byte, from 1. Columns count characters; a byte order mark has none.
+    /// Returns the line and column of a byte, counted from 1. Columns count characters, without a byte order
+    /// mark.
     private func location(of place: Int) -> (line: Int, column: Int) {
         var (line, column) = (1, 1)
         let start = bytes.starts(with: [0xEF, 0xBB, 0xBF] as [UInt8]) ? 3 : 0
         for byte in bytes[min(start, place)..<min(place, bytes.count)] {
-            if byte == 0x0A {
+            if byte == .lineFeed {
                 (line, column) = (line + 1, 1)
-            } else if byte & 0xC0 != 0x80 {
+            } else if !UTF8.isContinuation(byte) {
                 column += 1
             }
         }
         return (line, column)
     }
 
-    /// Where the last byte before the offset is that is not blank.
+    /// The index of the last non-blank byte before the offset.
     private var previous: Int? {
         bytes[..<min(offset, bytes.count)].lastIndex { !JSONMistake.isBlank($0) }
     }
@@ -60,20 +61,22 @@ struct JSONMistake {
         let byte = bytes[offset]
         switch expected {
         case .quote:
-            return byte == 0x0A || byte == 0x0D ? ("a string without its closing quote", offset) : nil
+            return byte == .lineFeed || byte == .carriageReturn
+                ? ("a string without its closing quote", offset) : nil
         case .escape: return (#"a single backslash; in a string it is written \\"#, offset)
         case .more: return nil
         case .value, .name, .colon, .comma, .end: return foreign(byte) ?? misplaced(byte, expected)
         }
     }
 
-    /// Names what other notations have and JSON does not.
+    /// Returns the mistake if the byte starts a notation that JSON does not have.
     private func foreign(_ byte: UInt8) -> (String, Int)? {
         let next = offset + 1 < bytes.count ? bytes[offset + 1] : 0
         switch byte {
-        case 0x23: return ("a comment; JSON has none", offset)
-        case 0x2F where next == 0x2F || next == 0x2A: return ("a comment; JSON has none", offset)
-        case 0x27: return ("single quotes; JSON has double quotes", offset)
+        case .hash: return ("a comment; JSON has none", offset)
+        case .slash where next == .slash || next == UInt8(ascii: "*"):
+            return ("a comment; JSON has none", offset)
+        case .apostrophe: return ("single quotes; JSON has double quotes", offset)
         case 0xE2 where next == 0x80: return ("curly quotes; use straight ones", offset)
         default: return nil
         }
@@ -81,17 +84,17 @@ struct JSONMistake {
 
     private func misplaced(_ byte: UInt8, _ expected: Expected) -> (String, Int)? {
         let before = previous.map { bytes[$0] }
-        let isClosing = byte == 0x7D || byte == 0x5D
+        let isClosing = byte == .rightBrace || byte == .rightBracket
         switch expected {
         case .value, .name:
-            if isClosing, before == 0x2C, let previous { return ("trailing comma", previous) }
+            if isClosing, before == .comma, let previous { return ("trailing comma", previous) }
             if isClosing { return expected == .value ? ("a value is missing", offset) : nil }
-            if byte == 0x2C { return (before == 0x2C ? "two commas" : "a value is missing", offset) }
+            if byte == .comma { return (before == .comma ? "two commas" : "a value is missing", offset) }
             let isName = expected == .name
             return isLetter(byte) ? ("a \(isName ? "name" : "value") without double quotes", offset) : nil
-        case .colon: return byte == 0x3D ? ("“=” instead of “:”", offset) : nil
+        case .colon: return byte == .equals ? ("“=” instead of “:”", offset) : nil
         case .comma:
-            if byte == 0x3D || byte == 0x3A { return nil }
+            if byte == .equals || byte == .colon { return nil }
             if isClosing { return ("the wrong closing bracket", offset) }
             return previous.map { ("missing comma", $0 + 1) }
         case .end: return isClosing ? ("one closing bracket too many", offset) : nil
@@ -100,6 +103,6 @@ struct JSONMistake {
     }
 
     private func isLetter(_ byte: UInt8) -> Bool {
-        (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || byte == 0x5F || byte == 0x24
+        ASCII.isUppercase(byte) || ASCII.isLowercase(byte) || byte == .underscore || byte == UInt8(ascii: "$")
     }
 }

@@ -1,10 +1,10 @@
 /// The reason why a string is not JSON, with its position.
 public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What is wrong.
+    /// The error.
     public let reason: String
     /// The byte offset of the error.
     public let offset: Int
-    /// What is wrong in a file that a user wrote, by line and column: `line 3, column 5: trailing comma`.
+    /// The error in a file that a user wrote, by line and column: `line 3, column 5: trailing comma`.
     package let inFile: String
 
     /// The reason and the position.

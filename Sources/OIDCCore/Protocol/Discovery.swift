@@ -75,7 +75,7 @@ extension ProviderMetadata {
             }
             let answer = try JSONAnswer(response, stage: .discovery)
             return try ProviderMetadata(
-                document: answer.members, expectedIssuer: expectedIssuer,
+                document: answer.members, expectedIssuer: expectedIssuer, from: url,
                 allowsInsecureHTTP: allowsInsecureHTTP)
         }
     }

@@ -5,6 +5,16 @@ extension ProviderMetadata {
     public init(
         document: JSONObject, expectedIssuer: String, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) {
+        try self.init(
+            document: document, expectedIssuer: expectedIssuer, from: nil,
+            allowsInsecureHTTP: allowsInsecureHTTP)
+    }
+
+    /// Reads a document that came from a URL. Unless that is on loopback too, an issuer on loopback may not name
+    /// plain-http endpoints either.
+    init(
+        document: JSONObject, expectedIssuer: String, from source: WebURL?, allowsInsecureHTTP: Bool
+    ) throws(OIDCError) {
         let answer = JSONAnswer(document, stage: .discovery)
         let issuer = try answer.requiredString("issuer")
         let isTemplate = IssuerTemplate(issuer)?.mayStand(for: expectedIssuer) == true
@@ -14,8 +24,10 @@ extension ProviderMetadata {
         self.init(issuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)
         isDiscovered = true
         raw = document
+        let url = WebURL.ofIssuer(issuer)
+        let owner = url?.isLoopback == true && source?.isLoopback == false ? source : url
         endpoints = try ProviderMetadata.endpoints(
-            answer, issuer: WebURL.ofIssuer(issuer), allowsInsecureHTTP: allowsInsecureHTTP)
+            answer, issuer: owner, allowsInsecureHTTP: allowsInsecureHTTP)
         if let aliases = answer["mtls_endpoint_aliases"] {
             guard let aliases = aliases.object else {
                 throw .protocolViolation(
@@ -23,7 +35,7 @@ extension ProviderMetadata {
             }
             mtlsEndpointAliases = try ProviderMetadata.endpoints(
                 JSONAnswer(aliases, stage: .discovery), within: "mtls_endpoint_aliases.",
-                issuer: WebURL.ofIssuer(issuer), allowsInsecureHTTP: allowsInsecureHTTP)
+                issuer: owner, allowsInsecureHTTP: allowsInsecureHTTP)
         }
         try readLists(answer)
         authorizationResponseIssParameterSupported =

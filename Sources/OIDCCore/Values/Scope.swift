@@ -58,22 +58,23 @@ public struct Scope: Sendable {
 }
 
 extension Scope {
-    /// Returns the scope with its words split at commas, or at plus signs, if more words of `wanted` are in it then.
-    /// GitHub, Slack, Linear and Strava separate scopes by commas, two others of Nango's catalogue by plus signs
-    /// (2026-08). Both characters may be part of a word (RFC 6749 §3.3), so nothing is split otherwise.
+    /// Returns the scope with its tokens split at commas or plus signs, if that makes more tokens of `wanted`
+    /// appear in it. GitHub, Slack, Linear and Strava separate scopes by commas, two other providers in
+    /// Nango's catalog by plus signs (2026-08). Both characters are valid in a token (RFC 6749 §3.3), so
+    /// nothing is split otherwise.
     package func separated(as wanted: Scope) -> Scope {
         func matches(_ scope: Scope) -> Int {
             wanted.tokens.reduce(0) { $0 + (scope.contains($1) ? 1 : 0) }
         }
         var best = self
-        for separator: UInt8 in [0x2C, 0x2B] where tokens.contains(where: { $0.utf8.contains(separator) }) {
+        for separator in [UInt8.comma, .plus] where tokens.contains(where: { $0.utf8.contains(separator) }) {
             let split = Scope(tokens: tokens.flatMap { $0.utf8.split(separator: separator) }.map(Scope.word))
             if matches(split) > matches(best) { best = split }
         }
         return best
     }
 
-    /// Returns the words of `wanted` that are not in the scope, however the two are separated.
+    /// Returns the tokens of `wanted` that are not in the scope, with any separator.
     package func missing(from wanted: Scope) -> [String] {
         let granted = separated(as: wanted)
         return wanted.separated(as: granted).tokens.filter { !granted.contains($0) }

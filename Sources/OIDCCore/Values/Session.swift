@@ -1,4 +1,4 @@
-/// The result of a sign-in: tokens, where they came from and where they may go.
+/// The result of a sign-in: tokens, their origin, and the endpoints that may receive them.
 public struct Session: Hashable, Sendable {
     /// The key that distinguishes the session from others.
     public var key: SessionKey
@@ -12,10 +12,10 @@ public struct Session: Hashable, Sendable {
     public var requestedScope: Scope?
     /// The resource indicators of the sign-in (RFC 8707).
     public var requestedResources: [String]
-    /// Whether `resource` is sent with refreshes too (RFC 8707 §2.2); nil for sessions of version 0.1.0, which sent it
-    /// with the authorization request alone.
+    /// Whether refreshes also send `resource` (RFC 8707 §2.2); nil for sessions of version 0.1.0, which sent
+    /// it only with the authorization request.
     public var sendsResources: Bool?
-    /// The tokens of the last answer.
+    /// The tokens of the latest answer.
     public var tokens: TokenSet
     /// The `sub` of the validated ID token.
     public var subject: String?
@@ -49,15 +49,15 @@ public struct Session: Hashable, Sendable {
         self.derived = derived
     }
 
-    /// The URLs that a session's tokens may be sent to. They are stored, so no later configuration or metadata sends
-    /// the tokens elsewhere.
+    /// The endpoints that may receive the session's tokens. They are stored, so later configuration or
+    /// metadata cannot redirect the tokens.
     public struct Endpoints: Hashable, Sendable {
         /// The issuer; nil for plain OAuth 2.0.
         public var issuer: String?
         /// `token_endpoint`.
         public var token: WebURL
-        /// Where refresh tokens are redeemed, if not at the token endpoint: TikTok, Notion and Figma have another URL
-        /// for them (Nango's catalogue, 2026-08).
+        /// The URL that redeems refresh tokens, if it is not the token endpoint, as with TikTok, Notion and
+        /// Figma (Nango's catalog, 2026-08).
         public var refresh: WebURL?
         /// `userinfo_endpoint`.
         public var userInfo: WebURL?

@@ -92,7 +92,7 @@ extension Session {
             throw Damage.member("access")
         }
         let requestedScope = try text("requested_scope").map { Scope($0) }
-        // Version 0.1.0 stored scopes as they came, also if they were separated by commas.
+        // Version 0.1.0 stored scopes unchanged, even if they were separated by commas.
         if let requestedScope { access.scope = access.scope?.separated(as: requestedScope) }
         guard let requestedResources = (json["requested_resource"] ?? []).strings else {
             throw Damage.member("requested_resource")

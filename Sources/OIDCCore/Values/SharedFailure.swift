@@ -3,7 +3,7 @@
 public struct SharedFailure: Hashable, Sendable {
     /// The error of the request.
     public var error: OIDCError
-    /// When the request failed.
+    /// The time of the failed request.
     public var time: Instant
     /// An identifier that distinguishes failures of the same second.
     public var id: String

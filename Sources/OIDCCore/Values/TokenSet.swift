@@ -10,8 +10,8 @@ public struct TokenType: Hashable, Sendable, CustomStringConvertible {
 
     private init(known: String) { name = known }
 
-    /// Returns the type that a configuration assumes; nil if it cannot stand before a token in a header (RFC 9110
-    /// §11.1), or is DPoP, which is never assumed.
+    /// Makes the type that a configuration assumes; nil if it is not valid in a header (RFC 9110 §11.1), or
+    /// is DPoP, which is never assumed.
     package static func assumable(_ text: String) -> TokenType? {
         let isToken = text.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
         guard isToken, !text.isEmpty, case let type = TokenType(text), type != .dpop else { return nil }
@@ -73,7 +73,7 @@ public struct TokenSet: Hashable, Sendable {
     public var idToken: Redacted<String>?
     /// `issued_token_type` (RFC 8693 §2.2.1).
     public var issuedTokenType: String?
-    /// The other members of the answer, such as Salesforce's `instance_url`; none that could be a secret.
+    /// The other members of the answer, such as Salesforce's `instance_url`, except possible secrets.
     public var extra: JSONObject
 
     /// Makes a value from its parts.

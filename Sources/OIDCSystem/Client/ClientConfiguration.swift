@@ -5,7 +5,7 @@ import OIDCCrypto
 public struct ClientConfiguration: Sendable {
     /// The provider's issuer, spelled as in its metadata.
     public var issuer: String
-    /// Where the metadata is, if not at the issuer's well-known URL.
+    /// The URL of the metadata; nil means the issuer's well-known URLs.
     public var metadataURL: WebURL?
     /// `client_id`.
     public var clientID: String
@@ -23,7 +23,7 @@ public struct ClientConfiguration: Sendable {
     public var assumedTokenType: TokenType?
     /// Whether `prompt=consent` is sent if `offline_access` is requested (OpenID Connect Core §11).
     public var promptsForOfflineAccess = true
-    /// Nil means a free port on 127.0.0.1.
+    /// The redirect URI; nil means a free port on 127.0.0.1.
     public var redirectURI: String?
     /// Whether a sign-in opens the browser; `notice` gets its URL in any case.
     public var opensBrowser = true

@@ -81,7 +81,7 @@ public struct OIDCClient: Sendable {
 
     private static func write(_ notice: SignInNotice) {
         switch notice {
-        case .address(let url): StandardError.write("Sign in at:\n\n  \(url.text)\n\n")
+        case .url(let url): StandardError.write("Sign in at:\n\n  \(url.text)\n\n")
         case .device(let device):
             let code = DisplayText.clean(device.userCode)
             StandardError.write("Open \(device.verificationURI.text) and enter \(code)\n")
@@ -162,8 +162,8 @@ extension OIDCClient {
         return endpoint
     }
 
-    /// Returns the session's tokens, refreshed the way the session was made: at its endpoint, with the client's
-    /// authentication and the key that they are bound to.
+    /// Returns the session's tokens, which are refreshed at its endpoint, with its client authentication and
+    /// the key that they are bound to.
     private func tokens(
         _ environment: LoginEnvironment, _ isCancelled: @escaping @Sendable () -> Bool
     ) -> SessionTokens {

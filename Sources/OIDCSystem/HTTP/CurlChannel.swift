@@ -79,7 +79,7 @@ final class CurlChannel: @unchecked Sendable {
                 break
             }
             if isSent(exchange) { postponement.begin() }
-            postponement.look()
+            postponement.reportSignal()
             ending = finished() ?? limit(exchange, limits)
             if ending == nil { wait(exchange, limits) }
         }
@@ -155,7 +155,7 @@ final class CurlChannel: @unchecked Sendable {
             proxyStatus: number(OIDC_CURLINFO_HTTP_CONNECTCODE),
             isResolved: offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T) > 0,
             isSent: isSent(exchange),
-            isAnswerBegun: exchange.isAnswerBegun,
+            hasAnswerBytes: exchange.hasAnswerBytes,
             isReusedConnection: number(OIDC_CURLINFO_NUM_CONNECTS) == 0,
             certificateVerification: number(OIDC_CURLINFO_SSL_VERIFYRESULT))
         // libcurl does not report why it got no socket.

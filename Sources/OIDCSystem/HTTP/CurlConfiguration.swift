@@ -74,7 +74,7 @@ package enum HTTPTraceEvent: Hashable, Sendable {
 package enum ProxyURL {
     /// Returns scheme, host and port, which are safe to show; nil if they are ambiguous, as a part of the
     /// password could be taken for them.
-    package static func shown(_ value: String) -> String? {
+    package static func redacted(_ value: String) -> String? {
         let (scheme, rest) =
             value.parts(around: "://").map { ("\($0.before)://", $0.after) } ?? ("", value[...])
         guard scheme.dropLast(3).utf8.allSatisfy(ASCII.isAlphanumeric) else { return nil }

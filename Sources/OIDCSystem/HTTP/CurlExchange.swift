@@ -9,7 +9,7 @@ final class CurlExchange {
     private(set) var refusal: OIDCError?
     /// Whether the server may have received the request.
     fileprivate(set) var isSent = false
-    var isAnswerBegun: Bool { head.hasBegun || receivedBytes > 0 }
+    var hasAnswerBytes: Bool { head.hasBytes || receivedBytes > 0 }
     /// The time of the last bytes in either direction.
     private(set) var lastActivity = MonotonicTime.now()
     /// The body source that had no bytes yet; sending resumes when it is readable.
@@ -82,7 +82,7 @@ final class CurlExchange {
         switch body {
         case .bytes(let bytes): return read(bytes, into: buffer)
         case .descriptor(let descriptor): return read(descriptor, into: buffer)
-        case .begun(let bytes, let descriptor):
+        case .prefixed(let bytes, let descriptor):
             return sentBytes < bytes.count ? read(bytes, into: buffer) : read(descriptor, into: buffer)
         }
     }
@@ -150,14 +150,14 @@ package enum RequestBody: Hashable, Sendable {
     /// A descriptor that is read to its end while its bytes are sent, in bounded memory. It stays open.
     case descriptor(FileDescriptor)
     /// The bytes that were already read from a descriptor, and the descriptor with the rest.
-    case begun([UInt8], FileDescriptor)
+    case prefixed([UInt8], FileDescriptor)
 
     /// The length; nil if it is not known in advance.
     var length: Int64? {
         switch self {
         case .bytes(let bytes): Int64(bytes.count)
         case .descriptor(let descriptor): descriptor.remainingLength
-        case .begun(let bytes, let descriptor):
+        case .prefixed(let bytes, let descriptor):
             descriptor.remainingLength.map { Int64(bytes.count) + $0 }
         }
     }

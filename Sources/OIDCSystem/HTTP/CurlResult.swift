@@ -22,7 +22,7 @@ struct CurlResult {
     /// Whether the server may have received the request.
     var isSent = false
     /// Whether any part of the answer came, including interim answers.
-    var isAnswerBegun = false
+    var hasAnswerBytes = false
     var isReusedConnection = false
     /// The TLS library's result for the server's certificate (CURLINFO_SSL_VERIFYRESULT): OpenSSL's `X509_V_…`.
     var certificateVerification = 0

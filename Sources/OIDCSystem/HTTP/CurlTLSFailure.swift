@@ -8,7 +8,7 @@ struct CurlTLSFailure {
 
     private var host: String { failure.request.url.hostAndPort }
     private var text: String { failure.result.text }
-    /// Empty if it might quote a URL, which may hold a password.
+    /// The text if it is safe to show; empty if it might quote a URL with a password.
     private var shownText: String { text.includes("@") || text.includes("://") ? "" : text }
 
     var error: OIDCError {
@@ -37,7 +37,7 @@ struct CurlTLSFailure {
         for prefix in ["SSL certificate problem: ", "SSL: "] where reason.hasPrefix(prefix) {
             reason = String(reason.dropFirst(prefix.count))
         }
-        // With GnuTLS, libcurl reports its files instead of a reason.
+        // With GnuTLS, libcurl reports the names of its CA files instead of a reason.
         if reason.includes("CAfile: ") { reason = "unknown issuer, or expired" }
         return failure.error(
             .untrusted,

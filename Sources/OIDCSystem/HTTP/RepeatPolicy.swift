@@ -15,7 +15,7 @@ struct RepeatPolicy {
     func pause(after result: CurlResult, tries: Int) -> Duration? {
         guard case .code(let code) = result.ending else { return nil }
         if result.isSent {
-            let isBroken = [52, 55, 56].contains(code) && !result.isAnswerBegun
+            let isBroken = [52, 55, 56].contains(code) && !result.hasAnswerBytes
             return method == .get && isBroken && tries == 1 ? backOff(tries) : nil
         }
         return [5, 6, 7].contains(code) && tries <= limit ? backOff(tries) : nil

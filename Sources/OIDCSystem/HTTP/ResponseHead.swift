@@ -11,7 +11,7 @@ struct ResponseHead {
     private var byteCount = 0
     private var fields: [(String, String)] = []
 
-    var hasBegun: Bool { byteCount > 0 }
+    var hasBytes: Bool { byteCount > 0 }
 
     var headers: HTTPHeaders { HTTPHeaders(fields) }
 

@@ -46,7 +46,7 @@ extension LoopbackServer {
                     ?? ResultPage.stranger(status: rejection.status)
                 connection.answer(page, closes: true, now: turn.now)
             case .request(let request):
-                if let known = held.first(where: { $0.request.isRepeated(by: request) }) {
+                if let known = heldRequests.first(where: { $0.request.isRepeated(by: request) }) {
                     guard let answer = known.answer else { return nil }
                     connection.answer(answer, closes: true, now: turn.now)
                     continue
@@ -55,7 +55,7 @@ extension LoopbackServer {
                 case .respond(let response):
                     connection.answer(response, closes: isFinishing, now: turn.now)
                 case .hold:
-                    held.append(Held(connection: connection.id, request: request))
+                    heldRequests.append(HeldRequest(connection: connection.id, request: request))
                     return .held(request, connection: connection.id)
                 }
             }

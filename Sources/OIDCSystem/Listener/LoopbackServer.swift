@@ -22,17 +22,17 @@ package final class LoopbackServer {
     package let host: LoopbackAddress.Host
     private(set) var listener: LoopbackListener
     var connections: LoopbackConnections
-    var held: [Held] = []
+    var heldRequests: [HeldRequest] = []
     var admissionPause: AdmissionPause?
     private(set) var isFinishing = false
-    /// Returns the answer to invalid HTTP; the path is nil if none was read.
+    /// A function that returns the answer to invalid HTTP; the path is nil if none was read.
     var answerRejection: ((HTTP1.Rejection, _ path: String?) -> HTTPResponse)?
-    /// Returns the owner of a connection's peer. It is called for each complete request, so idle connections
-    /// do not cause a search of the system's tables.
+    /// A function that returns the owner of a connection's peer. It is called for each complete request, so
+    /// idle connections do not cause a search of the system's tables.
     let identify: (FileDescriptor) -> PeerOwner
 
     /// The awaited request; its answer also goes to all that repeat it.
-    struct Held {
+    struct HeldRequest {
         let connection: Int
         let request: HTTPServerRequest
         var answer: HTTPResponse?
@@ -120,11 +120,11 @@ package final class LoopbackServer {
 
     /// Answers the held request of a connection, on all connections that repeated it.
     package func answer(_ connection: Int, _ response: HTTPResponse) {
-        guard let index = held.firstIndex(where: { $0.connection == connection }) else { return }
-        held[index].answer = response
+        guard let index = heldRequests.firstIndex(where: { $0.connection == connection }) else { return }
+        heldRequests[index].answer = response
         let now = MonotonicTime.now()
         for connection in connections.all
-        where connection.openRequest?.isRepeated(by: held[index].request) == true {
+        where connection.openRequest?.isRepeated(by: heldRequests[index].request) == true {
             connection.answer(response, closes: true, now: now)
         }
     }

@@ -54,7 +54,7 @@ struct SocketTable {
 
     func owner(of route: String, for user: UInt32) -> Lookup {
         var line = [CChar](repeating: 0, count: 512)
-        for ends in [route, SocketTable.mapped(route)] {
+        for ends in [route, SocketTable.ipv4Mapped(route)] {
             let result = oidc_find_line(path, ": \(ends) ", &line, line.count)
             guard result >= 0 else { return .unreadable }
             guard result == 1 else { continue }
@@ -69,7 +69,7 @@ struct SocketTable {
     }
 
     /// Returns the same route for an IPv6 socket that carries IPv4.
-    private static func mapped(_ route: String) -> String {
+    private static func ipv4Mapped(_ route: String) -> String {
         let prefix = "0000000000000000\(Int(littleEndian: 1) == 1 ? "FFFF0000" : "0000FFFF")"
         return route.split(separator: " ").map { prefix + $0 }.joined(separator: " ")
     }

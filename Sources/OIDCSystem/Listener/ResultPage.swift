@@ -6,14 +6,15 @@ import OIDCCrypto
 package enum ResultPage {
     /// Returns the page for a successful sign-in; show it only after the tokens were validated. Without an ID
     /// token it names no user.
-    package static func success(who: String?, provider: String) -> HTTPResponse {
+    package static func success(who: String?, provider: String, program: String? = nil) -> HTTPResponse {
         var facts: [Fact] = []
         if let who { facts.append(Fact(name: "Account", value: who)) }
         facts.append(Fact(name: "Provider", value: provider))
+        let lead = program.map { "\(outside($0)) is signed in. You can return to your terminal." }
         return document(
             status: 200, tone: .good, title: "Signed in",
             content: """
-                <p class="lead">Go back to the terminal: it has everything it needs.</p>
+                <p class="lead">\(lead ?? "You can return to the program that opened this page.")</p>
                 \(list(facts))
                 """)
     }
@@ -22,7 +23,7 @@ package enum ResultPage {
     package static func signedOut() -> HTTPResponse {
         document(
             status: 200, tone: .good, title: "Signed out",
-            content: "<p class=\"lead\">The session at the provider has ended.</p>")
+            content: "<p class=\"lead\">Your session at the provider has ended.</p>")
     }
 
     /// Returns the page for a failure, with advice.
@@ -46,25 +47,32 @@ package enum ResultPage {
         failure(title: title(error.kind), message: error.message, advice: error.hint.map(words))
     }
 
-    /// Returns the answer to a callback that does not belong to this sign-in, which continues.
-    static func turnedAway(status: Int, message: String, advice: String) -> HTTPResponse {
+    /// Returns the page for a callback that does not belong to this sign-in, which continues.
+    static func stray(status: Int, message: String, advice: String) -> HTTPResponse {
         failure(title: "Not the answer to this sign-in", message: message, advice: advice, status: status)
     }
 
-    /// Returns the answer to an unrelated request: short, and without text from outside.
+    /// Returns the page for a browser that opened another URL of the listener.
+    static func otherURL(status: Int) -> HTTPResponse {
+        failure(
+            title: "Nothing to see here", message: "This URL does not finish the sign-in.",
+            advice: "Close this tab, and open the URL that your terminal shows.", status: status)
+    }
+
+    /// Returns the answer to any other request: short, and without text from outside.
     package static func stranger(status: Int = 404) -> HTTPResponse {
         var headers = securityHeaders(styleNonce: nil)
         headers["Content-Type"] = "text/plain; charset=utf-8"
         return HTTPResponse(
-            status: status, headers: headers, body: Array("This is not an address of this program.\n".utf8))
+            status: status, headers: headers, body: Array("This URL does not exist.\n".utf8))
     }
 
     private static func title(_ kind: OIDCError.Kind) -> String {
         switch kind {
         case .refused, .loginRequired: "Sign-in refused"
         case .untrusted: "Not trusted"
-        case .unreachable: "Provider out of reach"
-        case .timedOut: "Too late"
+        case .unreachable: "Provider unreachable"
+        case .timedOut: "Timed out"
         case .interrupted: "Sign-in stopped"
         case .failed, .usage: "Sign-in failed"
         }
@@ -131,7 +139,7 @@ extension ResultPage {
             <rect x="1" y="1" width="46" height="46" rx="14"/><path d="\(tone.path)"/></svg>
             <h1>\(outside(title))</h1>
             \(content)
-            <p class="closing"><span aria-hidden="true">$</span>You can close this tab.<i aria-hidden="true"></i></p>
+            <p class="closing">You can close this tab.<i aria-hidden="true"></i></p>
             </main>
             </body>
             </html>

@@ -39,11 +39,11 @@ extension ResultPage {
         .closing{margin:32px -44px 0;padding:20px 44px 22px;
         background:var(--console);color:var(--console-ink);
         font:14px/1.6 ui-monospace,"SF Mono",Menlo,Consolas,"Noto Sans Mono",monospace}
-        .closing span{margin-right:14px;color:#62d3a0}
+        .closing::before{content:"$";content:"$"/"";margin-right:14px;color:#62d3a0}
         .closing i{display:inline-block;width:.6em;height:1.15em;margin-left:.5em;vertical-align:-.22em;
         background:currentcolor;opacity:.75;animation:blink 1.2s steps(1) 8}
         @keyframes blink{50%{opacity:0}}
-        .bad .closing span{color:#ff9a7e}
+        .bad .closing::before{color:#ff9a7e}
         @media(max-width:520px){body{padding:14px}main{padding:32px 26px 0;border-radius:20px}
         h1{font-size:31px}.closing{margin:28px -26px 0;padding:18px 26px 20px}
         dl div{grid-template-columns:1fr;gap:2px}}

@@ -81,7 +81,7 @@ struct OpenFile: ~Copyable, Sendable {
         case directory
         /// A directory that others may enter; links are followed.
         case sharedDirectory
-        /// For reading and writing; a new file gets mode 0600.
+        /// Open for reading and writing; a new file gets mode 0600.
         case creating
 
         fileprivate var flags: Int32 {

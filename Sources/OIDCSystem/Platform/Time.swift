@@ -47,6 +47,33 @@ package struct MonotonicTime: Hashable, Comparable, Sendable {
     }
 }
 
+/// A moment in this machine's time zone.
+package struct LocalTime: Hashable, Sendable {
+    package var year: Int
+    package var month: Int
+    package var day: Int
+    package var hour: Int
+    package var minute: Int
+
+    package init(year: Int, month: Int, day: Int, hour: Int, minute: Int) {
+        self.year = year
+        self.month = month
+        self.day = day
+        self.hour = hour
+        self.minute = minute
+    }
+
+    /// Makes the local time of a moment; nil if its year does not fit.
+    package init?(_ instant: Instant) {
+        var seconds = time_t(instant.secondsSinceEpoch)
+        var parts = tm()
+        guard localtime_r(&seconds, &parts) != nil else { return nil }
+        self.init(
+            year: Int(parts.tm_year) + 1900, month: Int(parts.tm_mon) + 1, day: Int(parts.tm_mday),
+            hour: Int(parts.tm_hour), minute: Int(parts.tm_min))
+    }
+}
+
 /// The clock of this machine.
 package enum Clock {
     package static func now() -> Instant {

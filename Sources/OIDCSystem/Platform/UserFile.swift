@@ -55,8 +55,8 @@ package struct UserFile: Sendable {
     private static func bytes(
         of file: FileDescriptor, limit: Int, _ path: String, _ name: String
     ) throws(OIDCError) -> [UInt8] {
-        let place = path == name ? name : "\(name): \(DisplayText.clean(path))"
-        let (bytes, isWhole) = try beginning(of: file, limit: limit, named: place)
+        let subject = path == name ? name : "\(name): \(DisplayText.clean(path))"
+        let (bytes, isWhole) = try beginning(of: file, limit: limit, named: subject)
         guard isWhole else { throw unusable(path, name, "it is larger than \(limit) bytes") }
         return bytes
     }
@@ -147,8 +147,8 @@ package struct UserFile: Sendable {
     }
 
     private static func unusable(_ path: String, _ name: String, _ reason: String) -> OIDCError {
-        let place = path == name ? name : "\(name): \(DisplayText.clean(path))"
-        return .usage("\(place) cannot be read: \(reason)")
+        let subject = path == name ? name : "\(name): \(DisplayText.clean(path))"
+        return .usage("\(subject) cannot be read: \(reason)")
     }
 
     /// Whether another user, except root, owns the file or may write to it.
@@ -158,6 +158,6 @@ package struct UserFile: Sendable {
 
     package var isOwn: Bool { owner == geteuid() }
 
-    /// Whether it is this user's, and others may read it.
+    /// Whether this user owns the file and others may read it.
     package var isOwnAndOpen: Bool { owner == geteuid() && permissions & 0o077 != 0 }
 }

@@ -20,7 +20,7 @@ package struct QRCode: Hashable, Sendable {
         return dark[row * size + column]
     }
 
-    /// The light border that ISO/IEC 18004 §6.3.8 asks for.
+    /// The width of the light border (ISO/IEC 18004 §6.3.8).
     private static let quietZone = 4
 
     /// The columns of the code in a terminal, with its border.
@@ -29,8 +29,8 @@ package struct QRCode: Hashable, Sendable {
     /// The rows of the code in a terminal, with its border.
     package var rows: Int { (columns + 1) / 2 }
 
-    /// Draws the code with half blocks. With color it is black on white; without, it is drawn for a dark terminal, and
-    /// most readers also accept it inverted.
+    /// Returns the code in half blocks. With color it is black on white; without, it is drawn for a dark
+    /// terminal, and most readers also accept it inverted.
     package func text(usesColor: Bool) -> String {
         let (start, end) = (-QRCode.quietZone, size + QRCode.quietZone)
         let columns = start..<end

@@ -1,10 +1,10 @@
 package import OIDCCore
 
-/// Signs a user in with a browser: binds the listener, opens the URL, waits for the redirect, a pasted URL or the
-/// approval of a device code, redeems the first that arrives, and answers the browser once the result is known.
+/// A sign-in with a browser: it binds the listener, opens the URL, waits for the redirect, a pasted URL or
+/// the approval of a device code, redeems the first that arrives, and shows the result in the browser.
 ///
-/// One thread does all of it, so only one answer is ever redeemed: callbacks wait in the kernel while the device
-/// code is asked about, and a device code that lost is never redeemed.
+/// One thread does all of it, so only one answer is ever redeemed: callbacks wait in the kernel while the
+/// device code is polled, and a device code that lost is never redeemed.
 package struct BrowserSignIn {
     package let login: Login
     package let redirect: RedirectAddress
@@ -17,10 +17,12 @@ package struct BrowserSignIn {
     package var environment: [String: String]
     package var notice: (SignInNotice) -> Void
     package var deadline: MonotonicTime
-    /// Milliseconds without an answer after which `SignInNotice.unanswered` is reported.
+    /// The time in milliseconds after which `SignInNotice.unanswered` is reported.
     package var silence: Int64 = 20_000
-    /// Asked every second; true ends the wait with an error of kind `interrupted`.
+    /// Called every second; true ends the wait with an error of kind `interrupted`.
     package var isCancelled: () -> Bool = { false }
+    /// The program that is signed in, as the browser's page names it.
+    package var program: String?
     /// Renders a hint for the browser's page.
     package var words: (Hint) -> String = { $0.description }
 
@@ -71,7 +73,7 @@ package struct BrowserSignIn {
     }
 
     private func announce(_ url: WebURL, _ server: LoopbackServer?) -> Browser? {
-        notice(.address(url))
+        notice(.url(url))
         var opened: Browser?
         if let browser {
             do throws(OIDCError) {
@@ -88,7 +90,7 @@ package struct BrowserSignIn {
 
     private enum Answer {
         case redirected(RedirectReceiver.Arrival)
-        /// With the device code.
+        /// The device code was approved.
         case signedIn(Login.Outcome)
     }
 
@@ -99,7 +101,7 @@ package struct BrowserSignIn {
         var receiver = RedirectReceiver(
             pending: pending, path: redirect.path, server: server, words: words,
             warn: { notice(.warning($0)) },
-            turnedAway: { notice(.turnedAway($0)) })
+            turnedAway: { notice(.strayRequest($0)) })
         var input = readsInput ? TerminalInput() : nil
         defer {
             input?.release()
@@ -150,8 +152,8 @@ package struct BrowserSignIn {
         }
     }
 
-    /// Asks for the tokens of the device code once that is due. The user's own "no" ends the sign-in; a code that
-    /// expired or that the provider refuses leaves the other ways.
+    /// Polls the device code when that is due. A refusal by the user ends the sign-in; if the code expired or
+    /// the provider refuses it, the other ways remain.
     private func request(
         _ device: inout DeviceCodeWait?, isOnlyWay: Bool, keep: (Login.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> Login.Outcome? {
@@ -159,7 +161,7 @@ package struct BrowserSignIn {
         switch try device?.request(keep: keep) {
         case .signedIn(let outcome): return outcome
         case .ended(let error):
-            // `authorization_declined` is Entra's word for it (Microsoft's device code documentation, 2026-11).
+            // Entra answers `authorization_declined` (Microsoft's device code documentation, 2026-11).
             let isDeclined = ["access_denied", "authorization_declined"].contains(error.oauthError)
             guard !isDeclined, !isOnlyWay else { throw error }
             notice(.noDeviceCode(error))
@@ -174,7 +176,8 @@ package struct BrowserSignIn {
         case .success(let outcome):
             ResultPage.success(
                 who: outcome.session.displayName ?? outcome.session.subject,
-                provider: WebURL.ofIssuer(outcome.session.key.provider)?.host ?? outcome.session.key.provider)
+                provider: WebURL.ofIssuer(outcome.session.key.provider)?.host ?? outcome.session.key.provider,
+                program: program)
         case .failure(let error): ResultPage.failure(error, words)
         }
     }

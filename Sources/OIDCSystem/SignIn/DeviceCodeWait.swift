@@ -1,19 +1,19 @@
 import OIDCCore
 
-/// A device code that the user has not approved yet (RFC 8628 §3.4): says when to ask for its tokens, and asks.
+/// A device code that the user has not approved yet, and the polling for its tokens (RFC 8628 §3.4).
 struct DeviceCodeWait {
     enum Answer {
         case signedIn(Login.Outcome)
-        /// Ask again at `nextRequest`.
+        /// Not approved yet; poll again at `nextRequest`.
         case pending
-        /// The code is useless: declined, expired or refused.
+        /// The code is useless, as it was declined, refused or has expired.
         case ended(OIDCError)
     }
 
     let authorization: DeviceAuthorization
-    /// When the code expires.
+    /// The time at which the code expires.
     let end: MonotonicTime
-    /// When to ask for the tokens; never after `end`.
+    /// The time of the next request for the tokens; never after `end`.
     private(set) var nextRequest: MonotonicTime
 
     private let login: Login
@@ -35,8 +35,8 @@ struct DeviceCodeWait {
         nextRequest = min(end, now.adding(seconds: polling.firstWait(now: date)))
     }
 
-    /// Asks for the tokens once, and stores the session if they came. Throws if the sign-in is over: it was
-    /// interrupted, or the tokens were refused or could not be stored.
+    /// Requests the tokens once, and stores the session if they were issued. Throws if the sign-in has ended:
+    /// it was interrupted, or the tokens were refused or could not be stored.
     mutating func request(
         keep: (Login.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> Answer {
@@ -46,7 +46,7 @@ struct DeviceCodeWait {
         case .failure(let failure): error = failure
         }
         guard error.kind != .interrupted else { throw error }
-        // The caller ends the sign-in at its deadline, which also cut this request short.
+        // The request was cut short by the deadline, at which the caller ends the sign-in.
         if error.kind == .timedOut, error.oauthError == nil, MonotonicTime.now() >= deadline {
             return .pending
         }
@@ -61,7 +61,7 @@ struct DeviceCodeWait {
         }
     }
 
-    /// Returns a failure if no tokens came.
+    /// Returns an error if no tokens were issued.
     private func redeem(
         keep: (Login.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> Result<Login.Outcome, OIDCError> {

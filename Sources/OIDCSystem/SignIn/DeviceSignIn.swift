@@ -1,6 +1,6 @@
 package import OIDCCore
 
-/// Signs a user in on another device, with a code (RFC 8628).
+/// A sign-in on another device, with a code (RFC 8628).
 package struct DeviceSignIn {
     package let login: Login
     package var notice: (SignInNotice) -> Void
@@ -14,7 +14,7 @@ package struct DeviceSignIn {
         self.notice = notice
     }
 
-    /// Shows a code and waits until it was approved. `keep` stores the session.
+    /// Shows a code and waits until it is approved. `keep` stores the session.
     package func run(
         keep: (Login.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> Login.Outcome {
@@ -30,7 +30,7 @@ package struct DeviceSignIn {
         }
     }
 
-    /// Waits, and shows how long the user still has: until the code expires or the sign-in times out.
+    /// Waits, and shows the remaining time until the code expires or the sign-in times out.
     private func sleep(until moment: MonotonicTime, codeEnd: MonotonicTime) throws(OIDCError) {
         let last = min(codeEnd, deadline)
         let end = min(moment, last)

@@ -1,7 +1,7 @@
 import OIDCCore
 
-/// Waits for the browser to come back to the listener, and for the URL that the user pastes. The first good answer
-/// wins; both are checked the same way.
+/// A receiver of the redirect, from the browser at the listener or as a URL that the user pastes. The first
+/// good answer is used; both are checked in the same way.
 struct RedirectReceiver {
     let pending: PendingAuthorization
     let path: String
@@ -10,23 +10,23 @@ struct RedirectReceiver {
     let warn: (Warning) -> Void
     /// Renders a hint for the browser's page.
     let words: (Hint) -> String
-    private let turnedAway: TurnedAwayLog
+    private let turnedAway: StrayRequestLog
     private var unusable: OIDCError?
 
     init(
         pending: PendingAuthorization, path: String, server: LoopbackServer?,
         words: @escaping (Hint) -> String, warn: @escaping (Warning) -> Void,
-        turnedAway: @escaping (TurnedAwayRequest) -> Void
+        turnedAway: @escaping (StrayRequest) -> Void
     ) {
         self.pending = pending
         self.path = path
         self.server = server
         self.warn = warn
         self.words = words
-        let log = TurnedAwayLog(report: turnedAway)
+        let log = StrayRequestLog(report: turnedAway)
         self.turnedAway = log
         server?.answerRejection = { rejection, found in
-            let request = TurnedAwayRequest(
+            let request = StrayRequest(
                 reason: .notServed(reason: rejection.reason), status: rejection.status, method: "",
                 path: found, isCallback: found == path)
             log.note(request)
@@ -41,11 +41,11 @@ struct RedirectReceiver {
         let connection: Int?
     }
 
-    /// Returns the first good answer, or nil if `tick` stopped the wait. Throws when the time is over or a signal
-    /// came.
+    /// Returns the first good answer, or nil if `tick` stopped the wait. Throws after the time limit or a
+    /// signal.
     ///
-    /// `tick` is called at least every second, and after input. It is given the length of the unfinished line, nil
-    /// if nothing can be pasted, and returns when to call it again, nil to stop.
+    /// `tick` is called at least every second, and after input, with the length of the unfinished line, or
+    /// nil if nothing can be pasted. It returns the time of its next call, or nil to stop.
     mutating func wait(
         until deadline: MonotonicTime, reading input: inout TerminalInput?, isTerminal: Bool,
         tick: (_ pastedCount: Int?) throws(OIDCError) -> MonotonicTime?
@@ -68,7 +68,7 @@ struct RedirectReceiver {
         }
     }
 
-    /// Answers the callbacks that arrived while the sign-in was finished in another way, and closes the listener.
+    /// Answers callbacks that arrived after the sign-in was finished in another way, and closes the listener.
     /// Their codes are not redeemed.
     func finish(with page: HTTPResponse) {
         guard let server else { return }
@@ -79,8 +79,8 @@ struct RedirectReceiver {
         server.finish()
     }
 
-    /// Adds what was seen, and what to compare with the client's registration at the provider: a browser that never
-    /// comes back was often refused there.
+    /// Adds to an error which callbacks came, and what to compare with the client's registration: if no
+    /// browser comes back, the provider often refused the redirect URI.
     private func unfinished(_ error: OIDCError) -> OIDCError {
         var error = error
         if let summary = turnedAway.summary { error.message += "; \(summary)" }
@@ -109,11 +109,12 @@ struct RedirectReceiver {
         let event = server.run(until: deadline, also: others) { request in
             switch judge(request, at: server) {
             case .turnedAway(let reason, let status):
-                let turned = TurnedAwayRequest(
+                let stray = StrayRequest(
                     reason: reason, status: status, method: request.method.name, path: request.path,
-                    isCallback: reason != .otherPath)
-                turnedAway.note(turned)
-                return .respond(turned.page(words))
+                    isCallback: reason != .otherPath,
+                    wantsPage: request.headers["Accept"]?.contains("text/html") == true)
+                turnedAway.note(stray)
+                return .respond(stray.page(words))
             case .answer(let answer):
                 accepted = answer
                 return .hold
@@ -129,7 +130,7 @@ struct RedirectReceiver {
     }
 
     private enum Judgement {
-        case turnedAway(TurnedAwayRequest.Reason, status: Int)
+        case turnedAway(StrayRequest.Reason, status: Int)
         case answer(Result<AuthorizationCode, OIDCError>)
     }
 

@@ -1,12 +1,12 @@
 public import OIDCCore
 
-/// A step of a sign-in, to report to the user.
+/// An event of a sign-in, to be reported to the user.
 public enum SignInNotice: Sendable {
     /// The URL to sign in at.
-    case address(WebURL)
+    case url(WebURL)
     /// The browser was started.
     case opened
-    /// The browser was not started, or it ended at once.
+    /// The browser was not started, or ended immediately.
     case notOpened(reason: String)
     /// The listener's port.
     case listening(port: UInt16)
@@ -16,15 +16,15 @@ public enum SignInNotice: Sendable {
     case device(DeviceAuthorization)
     /// The provider refused a device code, or the code has expired; the sign-in continues without it.
     case noDeviceCode(OIDCError)
-    /// No answer has arrived for a while: the provider may have refused the redirect URL or the client on a page of
-    /// its own. Reported once.
+    /// No answer has arrived for a while: the provider may have refused the redirect URL or the client on its
+    /// own page. Reported once.
     case unanswered(redirectURL: String, clientID: String)
     /// A pasted URL that cannot be used, or a token request that failed for now; the sign-in continues.
     case warning(Warning)
     /// A request to the listener that was not the answer. Report the first callback among them; log the others.
-    case turnedAway(TurnedAwayRequest)
-    /// Once a second: the seconds that are left, and the length of an unfinished line that was typed or pasted. A
-    /// terminal does not echo it, as it holds a code.
+    case strayRequest(StrayRequest)
+    /// A second has passed. The length is that of an unfinished line of input, which is not echoed on a
+    /// terminal, as it contains a code.
     case waiting(secondsLeft: Int64, pastedCount: Int = 0)
     /// The user has signed in; the code is being redeemed.
     case answered

@@ -50,7 +50,7 @@ enum AtomicFile {
                 try directory.file.rename(temporary, to: name)
                 isWritten = true
             } catch {
-                throw FileFault.system(error).complaint(directory.path(of: temporary), noun: "file")
+                throw FileFault.system(error).storeError(directory.path(of: temporary), noun: "file")
             }
         }
         guard survivesPowerFailure, isWritten else { return isWritten }
@@ -73,7 +73,7 @@ enum AtomicFile {
                 if survivesPowerFailure { try file.synchronize() }
                 try directory.file.remove(temporary)
             } catch {
-                throw FileFault.system(error).complaint(directory.path(of: temporary), noun: "file")
+                throw FileFault.system(error).storeError(directory.path(of: temporary), noun: "file")
             }
         }
     }
@@ -93,7 +93,7 @@ enum AtomicFile {
             return true
         } catch {
             if error.isAbsent { return false }
-            throw FileFault(opening: name, in: directory, error).complaint(
+            throw FileFault(opening: name, in: directory, error).storeError(
                 directory.path(of: name), noun: "file")
         }
     }
@@ -136,7 +136,7 @@ enum FileFault: Error, Hashable, Sendable {
     }
 
     /// Returns the fault as an error with a hint.
-    func complaint(_ path: String, noun: String) -> OIDCError {
+    func storeError(_ path: String, noun: String) -> OIDCError {
         let subject = "the \(noun) \(DisplayText.clean(path))"
         let word = ShellWord.quoted(path)
         switch self {
@@ -157,6 +157,26 @@ enum FileFault: Error, Hashable, Sendable {
             return .store("\(subject) is larger than \(AtomicFile.sizeLimit >> 20) MiB", hint: .signIn)
         case .system(let error):
             return .store(subject, error)
+        }
+    }
+}
+
+/// File descriptors that are reserved while a refresh token is redeemed, so its successor can be stored even
+/// if the process has used up all others.
+final class DescriptorReserve {
+    private final class ReservedDescriptor {
+        let file: OpenFile
+
+        init() throws(Errno) { file = try OpenFile("/dev/null", for: .reading) }
+    }
+
+    private let descriptors: [ReservedDescriptor]
+
+    init() throws(OIDCError) {
+        do throws(Errno) {
+            descriptors = try (0..<4).map { _ throws(Errno) in try ReservedDescriptor() }
+        } catch {
+            throw .store("cannot open another file", error)
         }
     }
 }

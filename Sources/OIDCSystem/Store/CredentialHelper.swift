@@ -35,7 +35,7 @@ struct CredentialHelper: Sendable {
             throw failure("get", outcome)
         }
         guard let entry = Entry(answer: outcome.output, to: serverURL) else {
-            throw complaint("get: expected JSON with Username and Secret, found something else")
+            throw storeError("get: expected JSON with Username and Secret, found something else")
         }
         return entry
     }
@@ -68,14 +68,14 @@ struct CredentialHelper: Sendable {
                     reason.isShortage ? .failed : .usage, "store: \(program) can't be run: \(reason)",
                     hint: reason.shortageHint ?? .set(.store, to: "file"), stage: .store)
             case .timedOut(let milliseconds):
-                throw complaint(
+                throw storeError(
                     "\(verb): no answer within \(milliseconds / 1_000) s",
                     hint: .advice(.unlockKeychain))
             case .deadline:
                 throw OIDCError(
                     .timedOut, "\(program) \(verb): timed out", stage: .store)
             case .tooMuchOutput(let limit):
-                throw complaint("\(verb): an answer of more than \(limit) bytes")
+                throw storeError("\(verb): an answer of more than \(limit) bytes")
             case .interrupted(let signal):
                 throw Interruption.error(signal: signal)
             }
@@ -93,10 +93,10 @@ struct CredentialHelper: Sendable {
         let words = [outcome.output, outcome.errorOutput].map { ASCII.trimmed(text($0)) }
             .first { !$0.isEmpty && !(secret.map($0.includes) ?? false) }
         let reason = words.map { ": \(DisplayText.clean($0))" } ?? ""
-        return complaint("\(verb) \(outcome.status)\(reason)")
+        return storeError("\(verb) \(outcome.status)\(reason)")
     }
 
-    private func complaint(_ message: String, hint: Hint = .set(.store, to: "file")) -> OIDCError {
+    private func storeError(_ message: String, hint: Hint = .set(.store, to: "file")) -> OIDCError {
         .store("\(program) \(message)", hint: hint)
     }
 

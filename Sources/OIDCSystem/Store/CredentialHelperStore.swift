@@ -51,7 +51,7 @@ package final class CredentialHelperStore: SessionStoring {
 
     private func read(_ bytes: [UInt8], _ key: SessionKey) throws(OIDCError) -> Session {
         let stored = try header(bytes, key.fileStem)
-        guard stored.key == key.text else { throw complaint(.otherKey, key.fileStem) }
+        guard stored.key == key.text else { throw storeError(.otherKey, key.fileStem) }
         return try open(stored, key.fileStem)
     }
 
@@ -90,7 +90,7 @@ package final class CredentialHelperStore: SessionStoring {
 
     package func remove(_ key: SessionKey) throws(OIDCError) {
         try remove(key.fileStem) { stored throws(OIDCError) in
-            guard stored.key == key.text else { throw complaint(.otherKey, key.fileStem) }
+            guard stored.key == key.text else { throw storeError(.otherKey, key.fileStem) }
         }
     }
 
@@ -147,20 +147,20 @@ extension CredentialHelperStore {
         do {
             return try EncryptedSession(stored: bytes)
         } catch {
-            throw complaint(SessionFault(error), name)
+            throw storeError(SessionFault(error), name)
         }
     }
 
     private func open(_ stored: EncryptedSession, _ name: String) throws(OIDCError) -> Session {
         guard stored.helper == helper.name else {
-            throw complaint(
+            throw storeError(
                 .damaged("its key is in docker-credential-\(stored.helper), store names \(helper.program)"),
                 name)
         }
         let plain = try opened(stored, name)
         let session: Session
-        do { session = try Session(stored: plain) } catch { throw complaint(SessionFault(error), name) }
-        guard session.key.text == stored.key else { throw complaint(.otherKey, name) }
+        do { session = try Session(stored: plain) } catch { throw storeError(SessionFault(error), name) }
+        guard session.key.text == stored.key else { throw storeError(.otherKey, name) }
         return session
     }
 
@@ -169,7 +169,7 @@ extension CredentialHelperStore {
     private func opened(_ stored: EncryptedSession, _ name: String) throws(OIDCError) -> [UInt8] {
         let wasKnown = secrets.withLock { $0[stored.entry] != nil }
         guard let secret = try secret(of: stored.entry) else {
-            throw complaint(.damaged("\(helper.program) does not have its key"), name)
+            throw storeError(.damaged("\(helper.program) does not have its key"), name)
         }
         do {
             return try stored.open(with: secret)
@@ -178,7 +178,7 @@ extension CredentialHelperStore {
         }
         secrets.withLock { $0[stored.entry] = nil }
         guard !wasKnown else { return try opened(stored, name) }
-        throw complaint(.damaged("the key in \(helper.program) does not decrypt it"), name)
+        throw storeError(.damaged("the key in \(helper.program) does not decrypt it"), name)
     }
 
     /// Returns the header of a file that may be replaced; nil if it is damaged.
@@ -190,10 +190,10 @@ extension CredentialHelperStore {
             stored = try EncryptedSession(stored: bytes)
         } catch {
             let fault = SessionFault(error)
-            guard case .damaged = fault, orDamaged else { throw complaint(fault, key.fileStem) }
+            guard case .damaged = fault, orDamaged else { throw storeError(fault, key.fileStem) }
             return nil
         }
-        guard stored.key == key.text else { throw complaint(.otherKey, key.fileStem) }
+        guard stored.key == key.text else { throw storeError(.otherKey, key.fileStem) }
         return stored.helper == helper.name ? stored : nil
     }
 
@@ -242,7 +242,7 @@ extension CredentialHelperStore {
         }
     }
 
-    private func complaint(_ fault: SessionFault, _ name: String) -> OIDCError {
-        fault.complaint(directory.location(name))
+    private func storeError(_ fault: SessionFault, _ name: String) -> OIDCError {
+        fault.storeError(directory.location(name))
     }
 }

@@ -114,7 +114,7 @@ final class FileLock: Sendable {
                     "\(DisplayText.clean(directory.path)): this file system has no locks: \(error)",
                     hint: .advice(.useOtherDisk))
             }
-            throw error.complaint(directory.path(of: name), noun: noun)
+            throw error.storeError(directory.path(of: name), noun: noun)
         }
     }
 
@@ -192,7 +192,7 @@ extension FileLock {
                 throw error
             }
         } catch {
-            // Without a thread or a pipe, poll slowly, as many other processes may be waiting too.
+            // Without a thread or a pipe, poll at long intervals, as many other processes may be waiting too.
             var nothing: [Poll.Interest] = []
             Poll.wait(&nothing, until: min(clock.limit, .now().adding(milliseconds: 250)))
             try clock.check(wait) { timeout(name, in: directory, wait) }

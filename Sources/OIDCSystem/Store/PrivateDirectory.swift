@@ -20,7 +20,7 @@ final class PrivateDirectory: Sendable {
             directory = PrivateDirectory(path: path, file: try OpenFile(path, for: .directory))
         } catch {
             if error.isAbsent { return nil }
-            throw complaint(path, error)
+            throw storeError(path, error)
         }
         try directory.check()
         return directory
@@ -33,7 +33,7 @@ final class PrivateDirectory: Sendable {
         do {
             try makeWithParents(path)
         } catch {
-            throw complaint(path, error)
+            throw storeError(path, error)
         }
         guard let directory = try open(path) else {
             throw .store("the directory \(DisplayText.clean(path)) was removed while it was made")
@@ -55,7 +55,7 @@ final class PrivateDirectory: Sendable {
 
     private func check() throws(OIDCError) {
         let status: FileStatus
-        do { status = try file.status() } catch { throw PrivateDirectory.complaint(path, error) }
+        do { status = try file.status() } catch { throw PrivateDirectory.storeError(path, error) }
         let name = DisplayText.clean(path)
         guard !status.isSomeoneElses else {
             throw .store(
@@ -95,7 +95,7 @@ final class PrivateDirectory: Sendable {
         }
     }
 
-    private static func complaint(_ path: String, _ error: Errno) -> OIDCError {
+    private static func storeError(_ path: String, _ error: Errno) -> OIDCError {
         let name = DisplayText.clean(path)
         let kind = (try? FilePath.status(path))?.kind
         if kind == .symbolicLink {
@@ -108,9 +108,9 @@ final class PrivateDirectory: Sendable {
                 "\(name) is \(kind.rawValue), expected a directory",
                 hint: .advice(.moveDirectoryAway))
         }
-        var complaint = OIDCError.store("the directory \(name)", error)
-        complaint.hint = complaint.hint ?? .advice(.useWritableDirectory)
-        return complaint
+        var storeError = OIDCError.store("the directory \(name)", error)
+        storeError.hint = storeError.hint ?? .advice(.useWritableDirectory)
+        return storeError
     }
 
     static func octal(_ permissions: UInt32) -> String {

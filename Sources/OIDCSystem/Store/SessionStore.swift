@@ -28,7 +28,7 @@ public protocol SessionStoring: Sendable {
     /// Removes an entry that `all` listed.
     func remove(_ stored: StoredSession) throws(OIDCError)
 
-    /// Runs `body` while no other process does so for that key and purpose.
+    /// Runs `body` while no other process does so for this key and purpose.
     func withLock<Value>(
         _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value
@@ -49,14 +49,14 @@ public protocol SessionStoring: Sendable {
 }
 
 extension SessionStoring {
-    /// Runs `body` while no other process reads and replaces the tokens of that key.
+    /// Runs `body` while no other process replaces the tokens of this key.
     public func withLock<Value>(
         _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
         try withLock(key, for: .tokens, wait, body)
     }
 
-    /// A session in memory can always be replaced.
+    /// Does nothing, as a session in memory can always be replaced.
     public func checkReplaceable(_ key: SessionKey) throws(OIDCError) {}
 
     /// Returns nil, as no other process uses the store.
@@ -65,12 +65,12 @@ extension SessionStoring {
     public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {}
 }
 
-/// What a lock of a session is held for. The two do not exclude each other: tokens can be refreshed and read
-/// while a user is asked to sign in again.
+/// The purpose of a session's lock. Locks for different purposes do not exclude each other: tokens can be refreshed
+/// and read while the user is signing in again.
 public enum LockPurpose: Hashable, Sendable {
-    /// Replacing the session's tokens; held for the length of one request.
+    /// Replacing the session's tokens; held during one request.
     case tokens
-    /// Asking a user to sign in; held for as long as that takes.
+    /// Signing in; held for as long as the user takes.
     case signIn
 }
 

@@ -24,7 +24,7 @@ struct SessionDirectory: Sendable {
         do {
             return try AtomicFile.read(name + ending, in: directory)
         } catch {
-            throw error.complaint(location(name), noun: SessionDirectory.noun)
+            throw error.storeError(location(name), noun: SessionDirectory.noun)
         }
     }
 
@@ -73,7 +73,7 @@ struct SessionDirectory: Sendable {
             return try AtomicFile.read(name + ending, in: directory)
         } catch {
             guard error != .tooLarge else { return [] }
-            throw error.complaint(location(name), noun: SessionDirectory.noun)
+            throw error.storeError(location(name), noun: SessionDirectory.noun)
         }
     }
 

@@ -20,7 +20,7 @@ enum SessionFault: Hashable, Sendable {
         return key == nil ? SessionFault(.member("key")) : .otherKey
     }
 
-    func complaint(_ path: String) -> OIDCError {
+    func storeError(_ path: String) -> OIDCError {
         let subject = "the session file \(DisplayText.clean(path))"
         switch self {
         case .otherKey:

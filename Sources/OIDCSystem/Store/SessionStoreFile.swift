@@ -40,7 +40,7 @@ public struct FileSessionStore: SessionStoring {
     /// Removes the session, even a damaged one.
     public func remove(_ key: SessionKey) throws(OIDCError) {
         try directory.remove(key.fileStem) { bytes throws(OIDCError) in
-            if case .otherKey? = fault(bytes, key) { throw complaint(.otherKey, key.fileStem) }
+            if case .otherKey? = fault(bytes, key) { throw storeError(.otherKey, key.fileStem) }
         }
     }
 
@@ -50,7 +50,7 @@ public struct FileSessionStore: SessionStoring {
             do throws(Session.Damage) {
                 return try Session(stored: bytes)
             } catch {
-                throw complaint(SessionFault(error), name)
+                throw storeError(SessionFault(error), name)
             }
         }
     }
@@ -60,7 +60,7 @@ public struct FileSessionStore: SessionStoring {
         try directory.remove(stored.name) { _ in }
     }
 
-    /// Runs `body` while no other process does so for that key and purpose.
+    /// Runs `body` while no other process does so for this key and purpose.
     public func withLock<Value>(
         _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
@@ -93,9 +93,9 @@ public struct FileSessionStore: SessionStoring {
         do {
             if let session = try Session(stored: bytes, for: key) { return session }
         } catch {
-            throw complaint(SessionFault(error), key.fileStem)
+            throw storeError(SessionFault(error), key.fileStem)
         }
-        throw complaint(SessionFault.ofUnmatched(bytes), key.fileStem)
+        throw storeError(SessionFault.ofUnmatched(bytes), key.fileStem)
     }
 
     private func fault(_ bytes: [UInt8], _ key: SessionKey) -> SessionFault? {
@@ -109,10 +109,10 @@ public struct FileSessionStore: SessionStoring {
     private func check(_ bytes: [UInt8], _ key: SessionKey, orDamaged: Bool) throws(OIDCError) {
         guard let fault = fault(bytes, key) else { return }
         if case .damaged = fault, orDamaged { return }
-        throw complaint(fault, key.fileStem)
+        throw storeError(fault, key.fileStem)
     }
 
-    private func complaint(_ fault: SessionFault, _ name: String) -> OIDCError {
-        fault.complaint(directory.location(name))
+    private func storeError(_ fault: SessionFault, _ name: String) -> OIDCError {
+        fault.storeError(directory.location(name))
     }
 }

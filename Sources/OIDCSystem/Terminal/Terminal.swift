@@ -1,23 +1,24 @@
 import CPlatform
 import OIDCCore
 
-/// What a terminal can show.
+/// The capabilities of a terminal.
 package enum Terminal {
     package static func isTerminal(_ descriptor: FileDescriptor) -> Bool { descriptor.isTerminal }
 
-    /// Returns the columns of a terminal; nil if it is not one, or does not know.
+    /// Returns the number of columns; nil if it is not a terminal or its width is unknown.
     package static func width(_ descriptor: FileDescriptor = .standardError) -> Int? {
         let width = Int(oidc_terminal_width(descriptor.rawValue))
         return width > 0 ? width : nil
     }
 
-    /// Returns the rows of a terminal; nil if it is not one, or does not know.
+    /// Returns the number of rows; nil if it is not a terminal or its height is unknown.
     package static func height(_ descriptor: FileDescriptor = .standardError) -> Int? {
         let height = Int(oidc_terminal_height(descriptor.rawValue))
         return height > 0 ? height : nil
     }
 
-    /// Whether the locale's encoding is UTF-8 (POSIX Base Definitions §8.2): otherwise only ASCII is shown.
+    /// Returns whether the locale's encoding is UTF-8 (POSIX Base Definitions §8.2); otherwise, only ASCII is
+    /// shown.
     package static func usesUnicode(environment: [String: String]) -> Bool {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
         guard let locale else { return false }
@@ -26,8 +27,24 @@ package enum Terminal {
             || encoding.contains("utf8@")
     }
 
-    /// Whether to use colors and other escape sequences: on a terminal that is not `dumb`, unless `NO_COLOR` is set
-    /// and not empty.
+    /// Returns the text as it is, or in ASCII if the locale's encoding is not UTF-8.
+    package static func text(_ text: String, environment: [String: String]) -> String {
+        guard !text.utf8.allSatisfy({ $0 < 0x80 }), !usesUnicode(environment: environment) else {
+            return text
+        }
+        return text.unicodeScalars.reduce(into: "") { ascii, scalar in
+            ascii += scalar.isASCII ? String(scalar) : replacements[scalar] ?? "?"
+        }
+    }
+
+    private static let replacements: [Unicode.Scalar: String] = [
+        "…": "...", "“": "\"", "”": "\"", "‘": "'", "’": "'", "→": "->", "←": "<-", "—": "-", "–": "-",
+        "·": "-",
+        "●": "*", "✓": "*",
+    ]
+
+    /// Returns whether to use colors and other escape sequences: on a terminal that is not `dumb`, unless
+    /// `NO_COLOR` is set to a nonempty value.
     package static func usesColor(
         _ descriptor: FileDescriptor = .standardError, environment: [String: String]
     ) -> Bool {
@@ -36,8 +53,8 @@ package enum Terminal {
     }
 }
 
-/// A live line at the bottom of a terminal, which each update replaces. Nothing is shown if escape sequences are not to
-/// be used.
+/// A line at the bottom of a terminal that each update replaces. Nothing is shown if escape sequences are not
+/// to be used.
 package struct TerminalStatusLine: Sendable {
     private let descriptor: FileDescriptor
     private let isShown: Bool
@@ -58,7 +75,7 @@ package struct TerminalStatusLine: Sendable {
         current = line
     }
 
-    /// Removes the line, before anything else is written and at the end.
+    /// Erases the line, before other output and at the end.
     package mutating func clear() {
         guard isShown, !current.isEmpty else { return }
         write("\r\u{1B}[K")

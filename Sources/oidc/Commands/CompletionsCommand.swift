@@ -96,6 +96,10 @@ struct CompletionValues {
             return Setting.all.filter { !$0.kind.isSecret }.map { Candidate("\($0.name)=", $0.summary) }
         }
         let name = String(query.typed[..<equals])
-        return (Setting.named(name)?.kind.choices ?? []).map { Candidate("\(name)=\($0)") }
+        let choices =
+            name == Setting.prompt.name
+            ? ["none", "login", "consent", "select_account", "create"]
+            : Setting.named(name)?.kind.choices ?? []
+        return choices.map { Candidate("\(name)=\($0)") }
     }
 }

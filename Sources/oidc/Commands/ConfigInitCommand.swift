@@ -40,6 +40,7 @@ struct ConfigInitCommand: RunnableCommand {
             let profile = try made(context, path)
             try profile.write(replacing: isForced)
             try profile.report(withRegistration: true)
+            ProfileSessions.noteSharing(of: profile.name, context)
             return 0
         }
         return try converse(context, path)
@@ -79,6 +80,7 @@ struct ConfigInitCommand: RunnableCommand {
         try secret?.keep(replacing: command.isForced)
         try profile.write(replacing: command.isForced)
         try profile.report(withRegistration: false)
+        ProfileSessions.noteSharing(of: profile.name, context)
         guard profile.hasSecret, try dialog.confirms("Sign in now?") else { return 0 }
         var login = LoginCommand()
         login.common = command.common

@@ -68,7 +68,7 @@ struct ExchangeCommand: RunnableCommand {
         let json: JSONValue
         do { json = try JSONValue(parsing: file.bytes) } catch {
             throw OIDCError.usage(
-                "--pending \(DisplayText.clean(path)) is not valid JSON: \(error)",
+                "--pending \(DisplayText.clean(path)) is not valid JSON (\(error.inFile))",
                 hint: "make it with: (umask 077; oidc authorize-url > pending.json)")
         }
         return try PendingAuthorization(json: json)

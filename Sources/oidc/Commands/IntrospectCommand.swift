@@ -2,33 +2,24 @@ import CommandLineKit
 import OIDCCore
 import OIDCSystem
 
-struct IntrospectCommand: RunnableCommand {
+struct IntrospectCommand: TokenOperandCommand {
     static let name = "introspect"
     static let summary = "Ask the provider about a token"
-    static let declaration = Declaration<IntrospectCommand>(
-        discussion: "Asks the provider (RFC 7662) and prints its answer as JSON.",
+    static let declaration: Declaration<IntrospectCommand> = tokenDeclaration(
+        "Asks the provider (RFC 7662) and prints its answer as JSON.",
         examples: [
             Example("oidc introspect", "the session's access token"),
             Example("oidc introspect - < token.txt", "any token"),
         ],
-        operands: [.optional(\.source, "-", "read the token from stdin", completion: .values(["-"]))],
-        options: [
-            .flag(\.isRefreshToken, "--refresh-token", "introspect the session's refresh token"),
-            .group(\.options), .group(\.common),
-        ])
+        refreshToken: "introspect the session's refresh token")
 
     var source: String?
     var isRefreshToken = false
     var options = ProviderOptions()
     var common = CommonOptions()
 
-    func validate() throws(UsageError) {
-        try TokenOperand.validate(source, hint: "oidc introspect - < FILE")
-    }
-
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options)
-        let operand = TokenOperand(source: source, isRefreshToken: isRefreshToken)
         let (token, session) = try operand.token(provider)
         let call = try AuthenticatedEndpoint(provider: provider, endpoint: .introspection, session: session)
         let answer = try call.perform { (url, client, environment) throws(OIDCError) in

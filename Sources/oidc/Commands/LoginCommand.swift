@@ -57,7 +57,9 @@ struct LoginCommand: RunnableCommand {
         let report = SessionReport(
             session: session, profile: provider.settings.profile,
             location: access.store.location(of: access.key), now: context.now)
-        context.console.note(report.signedInLine)
+        let isMarked =
+            Terminal.isTerminal(.standardError) && Terminal.usesUnicode(environment: context.environment)
+        context.console.note { style in SignInSummary(report: report, style: style, isMarked: isMarked).text }
         if context.console.isJSON { try context.console.output(report.json) }
         return 0
     }

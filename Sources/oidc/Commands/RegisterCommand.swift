@@ -7,8 +7,9 @@ struct RegisterCommand: RunnableCommand {
     static let summary = "Register a client and write its profile"
     static let declaration = Declaration<RegisterCommand>(
         discussion: """
-            Registers a native, public client with a loopback redirect URL (RFC 7591), if the provider allows it, \
-            and writes a profile with its client_id. The profile is named by -p, or `default`.
+            Registers a native client (RFC 7591), if the provider allows it, and writes a profile with what was \
+            registered. The redirect URLs are those of `redirect_uri`, `port` or `redirect_ports`, or else four \
+            on fixed ports of 127.0.0.1. The profile is named by -p, or `default`.
             """,
         examples: [
             Example("oidc register --issuer https://login.example.com", "the first profile"),
@@ -41,11 +42,12 @@ struct RegisterCommand: RunnableCommand {
         let secretFile = Self.secretFile(of: name, beside: path)
         try check(secretFile, of: name, among: try writer.existing().profiles)
         let provider = ProviderContext(try settings(entries, context), context)
-        let client = try register(provider)
+        let registered = try register(provider)
+        let client = registered.client
         do throws(OIDCError) {
             try writer.write(as: name, replacing: isForced) { profiles throws(OIDCError) in
                 try check(secretFile, of: name, among: profiles)
-                return try written(entries, client, provider, secretFile: secretFile)
+                return try written(entries, registered, provider, secretFile: secretFile)
             }
         } catch {
             var error = error
@@ -67,29 +69,27 @@ struct RegisterCommand: RunnableCommand {
         return 0
     }
 
-    /// Returns the options with the provider's values for the client.
+    /// Returns the profile: the options, and the provider's values for the client.
     private func written(
-        _ options: [SettingLayers.Entry], _ client: RegisteredClient, _ provider: ProviderContext,
+        _ options: [SettingLayers.Entry], _ registered: ClientRegistration.Outcome,
+        _ provider: ProviderContext,
         secretFile: String
     ) throws(OIDCError) -> [SettingLayers.Entry] {
-        if let secret = client.clientSecret {
+        if let secret = registered.client.clientSecret {
             try UserFile.rewrite(
                 secretFile, followingLinks: false, named: Setting.clientSecretFile.name
             ) { Array((secret.revealed + "\n").utf8) }
         }
-        let method = client.clientSecret == nil ? nil : client.tokenEndpointAuthMethod
-        let made: [(Setting, String?)] = [
-            (.issuer, provider.settings.provider.issuer), (.clientID, client.clientID),
-            (.clientSecretFile, client.clientSecret.map { _ in secretFile }),
-            (.clientAuth, method.flatMap { ClientAuthentication.methods.contains($0) ? $0 : nil }),
-        ]
+        var made = registered.entries
+        made.append((.issuer, provider.settings.provider.issuer.map { .string($0) }))
+        made.append((.clientSecretFile, registered.client.clientSecret.map { _ in .string(secretFile) }))
         var entries = options.filter { entry in
             !made.contains { $0.0 == entry.setting && $0.1 != nil }
         }
         for (setting, value) in made {
             guard let value else { continue }
             entries.append(
-                SettingLayers.Entry(setting: setting, value: .string(value), origin: .option("register")))
+                SettingLayers.Entry(setting: setting, value: value, origin: .option("register")))
         }
         return entries
     }
@@ -103,23 +103,16 @@ struct RegisterCommand: RunnableCommand {
         return try loader.load(entries, from: nil, in: "")
     }
 
-    private func register(_ provider: ProviderContext) throws(OIDCError) -> RegisteredClient {
+    private func register(_ provider: ProviderContext) throws(OIDCError) -> ClientRegistration.Outcome {
         let environment = try provider.environment()
         let metadata = try provider.metadata(environment, for: [.registration])
-        let endpoint = try metadata.require(.registration)
-        let settings = provider.settings
-        var registration = Registration(
-            clientName: clientName,
-            redirectURIs: [settings.signIn.redirectURI ?? RedirectAddress.standard],
-            scope: settings.token.scope ?? Scope(""))
-        registration.postLogoutRedirectURIs =
-            settings.signIn.postLogoutRedirectURI.map { [$0] } ?? []
-        if let method = settings.client.method { registration.tokenEndpointAuthMethod = method }
         let token: Redacted<String>? = try initialAccessToken.map { file throws(OIDCError) in
             Redacted(ASCII.trimmed(try InputText.read(file, named: "--initial-access-token")))
         }
-        return try environment.transport.perform(
-            try registration.call(at: endpoint, initialAccessToken: token))
+        let registration = try ClientRegistration(
+            clientName: clientName, settings: provider.settings, metadata: metadata)
+        return try registration.run(
+            over: environment.transport, initialAccessToken: token, console: provider.context.console)
     }
 
     /// Returns the path of the profile's secret: one for each name, also on a file system that ignores case.

@@ -2,38 +2,27 @@ import CommandLineKit
 import OIDCCore
 import OIDCSystem
 
-struct RevokeCommand: RunnableCommand {
+struct RevokeCommand: TokenOperandCommand {
     static let name = "revoke"
     static let summary = "Revoke a token at the provider"
-    static let declaration = Declaration<RevokeCommand>(
-        discussion: """
-            Tells the provider (RFC 7009) that a token is no longer needed, and drops it from the session. To end \
-            a session and forget it on this machine, use `oidc logout`.
-            """,
+    static let declaration: Declaration<RevokeCommand> = tokenDeclaration(
+        """
+        Tells the provider (RFC 7009) that a token is no longer needed, and drops it from the session. To end a \
+        session and forget it on this machine, use `oidc logout`.
+        """,
         examples: [
             Example("oidc revoke - < token.txt", "any token"),
             Example("oidc revoke --refresh-token", "the session's refresh token"),
         ],
-        operands: [.optional(\.source, "-", "read the token from stdin", completion: .values(["-"]))],
-        options: [
-            .flag(
-                \.isRefreshToken, "--refresh-token",
-                "revoke a refresh token: the session's, or the one on stdin"),
-            .group(\.options), .group(\.common),
-        ])
+        refreshToken: "revoke a refresh token: the session's, or the one on stdin")
 
     var source: String?
     var isRefreshToken = false
     var options = ProviderOptions()
     var common = CommonOptions()
 
-    func validate() throws(UsageError) {
-        try TokenOperand.validate(source, hint: "oidc revoke - < FILE")
-    }
-
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options)
-        let operand = TokenOperand(source: source, isRefreshToken: isRefreshToken)
         let (token, session) = try operand.token(provider)
         let call: AuthenticatedEndpoint
         do throws(OIDCError) {

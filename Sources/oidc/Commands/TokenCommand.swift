@@ -9,7 +9,8 @@ struct TokenCommand: RunnableCommand {
         discussion: """
             Prints the access token and a newline. A fresh token is read from the store, without the network; a \
             stale token is refreshed first, once for any number of processes. With --grant, the token is obtained \
-            without a user, and stored too.
+            without a user, and stored too. With -o json, other members of the provider's answer that are not \
+            secrets, such as Salesforce's instance_url, are in "extra".
             """,
         examples: [
             Example("curl -H \"$(oidc token --header)\" https://api.example.com/", "call an API"),

@@ -24,7 +24,7 @@ final class DemoNarrator {
 
     private func explain(_ notice: SignInNotice) throws(OIDCError) {
         switch notice {
-        case .address(let url):
+        case .url(let url):
             self.url = url
             try explainURL(url)
             if tour.browser == nil { try play("No browser is available, so the tour simulates one") }
@@ -39,7 +39,7 @@ final class DemoNarrator {
                 "The browser was redirected back: `state` and `iss` match this sign-in; `code` is accepted.")
             try tour.say("POST \(stage.origin)/token redeems the code, once:")
             for (name, meaning) in DemoNarrator.exchange { try tour.line("\(name): \(meaning)") }
-        case .device, .noDeviceCode, .pasteOffered, .unanswered, .warning, .turnedAway, .waiting: break
+        case .device, .noDeviceCode, .pasteOffered, .unanswered, .warning, .strayRequest, .waiting: break
         }
     }
 

@@ -61,7 +61,9 @@ struct MachineChecks {
         case .none(let reason):
             return Finding(
                 "browser", .warning, "none: \(reason)",
-                hint: "set BROWSER to a program; without one, oidc login prints the URL to open elsewhere")
+                hint:
+                    "set BROWSER to a program; without one, oidc login shows a device code or a URL to open elsewhere"
+            )
         }
     }
 

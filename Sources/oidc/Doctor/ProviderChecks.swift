@@ -129,7 +129,7 @@ struct ProviderChecks {
         let names = ["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"]
         let set = names.compactMap { name -> String? in
             guard let value = variables[name], !value.isEmpty else { return nil }
-            return "\(name)=\(ProxyURL.shown(value) ?? "(not a URL with host and port)")"
+            return "\(name)=\(ProxyURL.redacted(value) ?? "(not a URL with host and port)")"
         }
         let exceptions = variables["no_proxy"] ?? variables["NO_PROXY"] ?? ""
         guard !set.isEmpty else {

@@ -4,7 +4,10 @@ extension Preset {
         Preset(
             name: "google", title: "Google",
             settings: [
-                .issuer: "https://accounts.google.com", .scope: "openid profile email",
+                .issuer: "https://accounts.google.com",
+                // Google answers with these names, whatever was asked for (google-api-python-client #1088).
+                .scope: "openid https://www.googleapis.com/auth/userinfo.email "
+                    + "https://www.googleapis.com/auth/userinfo.profile",
                 .extraAuthorizeParams: #"{"access_type":"offline"}"#, .prompt: "consent",
             ],
             application: "an OAuth client of type “Desktop app”",
@@ -17,11 +20,21 @@ extension Preset {
             name: "entra", title: "Microsoft Entra ID",
             parameters: [
                 PresetParameter(
-                    "tenant", "8eaef023-2b34-4da1-9baa-8bc8c9d6a490", .uuid, "the directory (tenant) ID")
+                    "tenant", "8eaef023-2b34-4da1-9baa-8bc8c9d6a490", .uuid, "the directory (tenant) ID",
+                    special: [
+                        "common": entraOfAnyTenant("common"),
+                        "organizations": entraOfAnyTenant("organizations"),
+                        // All personal accounts are in one tenant.
+                        "consumers": [
+                            .issuer:
+                                "https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0",
+                            .redirectURI: "http://localhost/callback", .prompt: "off",
+                        ],
+                    ])
             ],
             settings: [
                 .issuer: "https://login.microsoftonline.com/{tenant}/v2.0",
-                .redirectURI: "http://localhost/callback",
+                .redirectURI: "http://localhost/callback", .prompt: "off",
             ],
             application: "an app with the platform “Mobile and desktop applications”",
             registrationPlace: "https://entra.microsoft.com > App registrations > Authentication",
@@ -33,17 +46,20 @@ extension Preset {
             name: "entra-external", title: "Microsoft Entra External ID",
             parameters: [
                 PresetParameter(
-                    "tenant", "8eaef023-2b34-4da1-9baa-8bc8c9d6a490", .uuid, "the external tenant's ID")
+                    "tenant", "8eaef023-2b34-4da1-9baa-8bc8c9d6a490", .uuid, "the external tenant's ID"),
+                PresetParameter("name", "example", .label, "its name, as in NAME.onmicrosoft.com"),
             ],
             settings: [
                 .issuer: "https://{tenant}.ciamlogin.com/{tenant}/v2.0",
-                .redirectURI: "http://localhost/callback",
+                .metadataURL:
+                    "https://{name}.ciamlogin.com/{tenant}/v2.0/.well-known/openid-configuration",
+                .redirectURI: "http://localhost/callback", .prompt: "off",
             ],
             application: "an app with the platform “Mobile and desktop applications” and a user flow",
             registrationPlace: "https://entra.microsoft.com > App registrations > Authentication",
             secret: .none,
             refreshNeeds: [.scope: "offline_access"],
-            source: "Microsoft Entra External ID: OIDC protocol and endpoints"),
+            source: "Microsoft Entra External ID: authentication endpoints of external tenants (2026-02)"),
         Preset(
             name: "okta", title: "Okta",
             parameters: [
@@ -51,10 +67,10 @@ extension Preset {
                 PresetParameter(
                     "server", "default", .label, "the authorization server's ID", standard: "default",
                     special: [
-                        "org": [.issuer: "https://{domain}", .port: "8484"]
+                        "org": [.issuer: "https://{domain}", .port: "8484", .prompt: "off"]
                     ]),
             ],
-            settings: [.issuer: "https://{domain}/oauth2/{server}", .port: "8484"],
+            settings: [.issuer: "https://{domain}/oauth2/{server}", .port: "8484", .prompt: "off"],
             application: "a “Native Application” with Refresh Token",
             registrationPlace: "Admin Console > Applications > Create App Integration",
             redirect: .exactPort, secret: .none, flows: [.browser, .device, .paste],
@@ -66,7 +82,7 @@ extension Preset {
             parameters: [
                 PresetParameter("domain", "example.eu.auth0.com", .host, "the tenant's or a custom domain")
             ],
-            settings: [.issuer: "https://{domain}/", .port: "8484"],
+            settings: [.issuer: "https://{domain}/", .port: "8484", .prompt: "off"],
             application: "a “Native” application with Allow Offline Access on the API",
             registrationPlace: "https://manage.auth0.com > Applications > Allowed Callback URLs",
             redirect: .exactPort, secret: .none, flows: [.browser, .device, .paste],
@@ -96,7 +112,9 @@ extension Preset {
                     "region", "eu", .oneOf(["com", "eu", "ca", "asia", "com.au", "sg"]),
                     "the end of auth.pingone.REGION", standard: "com"),
             ],
-            settings: [.issuer: "https://auth.pingone.{region}/{environment}/as", .port: "8484"],
+            settings: [
+                .issuer: "https://auth.pingone.{region}/{environment}/as", .port: "8484", .prompt: "off",
+            ],
             application: "a “Native” application",
             registrationPlace: "https://console.pingone.com > Applications > Configuration",
             redirect: .exactPort, secret: .none, flows: [.browser, .device, .paste],
@@ -106,27 +124,32 @@ extension Preset {
         Preset(
             name: "onelogin", title: "OneLogin",
             parameters: [PresetParameter("subdomain", "example", .label, "the account's subdomain")],
-            settings: [.issuer: "https://{subdomain}.onelogin.com/oidc/2", .port: "8484"],
+            settings: [
+                // offline_access is an error in this flow; a refresh token comes without it.
+                .issuer: "https://{subdomain}.onelogin.com/oidc/2", .scope: "openid profile email",
+                .port: "8484",
+            ],
             application: "an “OpenID Connect” app, Application Type Native, Token Endpoint None (PKCE)",
             registrationPlace: "https://{subdomain}.onelogin.com/apps > Configuration",
             redirect: .exactPort, secret: .none,
-            source: "OneLogin: OpenID Connect API, authorization code flow with PKCE"),
+            source: "OneLogin: OpenID Connect API v2, authorization code flow"),
         Preset(
             name: "duo", title: "Duo Single Sign-On",
             parameters: [PresetParameter("sso", "sso-abc1def2", .label, "the first part of the SSO host")],
             settings: [
                 .issuer: "https://{sso}.sso.duosecurity.com/oidc/{client_id}",
-                .redirectURI: "http://localhost/callback", .port: "8484",
+                .redirectURI: "http://localhost/callback", .port: "8484", .prompt: "off",
             ],
             application: "a “Generic OIDC Relying Party”",
             registrationPlace: "https://admin.duosecurity.com > Applications",
             redirect: .exactPort, secret: .required,
+            refreshNeeds: [.scope: "offline_access"],
             source: "Duo: Single Sign-On for Generic OpenID Connect Relying Parties"),
         Preset(
             name: "jumpcloud", title: "JumpCloud",
             settings: [
                 .issuer: "https://oauth.id.jumpcloud.com/", .redirectURI: "http://localhost/callback",
-                .port: "8484",
+                .port: "8484", .prompt: "off",
             ],
             application: "a custom OIDC app, Client Authentication Type “Public (None PKCE)”",
             registrationPlace: "https://console.jumpcloud.com > SSO Applications > SSO",
@@ -149,4 +172,13 @@ extension Preset {
             note: "the secret is a JWT that you sign with your key, valid for at most six months",
             source: "Apple: Sign in with Apple REST API; next-auth, 2026-07"),
     ]
+    /// Entra's metadata for accounts of any tenant name a template as issuer.
+    private static func entraOfAnyTenant(_ audience: String) -> Templates {
+        [
+            .issuer: "https://login.microsoftonline.com/{tenantid}/v2.0",
+            .metadataURL:
+                "https://login.microsoftonline.com/\(audience)/v2.0/.well-known/openid-configuration",
+            .redirectURI: "http://localhost/callback", .prompt: "off",
+        ]
+    }
 }

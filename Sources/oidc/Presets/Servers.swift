@@ -7,7 +7,7 @@ extension Preset {
                 PresetParameter("url", "https://sso.example.com", .server, "the server's URL"),
                 PresetParameter("realm", "main", .segment, "the realm"),
             ],
-            settings: [.issuer: "{url}/realms/{realm}"],
+            settings: [.issuer: "{url}/realms/{realm}", .prompt: "off"],
             application: "a client with Client authentication off",
             registrationPlace: "{url}/admin/{realm}/console > Clients",
             secret: .optional, flows: [.browser, .device, .paste],
@@ -18,7 +18,7 @@ extension Preset {
             parameters: [
                 PresetParameter("url", "https://example-abc123.zitadel.cloud", .server, "the instance's URL")
             ],
-            settings: [.issuer: "{url}"],
+            settings: [.issuer: "{url}", .prompt: "off"],
             application: "a “Native” application with Refresh Token",
             registrationPlace: "{url}/ui/console > Projects > Applications",
             secret: .none, flows: [.browser, .device, .paste],
@@ -30,7 +30,7 @@ extension Preset {
                 PresetParameter("url", "https://auth.example.com", .server, "the server's URL"),
                 PresetParameter("app", "cli", .segment, "the application's slug"),
             ],
-            settings: [.issuer: "{url}/application/o/{app}/", .port: "8484"],
+            settings: [.issuer: "{url}/application/o/{app}/", .port: "8484", .prompt: "off"],
             application: "an OAuth2/OpenID provider of type “Public” with the scope offline_access",
             registrationPlace: "{url}/if/admin > Applications > Providers",
             redirect: .exactPort, secret: .optional, flows: [.browser, .device, .paste],
@@ -40,7 +40,7 @@ extension Preset {
         Preset(
             name: "authelia", title: "Authelia",
             parameters: [PresetParameter("url", "https://auth.example.com", .server, "the server's URL")],
-            settings: [.issuer: "{url}"],
+            settings: [.issuer: "{url}", .prompt: "off"],
             application: "a client with public: true",
             registrationPlace: "configuration.yml > identity_providers.oidc.clients",
             secret: .optional, flows: [.browser, .device, .paste],
@@ -55,11 +55,12 @@ extension Preset {
             application: "a public client with localhost redirects enabled",
             registrationPlace: "kanidm system oauth2 create-public, then enable-localhost-redirects",
             redirect: .unregistered, secret: .none,
+            note: "map the scopes openid, profile and email with update-scope-map, or the sign-in is refused",
             source: "Kanidm: OAuth2"),
         Preset(
             name: "dex", title: "Dex",
             parameters: [PresetParameter("url", "https://dex.example.com/dex", .issuer, "the issuer")],
-            settings: [.issuer: "{url}"],
+            settings: [.issuer: "{url}", .prompt: "off"],
             application: "a client with public: true and no redirectURIs",
             registrationPlace: "the configuration file > staticClients",
             redirect: .unregistered, secret: .optional, flows: [.browser, .device, .paste],
@@ -70,8 +71,8 @@ extension Preset {
             parameters: [
                 PresetParameter("url", "https://example.projects.oryapis.com", .issuer, "the issuer")
             ],
-            settings: [.issuer: "{url}"],
-            application: "a client with token_endpoint_auth_method none",
+            settings: [.issuer: "{url}", .scope: "openid offline_access"],
+            application: "a client with token_endpoint_auth_method none and the scope openid,offline_access",
             registrationPlace: "ory create oauth2-client, or hydra create oauth2-client",
             secret: .optional,
             refreshNeeds: [.scope: "offline_access"], refreshSwitch: "the grant type refresh_token",
@@ -81,11 +82,11 @@ extension Preset {
             parameters: [
                 PresetParameter("url", "https://example.logto.app", .server, "the tenant's endpoint")
             ],
-            settings: [.issuer: "{url}/oidc", .prompt: "consent"],
+            settings: [.issuer: "{url}/oidc"],
             application: "a “Native” application",
             registrationPlace: "the Logto console > Applications",
             secret: .none,
-            refreshNeeds: [.scope: "offline_access", .prompt: "consent"],
+            refreshNeeds: [.scope: "offline_access"],
             note: "for an API, add --resource URI, as registered at API resources",
             source: "Logto: OpenID configuration; Refresh token; next-auth, 2026-07"),
     ]

@@ -11,7 +11,7 @@ extension Preset {
                 .scope: "read:user user:email",
             ],
             application: "an OAuth app",
-            registrationPlace: "https://github.com/settings/developers",
+            registrationPlace: "https://github.com/settings/applications/new",
             secret: .required, flows: [.browser, .device, .paste],
             note: "the device flow needs “Enable Device Flow” and no secret; tokens do not expire",
             source: "GitHub: Authorizing OAuth apps"),
@@ -24,7 +24,7 @@ extension Preset {
                 .userinfoEndpoint: "https://api.github.com/user", .clientAuth: "client_secret_post",
             ],
             application: "a GitHub App",
-            registrationPlace: "https://github.com/settings/apps",
+            registrationPlace: "https://github.com/settings/apps/new",
             secret: .required, flows: [.browser, .device, .paste],
             note: "the app's permissions stand in for scopes; user tokens last 8 hours and are refreshed",
             source: "GitHub: Generating a user access token for a GitHub App"),
@@ -75,6 +75,8 @@ extension Preset {
             settings: [
                 .authorizationEndpoint: "https://slack.com/oauth/v2_user/authorize",
                 .tokenEndpoint: "https://slack.com/api/oauth.v2.user.access", .scope: "users:read",
+                // Slack's token type is the kind of token: user or bot.
+                .tokenType: "Bearer",
                 .redirectURI: "http://localhost/callback", .port: "8484",
             ],
             application: "an app with PKCE and token rotation enabled",
@@ -94,6 +96,7 @@ extension Preset {
             application: "an OAuth application",
             registrationPlace: "https://linear.app/settings/api/applications/new",
             redirect: .exactPort, secret: .optional,
+            note: "several scopes are separated by commas: --scope read,write",
             source: "Linear: OAuth 2.0 authentication; nango providers.yaml, 2026-08"),
         Preset(
             name: "atlassian", title: "Atlassian Cloud",
@@ -163,7 +166,7 @@ extension Preset {
             settings: [
                 .issuer: "https://www.linkedin.com/oauth",
                 .authorizationEndpoint: "https://www.linkedin.com/oauth/native-pkce/authorization",
-                .scope: "openid profile email",
+                .scope: "openid profile email", .nonce: "off",
             ],
             application: "an app that LinkedIn has enabled PKCE for (native clients)",
             registrationPlace: "https://www.linkedin.com/developers/apps",
@@ -187,6 +190,7 @@ extension Preset {
             settings: [
                 .authorizationEndpoint: "https://www.figma.com/oauth",
                 .tokenEndpoint: "https://api.figma.com/v1/oauth/token",
+                .refreshEndpoint: "https://api.figma.com/v1/oauth/refresh",
                 .userinfoEndpoint: "https://api.figma.com/v1/me", .clientAuth: "client_secret_basic",
                 .scope: "current_user:read file_content:read", .redirectURI: "http://localhost/callback",
                 .port: "8484",
@@ -199,11 +203,11 @@ extension Preset {
             name: "huggingface", title: "Hugging Face",
             settings: [
                 .issuer: "https://huggingface.co", .scope: "openid profile email",
-                .redirectURI: "http://localhost/callback", .port: "8484",
+                .deviceAuthorizationEndpoint: "https://huggingface.co/oauth/device",
             ],
-            application: "a public OAuth app",
-            registrationPlace: "https://huggingface.co/settings/connected-applications",
-            redirect: .exactPort, secret: .optional,
-            source: "Hugging Face: OAuth; next-auth, 2026-07"),
+            application: "an OAuth app; without its secret, it is a public one",
+            registrationPlace: "https://huggingface.co/settings/applications/new",
+            secret: .optional, flows: [.browser, .device, .paste],
+            source: "Hugging Face: Sign in with Hugging Face (hub-docs, 2026-08)"),
     ]
 }

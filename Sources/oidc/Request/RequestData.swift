@@ -71,7 +71,7 @@ struct RequestData {
     func opened() throws(OIDCError) -> RequestBody {
         switch content {
         case .bytes(let bytes): return .bytes(bytes)
-        case .partial(let bytes, let file): return .begun(bytes, file)
+        case .partial(let bytes, let file): return .prefixed(bytes, file)
         case .file(let file, let start):
             do { try file.seek(to: start) } catch {
                 throw .usage("the body cannot be read again: \(error)")

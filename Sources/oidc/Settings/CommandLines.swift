@@ -17,7 +17,8 @@ extension Settings {
         ] + more {
             if let text = given(setting) { words += [option, ShellWord.quoted(text)] }
         }
-        for setting in [Setting.metadataURL, .nonce] {
+        let others: [Setting] = [.metadataURL, .refreshEndpoint, .tokenType, .resourceParameter, .nonce]
+        for setting in others {
             if let text = given(setting) { words += ["--set", ShellWord.quoted("\(setting.name)=\(text)")] }
         }
         return words.joined(separator: " ")

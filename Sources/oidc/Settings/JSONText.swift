@@ -31,7 +31,8 @@ struct JSONText {
             return fill(object, name, value)
         }
         let model = first ? start : last.start
-        let lead = Array(bytes[leadStart(of: model)..<model])
+        var lead = Array(bytes[leadStart(of: model)..<model])
+        if lead.isEmpty, object.members.count == 1, bytes[last.value.lowerBound - 1] == 0x20 { lead = [0x20] }
         let member = self.member(name, value, like: last, indentation: indentation(at: model))
         if first {
             replace(start..<start, with: member + [0x2C] + (lead.isEmpty ? [] : lead))

@@ -32,7 +32,9 @@ struct ProfileEditor {
             }
             var text = JSONText(own.bytes)
             for (name, value) in members { text.set(name, to: value, in: place(of: profile.name, in: file)) }
-            return try checked(text, profile: profile.name, instead: own)
+            let problem = problem(text.bytes, profile: profile.name)
+            if let problem, self.problem(own.bytes, profile: profile.name) != problem { throw problem }
+            return (text.bytes, Outcome(profile: profile.name, remaining: problem))
         }
     }
 
@@ -47,7 +49,10 @@ struct ProfileEditor {
                 guard profile.values[name] != nil else { throw notSet(name, in: profile) }
                 text.remove(name, in: place(of: profile.name, in: file))
             }
-            return try checked(text, profile: profile.name, instead: own)
+            let problem = problem(text.bytes, profile: profile.name)
+            // A profile with several mistakes is repaired one by one.
+            if let problem, self.problem(own.bytes, profile: profile.name) == nil { throw problem }
+            return (text.bytes, Outcome(profile: profile.name, remaining: problem))
         }
     }
 
@@ -103,15 +108,7 @@ struct ProfileEditor {
         return (bytes, Outcome(profile: name, remaining: nil))
     }
 
-    /// Returns the text if the profile is valid, or not worse than before.
-    private func checked(
-        _ text: JSONText, profile: String, instead own: UserFile
-    ) throws(OIDCError) -> (bytes: [UInt8], outcome: Outcome) {
-        let problem = problem(text.bytes, profile: profile)
-        if let problem, self.problem(own.bytes, profile: profile) != problem { throw problem }
-        return (text.bytes, Outcome(profile: profile, remaining: problem))
-    }
-
+    /// Returns what `config check` says of the profile.
     private func problem(_ bytes: [UInt8], profile: String) -> OIDCError? {
         do {
             try loader.parsed(bytes, permissions: 0o600).check(profile)

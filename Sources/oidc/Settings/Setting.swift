@@ -134,6 +134,21 @@ enum SettingKind: Sendable {
         }
     }
 
+    /// Returns what is wrong with the JSON of an array or object; nil if the word is meant as something else.
+    func mistake(in word: String) -> String? {
+        switch self {
+        case .command, .texts, .ports, .parameters, .records, .array: break
+        default: return nil
+        }
+        guard let first = word.utf8.first, first == 0x5B || first == 0x7B else { return nil }
+        do {
+            _ = try JSONValue(parsing: word)
+            return nil
+        } catch {
+            return error.inFile
+        }
+    }
+
     /// Returns the value with its file or program relative to a directory. A program without a slash is found in
     /// PATH, and `~/` is the home directory.
     func resolved(_ value: JSONValue, in directory: String) -> JSONValue {

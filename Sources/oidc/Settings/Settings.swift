@@ -34,6 +34,10 @@ struct Settings: Sendable {
     /// Checks the settings themselves, without reading a file or asking the provider.
     func check() throws(OIDCError) {
         try provider.checkIssuer()
+        if let issuer = provider.issuer, provider.metadataURL == nil, provider.endpoints[.token] == nil {
+            _ = try ProviderMetadata.wellKnownURLs(
+                issuer: issuer, allowsInsecureHTTP: provider.allowsInsecureHTTP)
+        }
         _ = try provider.checkedEndpoints()
         _ = try token.checkedAssumedType()
         _ = try SessionStoreChoice(setting: store)
@@ -140,8 +144,9 @@ struct ToolSettings: Sendable {
 extension Setting {
     /// The error for a setting that is needed and not set.
     func missing(option: String) -> OIDCError {
-        .usage(
+        let placeholder = option.split { $0 == " " || $0 == "=" }.last ?? "VALUE"
+        return .usage(
             "\(name) is not set",
-            hint: "give \(option), set \(variable), or choose a profile with -p (oidc config show)")
+            hint: "give \(option), set \(variable), or: oidc config set \(name)=\(placeholder)")
     }
 }

@@ -30,7 +30,8 @@ struct SignIn {
         provider.traceFlow(metadata, opensBrowser: opensBrowser)
         var login = try login(metadata, environment)
         login.pin(to: try? store.load(key))
-        let reporter = SignInReporter(context: provider.context)
+        let place = Preset.matching(provider.settings)?.registrationPlace
+        let reporter = SignInReporter(context: provider.context, registrationPlace: place)
         defer { reporter.end() }
         let outcome: Login.Outcome
         switch flow {
@@ -46,8 +47,11 @@ struct SignIn {
                 browser: browser, environment: provider.childEnvironment, deadline: deadline,
                 notice: reporter.report)
             browserSignIn.offersDeviceCode = offersDeviceCode
+            browserSignIn.program = "oidc"
             browserSignIn.words = { $0.commandLine }
-            outcome = try browserSignIn.run(keep: keep)
+            do throws(OIDCError) { outcome = try browserSignIn.run(keep: keep) } catch {
+                throw error.naming(registrationPlace: place)
+            }
         }
         reporter.end()
         provider.traceIDToken(outcome.idToken, nonce: true)

@@ -5,6 +5,8 @@ import OIDCSystem
 final class SignInReporter {
     private let console: Console
     private let environment: [String: String]
+    /// Where clients are registered at this provider, if it is known.
+    private let registrationPlace: String?
     private var statusLine: TerminalStatusLine
     private var isOpened = false
     private var hasWarnedOfCallback = false
@@ -13,8 +15,9 @@ final class SignInReporter {
     /// The instructions so far, which a QR code must not push off the screen.
     private var instructions = ""
 
-    init(context: CommandContext) {
+    init(context: CommandContext, registrationPlace: String? = nil) {
         console = context.console
+        self.registrationPlace = registrationPlace
         environment = context.environment
         statusLine = TerminalStatusLine(environment: context.environment)
     }
@@ -31,7 +34,7 @@ final class SignInReporter {
         }
         statusLine.clear()
         switch notice {
-        case .address(let url): reportURL(url)
+        case .url(let url): reportURL(url)
         case .opened:
             isOpened = true
             console.note("Opening your browser…")
@@ -46,7 +49,7 @@ final class SignInReporter {
             console.note("No device code: \(error.message). Use the URL above.")
         case .unanswered(let url, let clientID): reportSilence(url, clientID)
         case .warning(let warning): console.warn(warning.commandLine)
-        case .turnedAway(let request): reportTurnedAway(request)
+        case .strayRequest(let request): reportStrayRequest(request)
         case .answered, .waiting: break
         }
     }
@@ -65,7 +68,7 @@ final class SignInReporter {
     }
 
     /// Warns of the first callback that was turned away. The error at the end counts them all.
-    private func reportTurnedAway(_ request: TurnedAwayRequest) {
+    private func reportStrayRequest(_ request: StrayRequest) {
         console.trace(request.logLine)
         guard request.isCallback, !hasWarnedOfCallback else { return }
         hasWarnedOfCallback = true
@@ -123,9 +126,9 @@ final class SignInReporter {
 
     /// A provider that does not know the redirect URL or the client says so on a page of its own, and never redirects.
     private func reportSilence(_ redirectURL: String, _ clientID: String) {
+        let hint = Hint.checkRegistration(redirectURL: redirectURL, clientID: clientID)
         console.note(
-            "No answer yet. If your browser shows an error, check that the redirect URL "
-                + "\(DisplayText.clean(redirectURL)) is registered for the client \(DisplayText.clean(clientID)) "
-                + "at the provider.")
+            "No answer yet. If your browser shows an error, \(hint.commandLine(registrationPlace: registrationPlace))."
+        )
     }
 }

@@ -52,16 +52,6 @@ struct SessionReport {
         DisplayText.clean(session.displayName ?? session.subject ?? session.key.clientID, limit: 120)
     }
 
-    /// The line after a sign-in: `Signed in as alice@example.com at https://… , the token is valid until …`.
-    var signedInLine: String {
-        let subject = session.displayName ?? session.subject
-        let name = subject.map { " as \(DisplayText.clean($0, limit: 120))" } ?? ""
-        let scope = session.grantedScope.flatMap { $0.isEmpty ? nil : $0.text }
-        return "Signed in\(name) at \(DisplayText.clean(issuer, limit: 120)), "
-            + "the token is valid \(validity)"
-            + (scope.map { "; scope: \(DisplayText.clean($0))" } ?? "")
-    }
-
     var validity: String {
         guard let expiresAt = session.tokens.access.expiresAt else { return "until it is refused" }
         let end = "until \(expiresAt) (\(TimeWords.relative(expiresAt, to: now)))"

@@ -15,15 +15,6 @@ struct TokenOperand {
 
     var hint: TokenTypeHint { isRefreshToken ? .refreshToken : .accessToken }
 
-    static func validate(
-        _ source: String?, hint: String
-    ) throws(UsageError) {
-        guard let source, source != "-" else { return }
-        throw UsageError(
-            "a token is not taken from the command line, where every process can read it",
-            hint: hint)
-    }
-
     /// Returns the token, and the session if it is the session's.
     func token(_ provider: ProviderContext) throws(OIDCError) -> (Redacted<String>, Session?) {
         if source != nil {
@@ -44,6 +35,41 @@ struct TokenOperand {
                 .loginRequired, "the session has no refresh token", hint: provider.settings.loginLine)
         }
         return (token, session)
+    }
+}
+
+/// A command about a token: the session's, or one on stdin.
+protocol TokenOperandCommand: RunnableCommand {
+    var source: String? { get set }
+    var isRefreshToken: Bool { get set }
+    var options: ProviderOptions { get set }
+    var common: CommonOptions { get set }
+}
+
+extension TokenOperandCommand {
+    static func tokenDeclaration(
+        _ discussion: String, examples: [Example], refreshToken help: String
+    ) -> Declaration<Self> {
+        Declaration(
+            discussion: discussion, examples: examples,
+            operands: [.optional(\.source, "-", "read the token from stdin", completion: .values(["-"]))],
+            options: [
+                .flag(\.isRefreshToken, "--refresh-token", help), .group(\.options), .group(\.common),
+            ])
+    }
+
+    var operand: TokenOperand { TokenOperand(source: source, isRefreshToken: isRefreshToken) }
+
+    func validate() throws(UsageError) {
+        try TokenOperand.validate(source, hint: "oidc \(Self.name) - < FILE")
+    }
+}
+
+extension TokenOperand {
+    static func validate(_ source: String?, hint: String) throws(UsageError) {
+        guard let source, source != "-" else { return }
+        throw UsageError(
+            "a token is not taken from the command line, where every process can read it", hint: hint)
     }
 }
 

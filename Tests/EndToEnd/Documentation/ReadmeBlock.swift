@@ -5,8 +5,10 @@ struct ReadmeBlock {
     let section: String
     let language: String
     let lines: [String]
-    /// Marked as one that is not run here.
+    /// Marked as one that is not run.
     let isExample: Bool
+    /// Marked as one of a provider's, which `Tests/Providers` runs against a stand-in.
+    let isOfProvider: Bool
 
     var text: String { lines.joined(separator: "\n") }
 
@@ -38,7 +40,8 @@ struct ReadmeBlock {
                 blocks.append(
                     ReadmeBlock(
                         section: section, language: String(line.dropFirst(3)), lines: Array(lines),
-                        isExample: previous == "<!-- example -->"))
+                        isExample: previous == "<!-- example -->",
+                        isOfProvider: previous.hasPrefix("<!-- provider: ")))
             }
             previous = line
         }

@@ -170,6 +170,27 @@ import Testing
         #expect(try place("https://gitlab.com") == "https://gitlab.com/-/user_settings/applications")
     }
 
+    @Test("a parameter's special values have settings of their own, which are recognized too")
+    func special() throws {
+        for preset in Preset.all {
+            for parameter in preset.parameters {
+                for (value, own) in parameter.special {
+                    let others = preset.parameters.filter { $0.name != parameter.name }
+                    let words = others.map { "\($0.name)=\($0.example)" } + ["\(parameter.name)=\(value)"]
+                    let entries = try Self.profile(preset, words)
+                    #expect(entries.count == own.count + 1)
+                    #expect(throws: Never.self) { try Self.settings(entries).check() }
+                    #expect(Preset.matching(Self.settings(entries))?.preset.name == preset.name)
+                }
+            }
+        }
+        let entra = try #require(Preset.named("entra"))
+        let common = Self.settings(try Self.profile(entra, ["tenant=common"])).provider
+        #expect(common.issuer == "https://login.microsoftonline.com/{tenantid}/v2.0")
+        #expect(common.metadataURL?.contains("/common/v2.0/") == true)
+        #expect(throws: OIDCError.self) { try Self.profile(entra, ["tenant=contoso"]) }
+    }
+
     @Test("a parameter is needed only for what no option sets")
     func overridden() throws {
         let preset = try #require(Preset.named("okta"))

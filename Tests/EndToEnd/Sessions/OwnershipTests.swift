@@ -89,7 +89,7 @@ struct OwnershipTests {
     func keys() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
-        for other in [["--client-id", "x"], ["--audience", "https://api"], ["--set", "account=work"]] {
+        for other in [["--client-id", "x"], ["--audience", "https://api"], ["--account", "work"]] {
             let outcome = try world.program.start(["token"] + other).finish()
             #expect(outcome.status == 3)
             #expect(outcome.errorOutput.contains(other[1]))

@@ -48,10 +48,23 @@ struct CompletionValuesTests {
         #expect(try answer("token", "--set", "dpop=") == ["dpop=true", "dpop=false"])
         #expect(try answer("token", "--set=par=r") == ["--set=par=require"])
         #expect(try answer("token", "--set", "issuer=").isEmpty)
+        #expect(try answer("login", "--set", "prompt=c") == ["prompt=consent", "prompt=create"])
         #expect(try answer("token", "--set", "nonsense=").isEmpty)
         #expect(
             try answer("token", "--set", "client_secret").contains { $0.hasPrefix("client_secret=") } == false
         )
+    }
+
+    @Test("config set completes keys and values, use the profiles, and unset what the profile sets")
+    func config() throws {
+        #expect(try answer("config", "set", "dp") == ["dpop=\tbind tokens to a key (RFC 9449); false"])
+        #expect(
+            try answer("config", "set", "par=off", "flow=")
+                == ["auto", "browser", "device", "paste"].map { "flow=\($0)" })
+        #expect(try answer("config", "use", "w") == ["work\thttps://a.example"])
+        #expect(
+            try answer("config", "unset", "-p", "home", "")
+                == ["issuer\tthe provider's issuer URL", "client_id\tthe client ID"])
     }
 
     @Test(

@@ -1,6 +1,7 @@
 import DemoProvider
 import Foundation
 import OIDCCore
+import OIDCSystem
 import Synchronization
 import TestSupport
 import Testing
@@ -19,16 +20,120 @@ struct RegisterTests {
         let result = try world.run(["register", "--issuer", world.issuer, "--name", "My tool", "-o", "json"])
         let id = try #require(try result.json()["client_id"]?.string, "\(result)")
         let profile = try profile(world)
-        #expect(profile == ["issuer": .string(world.issuer), "client_id": .string(id)], "\(profile)")
+        let ports: JSONValue = [23761, 23762, 23763, 23764]
+        #expect(
+            profile == [
+                "client_id": .string(id), "redirect_ports": ports, "issuer": .string(world.issuer),
+            ], "\(profile)")
         let sent = try #require(world.requests.first { $0.url.path == "/register" })
         let document = try JSONValue(parsing: sent.body)
         #expect(
             document["client_name"]?.string == "My tool"
                 && document["token_endpoint_auth_method"]?.string == "none"
-                && document["redirect_uris"] == ["http://127.0.0.1/callback"]
+                && document["redirect_uris"]
+                    == .array((23761...23764).map { .string("http://127.0.0.1:\($0)/callback") })
                 && document["application_type"]?.string == "native")
         let address = try world.run(["authorize-url"]).json()
         #expect(address["url"]?.string?.contains("client_id=\(id)") == true)
+    }
+
+    /// Signs in with the profile that `register` wrote, and returns the redirect URL.
+    private func signIn(_ world: ToolWorld) throws -> String {
+        let program = try Program(["HOME": world.home])
+        defer { program.remove() }
+        let run = try program.start(["login", "--no-browser"])
+        let url = try #require(run.address.flatMap(WebURL.init))
+        if let request = world.provider.redirect(of: url) {
+            _ = try? CurlTransport().send(request, stage: .authorization)
+        } else {
+            run.signal(SIGINT)
+        }
+        let outcome = run.finish()
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        let pairs = FormEncoding.decode(url.query ?? "") ?? []
+        return try #require(pairs.first { $0.name == "redirect_uri" }?.value)
+    }
+
+    /// `PORT` stands for a free port.
+    private struct Strictness: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        var faults: Set<Fault> = [.registration(.exactRedirects)]
+        var options: [String] = []
+        var variables: [String: String] = [:]
+        /// The profile, besides issuer and client ID.
+        let profile: String
+        /// Nil if the only port may be in use.
+        var redirect: String?
+    }
+
+    private static let strictness = [
+        Strictness(
+            testDescription: "exact redirects", profile: #"{"redirect_ports":[23761,23762,23763,23764]}"#,
+            redirect: "http://127.0.0.1:2376"),
+        Strictness(
+            testDescription: "exact redirects, and only one of them",
+            faults: [.registration(.exactRedirects), .registration(.oneRedirectOnly)],
+            profile: #"{"redirect_ports":[23761]}"#),
+        Strictness(
+            testDescription: "a port that is set", options: ["--set", "port=PORT"],
+            profile: #"{"port":PORT}"#, redirect: "http://127.0.0.1:PORT/callback"),
+        Strictness(
+            testDescription: "a port in a variable", variables: ["OIDC_REDIRECT_PORTS": "[PORT]"],
+            profile: #"{"redirect_ports":[PORT]}"#, redirect: "http://127.0.0.1:PORT/callback"),
+        Strictness(
+            testDescription: "a redirect URL in a variable",
+            variables: ["OIDC_REDIRECT_URI": "http://localhost:PORT/back"],
+            profile: #"{"redirect_uri":"http://localhost:PORT/back"}"#,
+            redirect: "http://localhost:PORT/back"),
+    ]
+
+    @Test(
+        "what is registered is what a sign-in uses, also if redirect URLs are compared exactly",
+        arguments: strictness)
+    private func exact(_ strictness: Strictness) throws {
+        let world = try ToolWorld()
+        world.provider.with { $0.faults = strictness.faults }
+        let free = try LoopbackServer()
+        let port = "\(free.port)"
+        free.close()
+        func text(_ pattern: String) -> String { pattern.replacingOccurrences(of: "PORT", with: port) }
+        let result = try world.run(
+            ["register", "--issuer", world.issuer] + strictness.options.map(text),
+            strictness.variables.mapValues(text))
+        #expect(result.code == 0, "\(result)")
+        var written = try #require(try profile(world).object)
+        (written["issuer"], written["client_id"]) = (nil, nil)
+        let expected = try JSONValue(parsing: text(strictness.profile))
+        #expect(JSONValue.object(written) == expected)
+        guard let redirect = strictness.redirect else { return }
+        #expect(try signIn(world).hasPrefix(text(redirect)))
+    }
+
+    @Test(
+        "client_auth follows the metadata, and a refusal of public clients",
+        arguments: [
+            (#"["private_key_jwt","client_secret_post"]"#, "client_secret_post"),
+            ("null", "client_secret_basic"),
+        ])
+    func method(supported: String, method: String) throws {
+        let world = try ToolWorld()
+        world.provider.with { $0.faults = [.registration(.publicClientsRefused)] }
+        let methods = try JSONValue(parsing: supported)
+        world.provider.intercept { [weak provider = world.provider] request in
+            guard request.url.path == "/.well-known/openid-configuration", let provider else { return nil }
+            let answer = provider.with { $0.handle(request, at: Clock.now()) }
+            guard var document = (try? JSONValue(parsing: answer.body))?.object else { return nil }
+            document["token_endpoint_auth_methods_supported"] = methods == .null ? nil : methods
+            return HTTPResponse(
+                status: 200, headers: HTTPHeaders([("Content-Type", "application/json")]),
+                body: JSONValue.object(document).bytes)
+        }
+        let result = try world.run(["register", "--issuer", world.issuer])
+        #expect(result.code == 0, "\(result)")
+        let profile = try profile(world)
+        #expect(
+            profile["client_auth"]?.string == method && profile["client_secret_file"] != nil, "\(profile)")
+        _ = try signIn(world)
     }
 
     @Test("a secret that comes with it goes into a file of its own")

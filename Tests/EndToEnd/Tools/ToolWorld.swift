@@ -43,7 +43,10 @@ final class ToolWorld: Sendable {
 
     /// Everything that the program may know of its surroundings.
     var environment: [String: String] {
-        ["HOME": home, "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"]
+        [
+            "HOME": home, "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+        ]
     }
 
     /// The variables for a grant without a user.

@@ -23,8 +23,9 @@ def rows(columns, scenarios):
 
 def page(columns, scenarios, browsers):
     lines = [
-        "# Providers that were tried", "",
-        "What works with which provider, as found by running the built command against it with real browsers.", "",
+        "# Tested providers", "",
+        "What works with which provider, found by running the built command against it with real browsers. "
+        "<doc:ProvidersByName> has those that were tried against stand-ins.", "",
         "## Overview", "",
         "Written by `Tests/Interop/run --write`. Each ● is a scenario that passed, with "
         f"{' and '.join(browsers)} headless, started by the command itself through `$BROWSER`; anything else is the "

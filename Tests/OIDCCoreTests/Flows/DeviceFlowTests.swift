@@ -118,6 +118,15 @@ struct DeviceFlowTests {
         #expect(outcome.warnings.first?.message.contains("who signed in is unknown: ") == true)
     }
 
+    @Test("a token for other resources is not shown to UserInfo")
+    func otherResources() throws {
+        let provider = try InMemoryProvider { $0.person = .approves("alice") }
+        provider.faults = [.idToken(.missing)]
+        let outcome = try outcome(provider) { $0.request.resources = ["https://api.example"] }
+        #expect(outcome.session.subject == nil && outcome.warnings.count == 1)
+        #expect(provider.with { $0.requestCount(.userinfo) } == 0)
+    }
+
     @Test("max_age cannot be checked without an ID token, so the sign-in is refused and revoked")
     func withoutIDTokenAndAge() throws {
         let provider = try InMemoryProvider { $0.person = .approves("alice") }

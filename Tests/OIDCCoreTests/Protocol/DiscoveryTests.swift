@@ -176,6 +176,18 @@ struct DiscoveryTests {
         #expect(error?.message == message && error?.kind == message.map { _ in .usage })
     }
 
+    @Test("metadata that are not on loopback name no plain-http endpoint, also for an issuer that is")
+    func elsewhere() throws {
+        let issuer = "http://127.0.0.1:9480"
+        let document = Fixture.json(
+            #"{"issuer":"\#(issuer)","token_endpoint":"http://127.0.0.1:9480/token"}"#)
+        for (url, isAccepted) in [("http://127.0.0.1:1/m", true), ("https://op.example/m", false)] {
+            let call = ProviderMetadata.call(try Fixture.url(url), expectedIssuer: issuer)
+            let error = Fixture.error { try call.read(document) }
+            #expect((error == nil) == isAccepted && error?.member == (isAccepted ? nil : "token_endpoint"))
+        }
+    }
+
     private func read(_ response: HTTPResponse) throws -> ProviderMetadata? {
         try ProviderMetadata.call(Fixture.url("https://op.example/m"), expectedIssuer: Fixture.issuer)
             .read(response)

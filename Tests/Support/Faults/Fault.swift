@@ -17,6 +17,7 @@ package enum Fault: Hashable, Sendable {
     case device(DeviceFault)
     case proof(ProofFault)
     case endSession(EndSessionFault)
+    case registration(RegistrationFault)
     /// A whole answer of one endpoint.
     case answer(Endpoint, AnswerFault)
     /// That error code from one endpoint, instead of its own answer (RFC 6749 §5.2).
@@ -35,6 +36,7 @@ package enum Fault: Hashable, Sendable {
         all += DeviceFault.allCases.map { .device($0) }
         all += ProofFault.allCases.map { .proof($0) }
         all += EndSessionFault.allCases.map { .endSession($0) }
+        all += RegistrationFault.allCases.map { .registration($0) }
         for endpoint in endpoints { all += AnswerFault.allCases.map { .answer(endpoint, $0) } }
         return all
     }

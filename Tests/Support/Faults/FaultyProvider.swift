@@ -14,6 +14,8 @@ package struct FaultyProvider: Sendable {
     package private(set) var log: [(endpoint: Endpoint, request: HTTPRequest)] = []
 
     var demo: DemoProvider
+    /// The redirect URLs of the clients that registered themselves.
+    var registeredRedirects: [String: [String]] = [:]
     private var counts: [Endpoint: Int] = [:]
     private var grantCounts: [String: Int] = [:]
     private var limits: [Fault: Int] = [:]
@@ -77,7 +79,9 @@ package struct FaultyProvider: Sendable {
         if let refusal = demandingProof(call) { return demo.stamped(refusal, at: call.time) }
         if call.endpoint == .token, has(.keys(.rotationBeforeSigning)) { try? rotateKeys() }
         if let answer = faultyAuthorizationError(call) { return answer }
+        if let refusal = registrationRefusal(call) { return demo.stamped(refusal, at: call.time) }
         let response = demo.handle(call.request, at: call.time)
+        noteRegistration(call, response)
         guard !faults.isEmpty else { return response }
         switch call.endpoint {
         case .discovery: return changedMetadata(response)

@@ -1,7 +1,7 @@
 import OIDCCore
 
 /// A request to the listener that was not the answer to the sign-in; the wait continued.
-public struct TurnedAwayRequest: Hashable, Sendable {
+public struct StrayRequest: Hashable, Sendable {
     enum Reason: Hashable, Sendable {
         case otherPath
         case anotherUser
@@ -21,6 +21,8 @@ public struct TurnedAwayRequest: Hashable, Sendable {
     let path: String?
     /// Whether the path is the redirect URL's, so the request may have been meant to finish the sign-in.
     public let isCallback: Bool
+    /// Whether a browser asked for a page.
+    var wantsPage = false
 
     /// One line for the log, without query and body, which may contain a code.
     public var logLine: String {
@@ -82,12 +84,14 @@ public struct TurnedAwayRequest: Hashable, Sendable {
         return shown.isEmpty ? "none" : shown
     }
 
-    /// Returns the page for the request, without values from it. Only requests to the callback's path get
-    /// one.
+    /// Returns the page for the request, without values from it. Only callbacks, and browsers that ask for a page,
+    /// get one.
     func page(_ words: (Hint) -> String) -> HTTPResponse {
-        guard isCallback else { return ResultPage.stranger(status: status) }
+        guard isCallback else {
+            return wantsPage ? ResultPage.otherURL(status: status) : ResultPage.stranger(status: status)
+        }
         let (message, advice) = explanation
-        return ResultPage.turnedAway(status: status, message: message, advice: words(advice))
+        return ResultPage.stray(status: status, message: message, advice: words(advice))
     }
 
     private var explanation: (message: String, advice: Hint) {
@@ -134,24 +138,24 @@ public struct TurnedAwayRequest: Hashable, Sendable {
 }
 
 /// The requests that were turned away during a sign-in. Each is reported, and the callbacks are counted.
-final class TurnedAwayLog {
-    private let report: (TurnedAwayRequest) -> Void
+final class StrayRequestLog {
+    private let report: (StrayRequest) -> Void
     private var callbacks = 0
     private var kinds: [(summary: String, count: Int)] = []
 
     /// The number of kinds that are named; further ones are only counted.
     private static let kindLimit = 8
 
-    init(report: @escaping (TurnedAwayRequest) -> Void) {
+    init(report: @escaping (StrayRequest) -> Void) {
         self.report = report
     }
 
-    func note(_ request: TurnedAwayRequest) {
+    func note(_ request: StrayRequest) {
         if request.isCallback {
             callbacks = min(callbacks + 1, Int(Int32.max))
             if let index = kinds.firstIndex(where: { $0.summary == request.summary }) {
                 kinds[index].count += 1
-            } else if kinds.count < TurnedAwayLog.kindLimit {
+            } else if kinds.count < StrayRequestLog.kindLimit {
                 kinds.append((request.summary, 1))
             }
         }

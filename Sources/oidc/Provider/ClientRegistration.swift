@@ -1,0 +1,136 @@
+import OIDCCore
+import OIDCSystem
+
+/// Registers a client with the redirect URLs that its sign-ins will use, and says what to write into its profile.
+struct ClientRegistration {
+    /// The redirect ports if none are set. RFC 8252 §7.3 wants every loopback port accepted, but providers that compare
+    /// redirect URLs to the letter are common, so sign-ins use ports that are registered. Nothing else is known to
+    /// listen on these (IANA's list, 2026-11).
+    static let ports: [UInt16] = [23_761, 23_762, 23_763, 23_764]
+
+    /// The settings that are registered and therefore belong into the profile, wherever they were set.
+    private static let registeredSettings: [Setting] = [
+        .redirectURI, .port, .redirectPorts, .postLogoutRedirectURI, .scope,
+    ]
+
+    struct Outcome {
+        let client: RegisteredClient
+        /// The settings of the profile, without the issuer and the secret.
+        let entries: [(Setting, JSONValue?)]
+    }
+
+    /// Redirect URLs that are registered together.
+    private struct Redirects {
+        let urls: [String]
+        /// The ports to write into the profile, if they are our choice.
+        var chosenPorts: [UInt16] = []
+    }
+
+    private let settings: Settings
+    private let endpoint: WebURL
+    private let clientName: String
+    /// What to register; the next one is tried if the provider refuses one.
+    private let redirects: [Redirects]
+    /// The client authentication methods, in the same way.
+    private let methods: [String]
+
+    init(clientName: String, settings: Settings, metadata: ProviderMetadata) throws(OIDCError) {
+        self.clientName = clientName
+        self.settings = settings
+        endpoint = try metadata.require(.registration)
+        redirects = try ClientRegistration.redirects(settings.signIn.redirect())
+        methods = settings.client.method.map { [$0] } ?? ClientRegistration.methods(metadata)
+    }
+
+    func run(
+        over transport: any HTTPTransport, initialAccessToken: Redacted<String>?, console: Console
+    ) throws(OIDCError) -> Outcome {
+        var redirects = redirects[...]
+        var methods = methods[...]
+        while let current = redirects.first, let method = methods.first {
+            do throws(OIDCError) {
+                let client = try transport.perform(
+                    try registration(current, method).call(
+                        at: endpoint, initialAccessToken: initialAccessToken))
+                return outcome(client, current, method, console)
+            } catch {
+                switch error.oauthError {
+                case "invalid_client_metadata" where methods.count > 1: methods.removeFirst()
+                case "invalid_redirect_uri" where redirects.count > 1: redirects.removeFirst()
+                default: throw error
+                }
+                console.trace("\(error.message); registering with less")
+            }
+        }
+        throw OIDCError(.failed, "nothing to register")
+    }
+
+    private func registration(_ redirects: Redirects, _ method: String) -> Registration {
+        var registration = Registration(
+            clientName: clientName, redirectURIs: redirects.urls, scope: settings.token.scope ?? Scope(""))
+        registration.postLogoutRedirectURIs = settings.signIn.postLogoutRedirectURI.map { [$0] } ?? []
+        registration.tokenEndpointAuthMethod = method
+        return registration
+    }
+
+    private func outcome(
+        _ client: RegisteredClient, _ redirects: Redirects, _ requestedMethod: String, _ console: Console
+    ) -> Outcome {
+        let hasSecret = client.clientSecret != nil
+        let method = client.tokenEndpointAuthMethod ?? (requestedMethod == "none" ? nil : requestedMethod)
+        if let method, method != requestedMethod {
+            console.warn(
+                "client_auth: \(requestedMethod) was requested, and the provider registered "
+                    + DisplayText.clean(method))
+        }
+        let isWritten = hasSecret || requestedMethod == settings.client.method
+        var entries: [(Setting, JSONValue?)] = [
+            (.clientID, .string(client.clientID)),
+            (
+                .clientAuth,
+                method.flatMap { isWritten && ClientAuthentication.methods.contains($0) ? .string($0) : nil }
+            ),
+        ]
+        for setting in ClientRegistration.registeredSettings {
+            entries.append((setting, settings.layers[setting]))
+        }
+        let ports = confirmed(redirects, by: client)
+        if !ports.isEmpty {
+            entries.removeAll { $0.0 == .redirectPorts }
+            entries.append((.redirectPorts, .array(ports.map { JSONValue(Int64($0)) })))
+        }
+        return Outcome(client: client, entries: entries)
+    }
+
+    /// Returns our ports that the provider registered: all of them if it does not say, or says something else.
+    private func confirmed(_ redirects: Redirects, by client: RegisteredClient) -> [UInt16] {
+        guard let registered = client.redirectURIs else { return redirects.chosenPorts }
+        let known = zip(redirects.chosenPorts, redirects.urls).filter { registered.contains($0.1) }.map(\.0)
+        return known.isEmpty ? redirects.chosenPorts : known
+    }
+
+    private static func redirects(_ redirect: RedirectAddress) -> [Redirects] {
+        switch redirect.loopback?.ports {
+        case nil: return [Redirects(urls: [redirect.text])]
+        case .fixed(let port): return [Redirects(urls: [redirect.text(port: port)])]
+        case .firstFree(let ports): return [Redirects(urls: ports.map { redirect.text(port: $0) })]
+        case .any:
+            let urls = ports.map { redirect.text(port: $0) }
+            return [
+                Redirects(urls: urls, chosenPorts: ports),
+                Redirects(urls: [urls[0]], chosenPorts: [ports[0]]), Redirects(urls: [redirect.text]),
+            ]
+        }
+    }
+
+    /// Returns the methods to try: a public client if the provider supports those, or else one with a secret. Without
+    /// `token_endpoint_auth_methods_supported` it is `client_secret_basic` by RFC 8414 §2, but public clients are
+    /// often accepted.
+    private static func methods(_ metadata: ProviderMetadata) -> [String] {
+        guard let supported = metadata.tokenEndpointAuthMethodsSupported else {
+            return ["none", "client_secret_basic"]
+        }
+        let known = ["none", "client_secret_basic", "client_secret_post", "client_secret_jwt"]
+        return known.first { supported.contains($0) }.map { [$0] } ?? ["none"]
+    }
+}

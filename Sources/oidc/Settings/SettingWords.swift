@@ -1,0 +1,95 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+/// Settings on the command line and in variables, and errors about their values.
+extension SettingsLoader {
+    /// Returns the command that writes a value as its kind, if it is a string in place of a number or boolean.
+    static func correction(
+        of value: JSONValue, _ setting: Setting, _ profile: String, _ option: String
+    ) -> String {
+        let isWord =
+            switch setting.kind {
+            case .integer, .flag: true
+            default: false
+            }
+        guard isWord, let text = value.string, setting.kind.parsed(text) != nil else {
+            return "oidc help settings"
+        }
+        return "oidc config set -p \(ShellWord.quoted(profile)) "
+            + ShellWord.quoted("\(setting.name)=\(text)") + option
+    }
+
+    /// Parses the `KEY=VALUE` of `--set` or of another option or command.
+    static func assignment(_ text: String, of option: String = "--set") throws(OIDCError)
+        -> SettingLayers.Entry
+    {
+        guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
+            throw OIDCError.usage(
+                "\(option) takes KEY=VALUE, not \(DisplayText.quoted(text, limit: 80))",
+                hint: "oidc help settings")
+        }
+        let name = String(text[..<equals])
+        guard let setting = Setting.named(name) else { throw unknown(name, in: option) }
+        if setting.kind.isSecret {
+            throw OIDCError.usage(
+                "\(name) is not taken from the command line, where every process can read it",
+                hint: "use client_secret_file, client_secret_command or \(setting.variable)")
+        }
+        return try entry(
+            setting, String(text[text.index(after: equals)...]), .option(option), named: "\(option) \(name)")
+    }
+
+    /// Returns the settings of the options that were given.
+    static func entries(
+        _ options: [(Setting, option: String, word: String?)]
+    ) throws(OIDCError) -> [SettingLayers.Entry] {
+        var entries: [SettingLayers.Entry] = []
+        for (setting, option, word) in options {
+            guard let word else { continue }
+            entries.append(try entry(setting, word, .option(option), named: option))
+        }
+        return entries
+    }
+
+    static func entry(
+        _ setting: Setting, _ word: String, _ origin: SettingLayers.Origin, named source: String
+    ) throws(OIDCError) -> SettingLayers.Entry {
+        guard let value = setting.kind.parsed(word) else {
+            if let mistake = setting.kind.mistake(in: word) {
+                throw OIDCError.usage("\(source) is not valid JSON (\(mistake))", hint: "oidc help settings")
+            }
+            throw OIDCError.usage(
+                "\(source): \(mismatch(.string(word), of: setting))", hint: "oidc help settings")
+        }
+        return SettingLayers.Entry(setting: setting, value: value, origin: origin)
+    }
+
+    static func mismatch(_ value: JSONValue, of setting: Setting) -> String {
+        let expected = "expected \(setting.kind.expectation)"
+        guard let stray = setting.kind.strayMember(of: value) else {
+            let nearest = value.string.flatMap { Nearest.match($0, among: setting.kind.choices) }
+            return "\(expected), found \(shown(value, of: setting))"
+                + (nearest.map { ", did you mean \($0)?" } ?? "")
+        }
+        return "unknown member \(DisplayText.quoted(stray, limit: 80)), \(expected)"
+    }
+
+    private static func shown(_ value: JSONValue, of setting: Setting) -> String {
+        if setting.kind.isSecret { return "something else" }
+        if case .choice(let words) = setting.kind, let text = value.string {
+            return "“\(DisplayText.distinct(text, from: words, limit: 80))”"
+        }
+        return DisplayText.address(value.string.map { "“\($0)”" } ?? value.compact, limit: 80)
+    }
+
+    static func unknown(_ name: String, in source: String) -> OIDCError {
+        let names = Setting.all.map(\.name)
+        let nearest = Nearest.match(name, among: names)
+        return OIDCError(
+            .usage,
+            "unknown setting “\(DisplayText.distinct(name, from: names))” in \(source)"
+                + (nearest.map { ", did you mean \($0)?" } ?? ""),
+            hint: "oidc help settings", stage: .settings)
+    }
+}

@@ -1,0 +1,94 @@
+extension Mistake {
+    /// Mistakes in settings, profiles and configuration files.
+    static let settings: [Mistake] = [
+        Mistake("token -p wrok", "there is no profile “wrok” in", "oidc config list"),
+        Mistake("config use wrok", "there is no profile “wrok” in", "oidc config list"),
+        Mistake("config set -p wrok flow=device", "there is no profile “wrok” in", "oidc config list"),
+        Mistake(
+            "token --config none.json", "there is no configuration file at none.json",
+            "oidc config init --config none.json"),
+        Mistake("token --set foo", "--set takes KEY=VALUE, not “foo”", "oidc help settings"),
+        Mistake(
+            "token --set prot=1", "unknown setting “prot” in --set, did you mean port?", "oidc help settings"),
+        Mistake(
+            "token --set client_secret=x", "client_secret is not taken from the command line",
+            "use client_secret_file"),
+        Mistake(
+            "token --set flow=devise",
+            "--set flow: expected one of auto, browser, device, paste, found “devise”, did you mean device?",
+            "oidc help settings"),
+        Mistake(
+            "token --set dpop=yes", "--set dpop: expected true or false, found “yes”", "oidc help settings"),
+        Mistake(
+            "token --set 'resources=[{\"title\": \"a\",}]'",
+            "--set resources is not valid JSON (line 1, column 15: trailing comma)", "oidc help settings"),
+        Mistake("token --issuer ''", "--issuer: expected a string, found “”", "oidc help settings"),
+        Mistake("token --scope 'a\"b'", "--scope: expected scopes separated by spaces", "oidc help settings"),
+        Mistake(
+            "token --issuer login.example.com", "issuer: expected an https",
+            "--issuer https://login.example.com"),
+        Mistake(
+            "token --issuer http://login.example.com", "issuer: plain http is for loopback only", "use https"),
+        Mistake("config set", "oidc config set needs KEY=VALUE", "oidc help config set"),
+        Mistake("config set port", "config set takes KEY=VALUE, not “port”", "oidc help settings"),
+        Mistake(
+            "config set isuer=x", "unknown setting “isuer” in config set, did you mean issuer?",
+            "oidc help settings"),
+        Mistake(
+            "config set port=0", "config set port: expected a whole number from 1 to 65535",
+            "oidc help settings"),
+        Mistake("config unset flow", "“flow” is not set in profile “home”", "oidc config show -p home"),
+        Mistake(
+            "config set --config several.json flow=device",
+            "no profile is chosen, and several.json has several: a, b",
+            "oidc config use a --config several.json"),
+        Mistake("config init", "config init: issuer is not given", "oidc config init"),
+        Mistake(
+            "config check --config trailing.json", "(line 2, column 32: trailing comma)",
+            "fix it, then: oidc config check --config trailing.json"),
+        Mistake(
+            "token --config empty.json", "configuration empty.json is not valid JSON (it is empty)",
+            "fix it, then: oidc config check --config empty.json"),
+        Mistake(
+            "token --config single.json", "(line 1, column 2: single quotes; JSON has double quotes)",
+            "fix it, then: "),
+        Mistake(
+            "token --config comment.json", "(line 2, column 3: a comment; JSON has none)", "fix it, then: "),
+        Mistake(
+            "token --config bare.json", "(line 2, column 3: a name without double quotes)", "fix it, then: "),
+        Mistake("token --config comma.json", "(line 2, column 32: missing comma)", "fix it, then: "),
+        Mistake(
+            "token --config open.json",
+            "(line 2, column 31: the file ends here, but a quote or bracket is still open)", "fix it, then: "),
+        Mistake("token --config wide.json", "(line 1, column 12: a value is missing)", "fix it, then: "),
+        Mistake("token --config twice.json", "(line 2, column 2: duplicate member “port”)", "fix it, then: "),
+        Mistake(
+            "token --config unknown.json",
+            "unknown setting “isuer” in profile “default” of unknown.json, did you mean issuer?",
+            "oidc help settings"),
+        Mistake(
+            "token --config word.json", "port: expected a whole number from 1 to 65535, found “8080”",
+            "oidc config set -p default port=8080 --config word.json"),
+        Mistake(
+            "token --config flag.json", "dpop: expected true or false, found “true”",
+            "oidc config set -p default dpop=true --config flag.json"),
+        Mistake(
+            "token --config choice.json",
+            "flow: expected one of auto, browser, device, paste, found “devise”, did you mean device?",
+            "oidc help settings"),
+        Mistake("token --config array.json", "must hold a JSON object, not an array", "fix it, then: "),
+        Mistake(
+            "token --config stray.json", "has an unknown member “issuer” beside “profiles”",
+            "move it into a profile, then: "),
+        Mistake(
+            "token --config gone.json", "default_profile: there is no profile “b” (profiles: a)",
+            "oidc config use a --config gone.json"),
+        Mistake(
+            "token --config writable.json", "may be written by others, and it can name programs",
+            "chmod go-w writable.json"),
+        Mistake(
+            "token --config secret.json", "holds a client_secret and may be read by others",
+            "chmod 600 secret.json"),
+        Mistake("config check --config plain.json", "issuer: plain http is for loopback only", "use https"),
+    ]
+}

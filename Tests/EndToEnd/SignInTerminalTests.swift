@@ -1,0 +1,150 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import OIDCSystem
+import TestSupport
+import Testing
+
+/// The built program on terminals of given sizes.
+@Suite(
+    "a sign-in on a terminal, by the built program", .serialized, .waiting,
+    .enabled(if: Installed.programs("setsid"), "setsid is not installed"))
+struct SignInTerminalTests {
+    private func provider(_ person: DemoConfiguration.Person = .atBrowser) throws -> ProviderServer {
+        var configuration = DemoConfiguration()
+        configuration.person = person
+        configuration.deviceInterval = 1
+        return try ProviderServer(configuration)
+    }
+
+    private func authorizationURL(_ run: TerminalRun) -> WebURL? {
+        run.wait { text in
+            text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+                .first { $0.contains("code_challenge=") }.flatMap { WebURL($0) }
+        }
+    }
+
+    private func hasCode(_ rows: [String]) -> Bool {
+        let code = #/ +[A-Z]{4}-[A-Z]{4}/#
+        return rows.contains { $0.contains("/device") } && rows.contains { $0.wholeMatch(of: code) != nil }
+    }
+
+    @Test(
+        "a pasted URL wins against a device code; it is not shown, and three lines say who, where and until when"
+    )
+    func paste() throws {
+        let provider = try provider()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let run = try TerminalRun(
+            program, ["login", "--flow", "auto"], ["DISPLAY": "", "SSH_TTY": "/dev/pts/0"])
+        let url = try #require(authorizationURL(run))
+        _ = try #require(
+            run.wait { $0.contains("waiting for your browser, a pasted URL or the device code") ? true : nil }
+        )
+        let callback = try #require(provider.redirect(of: url)).url.text
+        run.type(callback)
+        let count = callback.utf8.count
+        _ = run.wait { $0.contains("\(count) characters pasted: press Enter") ? true : nil }
+        run.type("\r")
+        let (status, text) = run.finish()
+        #expect(status == 0, "\(text)")
+        #expect(!text.contains("&code=") && !text.contains("?code=") && !text.contains(callback))
+        let lines = text.split(separator: "\n").suffix(3)
+        #expect(
+            lines.first?.hasSuffix("\u{1B}[32m✓\u{1B}[0m Signed in as alice@example.com") == true, "\(text)")
+        #expect(lines.dropFirst().first == "  where  \(provider.origin)")
+        #expect(
+            lines.last?.firstMatch(of: /^  until  (\d{4}-\d\d-\d\d )?\d\d:\d\d, in [45] minutes; then/) != nil
+        )
+        #expect(program.sessionFiles.count == 1)
+    }
+
+    @Test("a device code that is approved elsewhere wins against the URL")
+    func device() throws {
+        let provider = try provider(.approves("alice"))
+        defer { withExtendedLifetime(provider) {} }
+        let program = try Program(provider)
+        defer { program.remove() }
+        let run = try TerminalRun(program, ["login"], ["DISPLAY": ""])
+        let (status, text) = run.finish()
+        #expect(status == 0 && text.contains("Signed in as alice@example.com"), "\(text)")
+        #expect(program.sessionFiles.count == 1)
+    }
+
+    @Test("a refused device grant is one line, and pasting still signs in; with --flow device it is 4")
+    func refused() throws {
+        let provider = try provider()
+        provider.with { $0.faults = [.refuses(.device, "unauthorized_client")] }
+        let program = try Program(provider)
+        defer { program.remove() }
+        let run = try TerminalRun(program, ["login"], ["DISPLAY": ""])
+        let url = try #require(authorizationURL(run))
+        _ = try #require(
+            run.wait { $0.contains("left, waiting for your browser or a pasted URL") ? true : nil })
+        run.type("\(try #require(provider.redirect(of: url)).url.text)\r")
+        let (status, text) = run.finish()
+        #expect(status == 0 && text.components(separatedBy: "No device code: ").count == 2, "\(text)")
+        let alone = try program.run("login", "--flow", "device")
+        #expect(alone.status == 4 && alone.errorOutput.contains("try: oidc login --flow browser, or allow"))
+    }
+
+    @Test(
+        "URL and code are the last rows; the QR code is drawn only if everything fits",
+        arguments: [
+            (80, 24, true), (40, 24, true), (36, 24, false), (80, 22, false), (200, 60, true),
+            (20, 10, false),
+        ] as [(UInt16, UInt16, Bool)])
+    func sizes(columns: UInt16, rows: UInt16, isDrawn: Bool) throws {
+        let provider = try provider()
+        defer { withExtendedLifetime(provider) {} }
+        let program = try Program(provider)
+        defer { program.remove() }
+        let run = try TerminalRun(program, ["login", "--flow", "device"], columns: columns, rows: rows)
+        _ = try #require(run.wait { $0.contains(" left") ? true : nil })
+        run.type("\u{3}")
+        let (status, text) = run.finish()
+        #expect(status == 130)
+        #expect(text.contains("█") == isDrawn, "\(text)")
+        let shown = text.components(separatedBy: "\r").first ?? ""
+        let screen = shown.lastRows(Int(rows) - 1, columns: Int(columns))
+        #expect(hasCode(Array(screen.suffix(columns < 40 ? 8 : 4))), "\(screen)")
+    }
+
+    @Test(
+        "no escape sequence with NO_COLOR or TERM=dumb, and only ASCII without a UTF-8 locale",
+        arguments: [["NO_COLOR": "1"], ["TERM": "dumb"], ["LANG": "C"], ["LC_ALL": "C", "NO_COLOR": "1"]])
+    func plain(variables: [String: String]) throws {
+        let provider = try provider()
+        let program = try Program(provider)
+        defer { program.remove() }
+        for options in [["--flow", "device"], ["--flow", "paste"]] {
+            let run = try TerminalRun(program, ["login", "--prompt", "odd"] + options, variables)
+            _ = run.wait { $0.contains("/device\n") || $0.contains("press Enter") ? true : nil }
+            run.type("\u{3}")
+            let (status, text) = run.finish()
+            #expect(status == 130, "\(text)")
+            #expect(text.contains("warning: unknown prompt") || variables["LANG"] != nil)
+            if variables["LANG"] == nil { #expect(!text.contains("\u{1B}"), "\(text)") }
+            if variables["LANG"] != nil || variables["LC_ALL"] != nil {
+                #expect(text.utf8.allSatisfy { $0 < 0x80 }, "\(text)")
+            }
+        }
+    }
+
+    @Test("errors are red and warnings yellow, on a terminal only")
+    func colors() throws {
+        let provider = try provider()
+        defer { withExtendedLifetime(provider) {} }
+        let program = try Program(provider)
+        defer { program.remove() }
+        let options = ["login", "--prompt", "odd", "--timeout", "1", "--flow", "paste"]
+        let (status, text) = try TerminalRun(program, options).finish()
+        #expect(status == 6)
+        #expect(text.contains("\u{1B}[33mwarning:\u{1B}[0m unknown prompt “odd”"), "\(text)")
+        #expect(
+            text.contains("\u{1B}[31merror:\u{1B}[0m timed out waiting for the sign-in\n  try: check that"))
+        let piped = try program.start(options).finish()
+        #expect(!piped.errorOutput.contains("\u{1B}") && piped.errorOutput.contains("\nerror: timed out"))
+    }
+}
