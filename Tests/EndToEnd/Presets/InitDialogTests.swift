@@ -6,7 +6,8 @@ import Testing
 
 @testable import oidc
 
-@Suite("the questions of config init") struct InitDialogTests {
+@Suite("the prompts of config init")
+struct InitDialogTests {
     /// Answers questions in order, and records everything that is shown.
     private final class Script {
         var answers: [String]

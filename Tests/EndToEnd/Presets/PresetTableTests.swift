@@ -6,7 +6,8 @@ import Testing
 
 @testable import oidc
 
-@Suite("the table of presets") struct PresetTableTests {
+@Suite("the table of presets")
+struct PresetTableTests {
     static func profile(
         _ preset: Preset, _ words: [String]? = nil, _ options: [(Setting, String)] = []
     ) throws -> [SettingLayers.Entry] {
