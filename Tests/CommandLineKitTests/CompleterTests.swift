@@ -2,7 +2,8 @@ import CommandLineKit
 import Testing
 
 /// The completer in memory; `CompletionTests` asks it through real shells.
-@Suite struct CompleterTests {
+@Suite("completion scripts in the shells")
+struct CompleterTests {
     private func complete(_ words: [String]) -> Completion {
         Toy.program.complete(words, dynamic: Toy.values)
     }
@@ -63,7 +64,7 @@ import Testing
         #expect(complete(["track", "--note", "col"]) == .words([Candidate("color=", "its color")]))
     }
 
-    @Test("the program is asked for its own values with the words so far")
+    @Test("the shell asks the program for values, with the words typed so far")
     func dynamic() {
         var queries: [CompletionQuery] = []
         _ = Toy.program.complete(["-p", "work", "track", "--note=co"]) { query in

@@ -2,7 +2,8 @@ import CommandLineKit
 import Testing
 
 /// Lines typed into real shells that have loaded the completion script.
-@Suite struct CompletionTests {
+@Suite("completion")
+struct CompletionTests {
     private static let commands = ["config", "help", "run", "send", "track"]
     private static let profiles = ["a:b", "home", "my place", "work", "x$(touch pwned)`touch pwned`"]
 

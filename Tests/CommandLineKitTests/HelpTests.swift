@@ -1,7 +1,8 @@
 import CommandLineKit
 import Testing
 
-@Suite struct HelpTests {
+@Suite("help")
+struct HelpTests {
     @Test("the program's help lists the commands in their sections")
     func overview() {
         #expect(
@@ -95,7 +96,7 @@ import Testing
     }
 
     @Test(
-        "help is answered anywhere, whatever else is wrong",
+        "help is printed wherever it is asked for, even if other arguments are wrong",
         arguments: [
             ["send", "--help"], ["send", "-h"], ["--help", "send"], ["-h", "send", "x"], ["send", "-vh"],
             ["send", "--bogus", "--help"], ["send", "--help", "--bogus", "--weight"],
@@ -108,7 +109,7 @@ import Testing
         #expect(Toy.help(arguments) == Toy.program.help(["send"]))
     }
 
-    @Test("a program or a command with subcommands alone prints its help")
+    @Test("a program or command that only has subcommands prints its help")
     func alone() {
         #expect(Toy.help([]) == Toy.program.help())
         #expect(Toy.help(["config"]) == Toy.program.help(["config"]))

@@ -2,7 +2,8 @@ import CommandLineKit
 import Foundation
 import Testing
 
-@Suite struct ManPageTests {
+@Suite("the man page")
+struct ManPageTests {
     private static let page = ManPage.text(
         Toy.program, version: "1.0", date: "2026-01-02",
         description:

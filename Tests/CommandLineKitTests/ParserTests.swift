@@ -2,7 +2,8 @@ import CommandLineKit
 import Testing
 
 /// The rules for reading a command line.
-@Suite struct ParserTests {
+@Suite("the parser")
+struct ParserTests {
     private func send(_ change: (inout SendCommand) -> Void) -> SendCommand {
         var command = SendCommand()
         command.place = "Rome"
@@ -87,7 +88,7 @@ import Testing
         ) { try ShipCommand.parse(["--via", "see"]) }
     }
 
-    @Test("a request for help is answered after an option without its value")
+    @Test("help is printed even after an option whose value is missing")
     func helpAfterFault() {
         #expect(Toy.help(["send", "--stamp", "--fragile", "--help"])?.hasPrefix("Usage: toy send") == true)
     }
@@ -139,7 +140,7 @@ import Testing
         #expect(try Toy.parse(["config", "show", "alpha"], as: ConfigShow.self)?.key == "alpha")
     }
 
-    @Test("rest operands take all, or none", arguments: [[], [1], [1, 2, 3]])
+    @Test("a rest operand takes all remaining words, or none", arguments: [[], [1], [1, 2, 3]])
     func rest(numbers: [Int]) throws {
         #expect(
             try Toy.parse(["track"] + numbers.map(String.init), as: TrackCommand.self)?.parcels == numbers)

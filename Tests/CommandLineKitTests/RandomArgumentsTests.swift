@@ -1,7 +1,8 @@
 import CommandLineKit
 import Testing
 
-@Suite struct RandomArgumentsTests {
+@Suite("random arguments")
+struct RandomArgumentsTests {
     private static let words = [
         "send", "track", "run", "config", "show", "path", "help", "--help", "-h", "--version", "--", "-", "",
         "-v",

@@ -1,7 +1,8 @@
 import CommandLineKit
 import Testing
 
-@Suite struct ReferenceTests {
+@Suite("the command reference")
+struct ReferenceTests {
     private static let text = Reference.markdown(Toy.program)
 
     @Test("each section is a heading, each command a line and a table")

@@ -1,7 +1,8 @@
 import CommandLineKit
 import Testing
 
-@Suite struct TableCheckTests {
+@Suite("the check of a command table")
+struct TableCheckTests {
     private struct Broken: Command {
         static let name = "Broken"
         static let summary = "Is not as it should be."
@@ -48,7 +49,7 @@ import Testing
         #expect(program.tableFaults.contains { $0.hasPrefix("--help is too wide: ") })
     }
 
-    @Test("the toy's table has no mistakes except examples that it leaves out")
+    @Test("the test table has no mistakes, except that examples are missing")
     func sound() {
         #expect(
             Toy.program.tableFaults

@@ -2,7 +2,8 @@ import Testing
 
 @testable import CommandLineKit
 
-@Suite struct TextLayoutTests {
+@Suite("the layout of help text")
+struct TextLayoutTests {
     @Test(
         "lines are filled up to the width, counted in scalars",
         arguments: [

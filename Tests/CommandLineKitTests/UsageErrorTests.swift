@@ -2,7 +2,8 @@ import Testing
 
 @testable import CommandLineKit
 
-@Suite struct UsageErrorTests {
+@Suite("usage errors")
+struct UsageErrorTests {
     private static let send = "toy help send"
 
     @Test(
@@ -95,7 +96,7 @@ import Testing
     }
 
     @Test(
-        "an argument is shown without control characters, and not at all if it is long",
+        "an error shows an argument without control characters, and leaves a long one out",
         arguments: [
             ("a\u{1B}[31mb", "'a?[31mb'"), ("a\nb", "'a?b'"), ("a\r\nb", "'a??b'"), ("\u{202E}x", "'?x'"),
             ("ä€😀", "'ä€😀'"), (String(repeating: "x", count: 41), "a string of 41 characters"),
@@ -106,7 +107,8 @@ import Testing
     }
 }
 
-@Suite struct NearestTests {
+@Suite("the nearest word")
+struct NearestTests {
     @Test(
         "the distance counts insertions, deletions, substitutions and swaps",
         arguments: [

@@ -16,7 +16,7 @@ struct Requirements {
 
     private(set) var sections: [Section] = []
 
-    /// Paragraphs: the requirement, its clause, and a test a line. `==` begins a section, `#` a comment.
+    /// Paragraphs: the requirement, its clause, and one test per line. `==` starts a section, `#` a comment.
     init(_ text: String) {
         for paragraph in text.components(separatedBy: "\n\n") {
             let lines = paragraph.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }

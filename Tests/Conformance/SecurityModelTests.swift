@@ -23,14 +23,14 @@ struct SecurityModelTests {
         #expect(problems == [])
     }
 
-    @Test("every client module that is run stands in the table")
+    @Test("every client module that is run is in the table")
     func modules() throws {
         let named = Set(try Self.requirements().rows.flatMap(\.tests))
         let missing = Module.all.map { "SignInModuleTests/signIn: \($0.name)" }.filter { !named.contains($0) }
         #expect(missing == [])
     }
 
-    @Test("the page Security model holds the table as it is now; OIDC_WRITE_DOCUMENTATION=1 writes it")
+    @Test("the page Security model matches the table; OIDC_WRITE_DOCUMENTATION=1 updates it")
     func current() throws {
         let table = try Self.requirements().page(Self.catalog.get())
         let text = try String(contentsOf: Self.page, encoding: .utf8)
@@ -44,7 +44,7 @@ struct SecurityModelTests {
         #expect(isCurrent, "\(Self.variable)=1 swift test --filter SecurityModelTests")
     }
 
-    @Test("what is no test, or one of two of a name, is found missing")
+    @Test("a reference to a missing test, or to one of two tests of the same name, is reported")
     func missing() {
         let source = """
             @Suite("a suite")

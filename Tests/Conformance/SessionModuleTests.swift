@@ -40,7 +40,7 @@ struct SessionModuleTests {
     }
 
     @Test(
-        "oidcc-client-test-userinfo-invalid-sub, and signed answers that do not hold",
+        "oidcc-client-test-userinfo-invalid-sub, and signed answers that are not valid",
         arguments: [
             (.subjectInvalid, false, "sub"), (.subjectMissing, false, "sub"), (.subjectNumber, false, "sub"),
             (.subjectInvalid, true, "sub"), (.issuerInvalid, true, "iss"), (.audienceInvalid, true, "aud"),

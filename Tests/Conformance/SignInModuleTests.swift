@@ -38,7 +38,7 @@ struct SignInModuleTests {
         #expect(header == "Basic \(Data(expected.utf8).base64EncodedString())")
     }
 
-    @Test("oidcc-client-test-signing-key-rotation: both sign-ins hold")
+    @Test("oidcc-client-test-signing-key-rotation: both sign-ins succeed")
     func rotation() throws {
         let provider = try Module.server { $0.signingAlgorithms = [.es256] }
         let program = try Program(provider)
@@ -50,7 +50,7 @@ struct SignInModuleTests {
         #expect(provider.requestCount(.jwks) == 2)
     }
 
-    @Test("FAPI 2.0 client: PAR, and the address holds client_id and request_uri only")
+    @Test("FAPI 2.0 client: PAR, and the URL has only client_id and request_uri")
     func pushed() throws {
         let provider = try Module.server { $0.requiresPushedAuthorization = true }
         let program = try Program(provider)
@@ -64,7 +64,7 @@ struct SignInModuleTests {
         #expect(try program.signIn(at: provider).status == 0)
     }
 
-    @Test("FAPI 2.0 client: DPoP nonces are taken up once, with a new jti", arguments: [false, true])
+    @Test("FAPI 2.0 client: a DPoP nonce leads to one retry, with a new jti", arguments: [false, true])
     func proofNonces(isLowerCase: Bool) throws {
         let provider = try Module.server(isLowerCase ? [.proof(.schemeLowerCase)] : []) {
             $0.requiresDPoP = true

@@ -14,14 +14,14 @@ struct SignOutModuleTests {
         let program: Program
         let addressFile: URL
 
-        /// The provider's side of a sign-out; the address that the browser was given, and what came of it.
+        /// Plays the browser of a sign-out; returns the run, the provider's response and the URL of its request.
         func signOut(
             _ options: String..., timeout: Int = 20, before: (WebURL) throws -> Void = { _ in }
         ) throws -> (Run, HTTPResponse, WebURL) {
             let run = try program.start(
                 ["logout", "--browser", "--timeout", "\(timeout)"] + options,
                 ["BROWSER": "\(program.home.path)/browser %s"])
-            let end = Date().addingTimeInterval(20)
+            let end = Date().addingTimeInterval(60)
             while !FileManager.default.fileExists(atPath: addressFile.path), Date() < end { usleep(5_000) }
             let text = try String(contentsOf: addressFile, encoding: .utf8)
             let url = try #require(WebURL(text.trimmingCharacters(in: .whitespacesAndNewlines)))
@@ -78,7 +78,7 @@ struct SignOutModuleTests {
     }
 
     @Test(
-        "oidcc-client-test-rp-init-logout-other-state, -no-state: not taken for our sign-out",
+        "oidcc-client-test-rp-init-logout-other-state, -no-state: not accepted as our sign-out",
         arguments: [EndSessionFault.stateInvalid, .stateMissing])
     func strangeState(fault: EndSessionFault) throws {
         let world = try world(.endSession(fault))
@@ -99,15 +99,15 @@ struct SignOutModuleTests {
     }
 
     @Test(
-        "another user who reads the browser's arguments gets a 404 there, and the browser its address",
-        .enabled(if: Stranger.isAvailable))
+        "another local user who reads the browser's arguments gets a 404, and the browser its redirect",
+        .enabled(if: OtherUser.isAvailable))
     func otherUser() throws {
         let world = try world(redirect: false)
         defer { world.program.remove() }
         var stolen = ""
         let (run, _, target) = try world.signOut { url in
             let request = "GET \(url.path) HTTP/1.1\r\nHost: \(url.hostAndPort)\r\nConnection: close\r\n\r\n"
-            stolen = try Stranger.start(port: UInt16(url.port ?? 80), request).text()
+            stolen = try OtherUser.start(port: UInt16(url.port ?? 80), request).text()
         }
         #expect(RawConnection.status(stolen) == 404 && !stolen.contains("id_token_hint"))
         #expect(target.query?.contains("id_token_hint=") == true)
@@ -144,7 +144,7 @@ struct SignOutModuleTests {
             try Data("-----BEGIN \(label)-----\nMIIB\n-----END \(label)-----\n".utf8).write(to: file)
             try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
         }
-        let seen = Seen()
+        let seen = RequestLog()
         first.intercept { request in
             seen.note(request)
             return nil

@@ -3,9 +3,10 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite struct AuthorizeTests {
+@Suite("the demo provider: the authorization endpoint")
+struct AuthorizeTests {
     @Test(
-        "what is wrong with a request is told to the client's address",
+        "an error in a request is sent to the client's redirect URI",
         arguments: [
             ("response_type", "token", "unsupported_response_type"),
             ("response_type", nil, "unsupported_response_type"),
@@ -26,7 +27,7 @@ import Testing
     }
 
     @Test(
-        "without a known client and a registered address nothing is redirected",
+        "nothing is redirected if the client or its redirect URI is not known",
         arguments: [
             ("client_id", "nobody"), ("client_id", nil), ("redirect_uri", nil),
             ("redirect_uri", "https://evil.example/callback"),
@@ -42,7 +43,7 @@ import Testing
     }
 
     @Test(
-        "a registered address is compared exactly, but for the port of a loopback address",
+        "a redirect URI is compared exactly, except for the port of a loopback address",
         arguments: [
             ("http://127.0.0.1/cb", "http://127.0.0.1:50000/cb", true),
             ("http://[::1]/cb", "http://[::1]:50000/cb", true),
@@ -63,7 +64,7 @@ import Testing
         #expect((response.headers["Location"]?.hasPrefix(asked) ?? false) == isAllowed)
     }
 
-    @Test("prompt=none without a session is login_required, with one it succeeds")
+    @Test("prompt=none succeeds with a session, and is login_required without one")
     func promptNone() throws {
         var world = try DemoWorld()
         #expect(try world.callback(["prompt": "none"])["error"] == "login_required")
@@ -73,7 +74,7 @@ import Testing
             try world.callback(["prompt": "none", "scope": "openid email"])["error"] == "consent_required")
     }
 
-    @Test("prompt=login, prompt=consent and an old session ask again")
+    @Test("prompt=login, prompt=consent and an old session show the page again")
     func asksAgain() throws {
         var world = try DemoWorld()
         _ = try world.signIn()

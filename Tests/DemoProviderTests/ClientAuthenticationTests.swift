@@ -4,7 +4,8 @@ import OIDCCrypto
 import TestSupport
 import Testing
 
-@Suite struct ClientAuthenticationTests {
+@Suite("the demo provider: client authentication")
+struct ClientAuthenticationTests {
     private let grant = [("grant_type", "client_credentials"), ("scope", "api:read")]
 
     private func basic(_ id: String, _ secret: String) -> [(String, String)] {
@@ -22,7 +23,7 @@ import Testing
         #expect(byPost.status == 200)
     }
 
-    @Test("a wrong secret is invalid_client, with a challenge where Basic was tried")
+    @Test("a wrong secret is invalid_client, with a challenge if Basic was used")
     func wrongSecret() throws {
         var world = try DemoWorld()
         let byBasic = try world.post("/token", grant, headers: basic("demo-confidential", "wrong"))
@@ -189,7 +190,7 @@ import Testing
         #expect(try send("repo:evil/b").oauthError == "invalid_client")
     }
 
-    @Test("a certificate counts only where the terminator's header is trusted")
+    @Test("a certificate counts only if the terminator's header is trusted")
     func certificate() throws {
         let der = Array("a certificate".utf8)
         let thumbprint = Base64URL.encode(try Digest.hash(der, .sha256))

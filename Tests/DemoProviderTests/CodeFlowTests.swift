@@ -4,7 +4,8 @@ import OIDCCrypto
 import TestSupport
 import Testing
 
-@Suite struct CodeFlowTests {
+@Suite("the demo provider: the code flow")
+struct CodeFlowTests {
     @Test("a sign-in through the pages gives tokens, whose ID token its own keys verify")
     func wholeSignIn() throws {
         var world = try DemoWorld()
@@ -55,7 +56,7 @@ import Testing
         #expect(Set(answer.keys) == ["code", "state", "iss"])
     }
 
-    @Test("form_post answers by a form that works without scripts")
+    @Test("form_post answers with a form that works without scripts")
     func formPost() throws {
         var world = try DemoWorld()
         let (request, page) = world.browse(try world.authorizeURL(["response_mode": "form_post"]))
@@ -66,7 +67,8 @@ import Testing
         #expect(!policy.contains("unsafe"))
     }
 
-    @Test("somebody who says no ends the sign-in with access_denied", arguments: ["login", "consent"])
+    @Test(
+        "a user who denies the request ends the sign-in with access_denied", arguments: ["login", "consent"])
     func denied(at page: String) throws {
         var world = try DemoWorld()
         if page == "consent" { _ = try world.signIn(["scope": "openid"]) }
@@ -78,7 +80,7 @@ import Testing
         #expect(answer["code"] == nil)
     }
 
-    @Test("a person that the configuration plays needs no page")
+    @Test("no page is shown if the configuration answers for the user")
     func automaticPerson() throws {
         var world = try DemoWorld { $0.person = .approves("bob") }
         let tokens = try world.signIn()

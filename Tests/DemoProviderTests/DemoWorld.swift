@@ -68,7 +68,7 @@ struct DemoWorld {
         }
     }
 
-    /// The parameters that reach the client's redirect address.
+    /// Returns the parameters that reach the client's redirect URI.
     mutating func callback(_ changes: [String: String?] = [:]) throws -> [String: String] {
         let address = try authorizeURL(changes)
         let request = try #require(browse(address).request)

@@ -3,7 +3,8 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite struct DeviceTests {
+@Suite("the demo provider: device authorization")
+struct DeviceTests {
     private func start(_ world: inout DemoWorld) throws -> JSONValue {
         try world.post("/device_authorization", [("client_id", "demo"), ("scope", "openid")]).json()
     }
@@ -17,7 +18,7 @@ import Testing
             ])
     }
 
-    @Test("a person who opens the complete address, signs in and agrees lets the device in")
+    @Test("a user who opens the complete URL, signs in and agrees authorizes the device")
     func approved() throws {
         var world = try DemoWorld()
         let device = try start(&world)
@@ -32,7 +33,7 @@ import Testing
         #expect(try poll(&world, device).oauthError == "invalid_grant")
     }
 
-    @Test("the code may be typed by hand, in small letters and without the hyphen")
+    @Test("the code may be typed in lower case and without the hyphen")
     func typed() throws {
         var world = try DemoWorld()
         let device = try start(&world)
@@ -42,7 +43,7 @@ import Testing
         #expect(page.text.contains("Your device is signed in"))
     }
 
-    @Test("a person who says no ends it with access_denied")
+    @Test("a user who denies the request ends it with access_denied")
     func denied() throws {
         var world = try DemoWorld()
         let device = try start(&world)
@@ -73,7 +74,7 @@ import Testing
         #expect(try poll(&world, ["device_code": "x"]).oauthError == "invalid_grant")
     }
 
-    @Test("a person that the configuration plays decides after so many polls")
+    @Test("the configured answer arrives after the configured number of polls")
     func automatic() throws {
         var world = try DemoWorld {
             $0.person = .approves("bob")
@@ -86,7 +87,7 @@ import Testing
         #expect(try poll(&world, device).status == 200)
     }
 
-    @Test("a decision without the page's own ticket counts for nothing")
+    @Test("a decision without the page's own ticket is ignored")
     func forgedDecision() throws {
         var world = try DemoWorld()
         let device = try start(&world)

@@ -4,7 +4,8 @@ import OIDCCrypto
 import TestSupport
 import Testing
 
-@Suite struct GrantTests {
+@Suite("the demo provider: grants without a user")
+struct GrantTests {
     private static let exchange = "urn:ietf:params:oauth:grant-type:token-exchange"
     private static let types = "urn:ietf:params:oauth:token-type:"
 
@@ -52,7 +53,7 @@ import Testing
     }
 
     @Test(
-        "a subject token that does not hold is refused",
+        "an invalid subject token is refused",
         arguments: [
             ("iss", "https://evil.example"), ("aud", "https://other.example"), ("exp", 1_800_000_000),
             ("sub", nil), ("iat", 1_800_009_999),
@@ -63,7 +64,7 @@ import Testing
         #expect(response.oauthError == "invalid_request")
     }
 
-    @Test("an own access token is exchanged for less, never for more, and not after it expired")
+    @Test("an access token is exchanged for less scope, never for more, and not after it has expired")
     func exchangeOwn() throws {
         var (world, _) = try trusting()
         let token = try world.signIn(["scope": "openid api:read"]).text("access_token")
@@ -89,7 +90,7 @@ import Testing
         #expect(claims["act"] == ["sub": "repo:a/b"])
     }
 
-    @Test("an ID token that was asked for stands under access_token, of type N_A")
+    @Test("a requested ID token is returned as access_token, with the type N_A")
     func exchangeForIDToken() throws {
         var (world, signer) = try trusting()
         let wanted = [("requested_token_type", GrantTests.types + "id_token")]
@@ -115,7 +116,7 @@ import Testing
         #expect(try send(ciToken(stranger)).oauthError == "invalid_grant")
     }
 
-    @Test("a token request may be JSON, and must be where that is demanded")
+    @Test("a token request may be JSON, and must be if the configuration requires it")
     func jsonRequests() throws {
         var world = try DemoWorld { $0.requiresJSONTokenRequests = true }
         let form = [

@@ -4,7 +4,8 @@ import OIDCCrypto
 import TestSupport
 import Testing
 
-@Suite struct IDTokenFaultTests {
+@Suite("faults of ID tokens and keys")
+struct IDTokenFaultTests {
     /// Unusual, but within the rules; that another person signed in shows only beside UserInfo or an
     /// earlier token.
     private static let legal: Set<IDTokenFault> = [
@@ -37,7 +38,7 @@ import Testing
         }
     }
 
-    @Test("a fault of refreshed ID tokens leaves the first one alone")
+    @Test("a fault of refreshed ID tokens does not change the first one")
     func refreshedAlone() throws {
         var world = try DemoWorld(faults: [
             .refreshedIDToken(.subjectInvalid), .refreshedIDToken(.issuerInvalid),

@@ -4,7 +4,8 @@ import OIDCCrypto
 import TestSupport
 import Testing
 
-@Suite struct ProofTests {
+@Suite("the demo provider: DPoP")
+struct ProofTests {
     /// A client with a key of its own.
     private struct Prover {
         var world: DemoWorld
@@ -42,7 +43,7 @@ import Testing
         }
     }
 
-    @Test("a token asked for with a proof is bound to its key")
+    @Test("a token requested with a proof is bound to its key")
     func bound() throws {
         var prover = try Prover()
         let tokens = try prover.redeem().json()
@@ -56,7 +57,7 @@ import Testing
         #expect(foreign.challenges.first?.error == "invalid_token")
     }
 
-    @Test("an unbound token is not taken under the DPoP scheme")
+    @Test("an unbound token is not accepted with the DPoP scheme")
     func unboundUnderDPoP() throws {
         var prover = try Prover()
         let token = try prover.world.signIn().text("access_token")
@@ -100,7 +101,7 @@ import Testing
         #expect(response.challenges.first?.error == "invalid_dpop_proof")
     }
 
-    @Test("a refresh token of a public client works with its key alone")
+    @Test("a bound refresh token of a public client works only with its key")
     func refreshBinding() throws {
         var prover = try Prover()
         let token = try prover.redeem().json().text("refresh_token")
@@ -115,7 +116,7 @@ import Testing
         #expect(try prover.world.post("/token", pairs, headers: [right]).status == 200)
     }
 
-    @Test("where nonces are demanded, each server wants its own")
+    @Test("if nonces are required, each server requires its own")
     func nonces() throws {
         var prover = try Prover {
             $0.requiresDPoPNonceAtToken = true
@@ -150,7 +151,7 @@ import Testing
         #expect(try prover.redeem().oauthError == "use_dpop_nonce")
     }
 
-    @Test("a provider that demands DPoP issues nothing without")
+    @Test("a provider that requires DPoP issues no token without a proof")
     func required() throws {
         var prover = try Prover { $0.requiresDPoP = true }
         let code = try #require(try prover.world.callback()["code"])
@@ -164,7 +165,7 @@ import Testing
         #expect(try prover.world.redeem(code).oauthError == "invalid_grant")
     }
 
-    @Test("a fault says Bearer although the token is bound")
+    @Test("a fault answers Bearer although the token is bound")
     func typeBearer() throws {
         var prover = try Prover()
         prover.world.provider.faults = [.tokenResponse(.typeBearer)]

@@ -3,7 +3,8 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite struct RefreshTests {
+@Suite("the demo provider: refresh")
+struct RefreshTests {
     @Test("a refresh gives new tokens and a new refresh token")
     func rotation() throws {
         var world = try DemoWorld()
@@ -19,7 +20,7 @@ import Testing
         #expect(world.provider.requestCount(grant: "refresh_token") == 2)
     }
 
-    @Test("a used refresh token ends the whole sign-in")
+    @Test("a reused refresh token revokes all tokens of the sign-in")
     func reuse() throws {
         var world = try DemoWorld()
         let first = try world.signIn()
@@ -39,7 +40,7 @@ import Testing
         #expect(try world.refresh(try first.text("refresh_token")).status == status)
     }
 
-    @Test("without rotation the same refresh token goes on working")
+    @Test("without rotation the same refresh token can be used again")
     func withoutRotation() throws {
         var world = try DemoWorld { $0.rotatesRefreshTokens = false }
         let first = try world.signIn()
@@ -79,7 +80,7 @@ import Testing
         #expect(other.oauthError == "invalid_target")
     }
 
-    @Test("only offline_access gives a refresh token, and only with consent where that is demanded")
+    @Test("a refresh token is issued only for offline_access, and with prompt=consent if that is required")
     func offlineAccess() throws {
         var world = try DemoWorld()
         #expect(try world.signIn(["scope": "openid"])["refresh_token"] == nil)

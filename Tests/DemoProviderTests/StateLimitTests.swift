@@ -5,11 +5,11 @@ import Testing
 
 @testable import DemoProvider
 
-@Suite("what the demo provider keeps")
+@Suite("the state of the demo provider")
 struct StateLimitTests {
     private static let now = Instant(secondsSinceEpoch: 1_700_000_000)
 
-    @Test("the oldest beyond a limit is forgotten")
+    @Test("the oldest entries beyond a limit are dropped")
     func oldest() {
         var state = State()
         let count = State.limits.tokens + 10
@@ -31,7 +31,7 @@ struct StateLimitTests {
         #expect(state.browsers.count == State.limits.others && state.browsers["9"] == nil)
     }
 
-    @Test("clients that register are forgotten in their order, never those that were configured")
+    @Test("the oldest registered clients are dropped, configured ones never")
     func registrations() throws {
         var configuration = DemoConfiguration()
         configuration.signingAlgorithms = [.es256]
@@ -43,7 +43,7 @@ struct StateLimitTests {
         #expect(provider.state.clients["demo"] != nil && provider.state.clients["demo-confidential"] != nil)
     }
 
-    @Test("consents are forgotten in their order; one that is widened stays one")
+    @Test("the oldest consents are dropped; a widened consent stays one entry")
     func consents() {
         var state = State()
         for index in 0..<(State.limits.others + 5) {
@@ -54,7 +54,7 @@ struct StateLimitTests {
         #expect(state.consents["4"] == nil && state.consents["5"] == Scope("a b"))
     }
 
-    @Test("requests alone do not make it grow without bound")
+    @Test("requests cannot make the state grow without bound")
     func requests() throws {
         var configuration = DemoConfiguration()
         configuration.signingAlgorithms = [.es256]

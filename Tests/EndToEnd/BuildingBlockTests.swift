@@ -6,7 +6,7 @@ import Testing
 
 @Suite("a sign-in by hand: authorize-url and exchange, by the built program", .serialized, .waiting)
 struct BuildingBlockTests {
-    /// A sign-in that was begun, with what it printed in a file of that mode, and the address that it ended on.
+    /// Starts a sign-in and writes its output to a file of that mode; returns the file and the redirected URL.
     private func begin(
         _ mode: Int = 0o600
     ) throws -> (provider: ProviderServer, program: Program, pending: String, address: String) {
@@ -23,7 +23,7 @@ struct BuildingBlockTests {
         return (provider, program, file.path, address)
     }
 
-    @Test("the address that it ended on brings the tokens, and nothing is stored")
+    @Test("the redirected URL is exchanged for tokens, and nothing is stored")
     func exchange() throws {
         let (provider, program, pending, address) = try begin()
         defer { withExtendedLifetime(provider) { program.remove() } }
@@ -34,7 +34,7 @@ struct BuildingBlockTests {
     }
 
     @Test(
-        "another scheme, host, port or path than the redirect address's is 7, and the code stays unused",
+        "a URL whose scheme, host, port or path is not the redirect URI's is 7, and the code stays unused",
         arguments: [
             ("http://127.0.0.1:8484", "https://127.0.0.1:8484"),
             ("http://127.0.0.1:8484", "http://evil.example:8484"),
@@ -52,7 +52,7 @@ struct BuildingBlockTests {
     }
 
     @Test(
-        "a pending file that others may read or write is refused with the remedy, and nothing is sent",
+        "a pending file that others may read or write is refused with a hint, and nothing is sent",
         arguments: [0o644, 0o640, 0o602])
     func openFile(mode: Int) throws {
         let (provider, program, pending, address) = try begin(mode)
@@ -63,7 +63,7 @@ struct BuildingBlockTests {
         #expect(provider.requestCount(.token) == 0)
     }
 
-    @Test("authorize-url is for people: another grant is a usage error")
+    @Test("authorize-url with a grant that has no user is a usage error")
     func machineGrant() throws {
         let provider = try ProviderServer()
         let program = try Program(provider)
@@ -75,7 +75,7 @@ struct BuildingBlockTests {
     }
 
     @Test(
-        "a prompt that no specification names is sent with a warning; known ones without, none with another never",
+        "an unknown prompt is sent with a warning, a known one without; none beside another is refused",
         arguments: [
             ("login", 0, false), ("login consent", 0, false), ("create", 0, false), ("zz", 0, true),
             ("login zz", 0, true), ("none login", 2, false),
@@ -93,7 +93,7 @@ struct BuildingBlockTests {
     }
 
     @Test(
-        "a redirect address that a browser would run itself is refused",
+        "a redirect URI that a browser would execute is refused",
         arguments: ["javascript:x", "data:,x"])
     func redirect(address: String) throws {
         let provider = try ProviderServer()
@@ -106,7 +106,7 @@ struct BuildingBlockTests {
         }
     }
 
-    @Test("words that are no value are named as what was typed")
+    @Test("a value that is not valid is quoted as it was typed")
     func words() throws {
         let program = try Program()
         defer { program.remove() }

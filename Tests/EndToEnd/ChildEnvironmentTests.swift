@@ -16,7 +16,7 @@ struct ChildEnvironmentTests {
             .load(try options.map { try SettingsLoader.assignment($0) }, from: nil, in: "")
     }
 
-    @Test("holds neither the client's secret nor an identity token of a CI job, and everything else")
+    @Test("has neither the client's secret nor an identity token of a CI job, and everything else")
     func secrets() throws {
         let others = [
             "PATH": "/bin", "OIDC_ISSUER": "https://op.example", "ACTIONS_ID_TOKEN_REQUEST_URL": "u",
@@ -26,7 +26,7 @@ struct ChildEnvironmentTests {
     }
 
     @Test(
-        "does not hold the variable that subject_token_env names, in any layer, used or not",
+        "does not have the variable that subject_token_env names, in any layer, used or not",
         arguments: [
             (["subject_token_env=MY_TOKEN"], [:]), ([], ["OIDC_SUBJECT_TOKEN_ENV": "MY_TOKEN"]),
             (["subject_token_env=OTHER"], ["OIDC_SUBJECT_TOKEN_ENV": "MY_TOKEN"]),

@@ -12,7 +12,7 @@ struct CommandLineTests {
     }
 
     @Test(
-        "the program and its commands of commands alone print their help",
+        "the program and the commands that only have subcommands print their help",
         arguments: ["", "config", "credential"])
     func alone(words: String) throws {
         let words = words.split(separator: " ").map(String.init)
@@ -42,7 +42,7 @@ struct CommandLineTests {
     }
 
     @Test(
-        "a value that is none of an option's words is refused with the word that was meant",
+        "an unknown value of an option is refused with the nearest known one",
         arguments: [
             (
                 "login --flow devise",

@@ -6,12 +6,12 @@ import OIDCSystem
 import TestSupport
 import Testing
 
-@Suite("tokens without a person, by the built program", .serialized, .waiting)
+@Suite("grants without a user, in the built program", .serialized, .waiting)
 struct GrantTests {
     private static let secret = "demo-secret"
 
     @Test(
-        "client credentials: kept with a directory, one request; nothing kept and nothing said with store=none"
+        "client credentials: stored and requested once; with store=none nothing is stored and nothing is printed about it"
     )
     func caching() throws {
         let provider = try ProviderServer()
@@ -29,7 +29,7 @@ struct GrantTests {
         #expect(provider.requestCount(.token) == 2)
     }
 
-    @Test("status of a grant without a person is good before the first token: one can be had")
+    @Test("status of a grant without a user is 0 before the first token, because one can be requested")
     func statusBefore() throws {
         let provider = try ProviderServer()
         let program = try Program(
@@ -58,7 +58,7 @@ struct GrantTests {
     }
 
     @Test(
-        "each way of proving the client is checked for real: right it works, wrong it is 4 and says so",
+        "each authentication method works with the right secret; with a wrong one it is 4, invalid_client",
         arguments: ["client_secret_basic", "client_secret_post", "client_secret_jwt"])
     func secrets(method: String) throws {
         let secret = "a secret that is long enough for HMAC: 32 bytes"
@@ -100,7 +100,7 @@ struct GrantTests {
     }
 
     @Test(
-        "private_key_jwt signs with the key it is given",
+        "private_key_jwt signs with the configured key",
         arguments: [PrivateKey.Kind.p256, .p384, .p521, .rsa2048, .ed25519])
     func privateKey(kind: PrivateKey.Kind) throws {
         let (provider, program) = try keyed(kind)
@@ -114,7 +114,7 @@ struct GrantTests {
         #expect(wrong.error?.contains("invalid_client") == true)
     }
 
-    @Test("a key that cannot be used names its setting, with 2")
+    @Test("an unusable key is 2, and the error names the setting")
     func unusableKey() throws {
         let (provider, program) = try keyed()
         defer { withExtendedLifetime(provider) { program.remove() } }
@@ -145,7 +145,7 @@ struct GrantTests {
         #expect(undetected.errorOutput.contains("subject_token_source=github-actions"))
     }
 
-    @Test("a JWT assertion from a file or a variable is a grant of its own; an expired one is told at once")
+    @Test("a JWT assertion from a variable is a grant of its own; a missing one is a usage error")
     func jwtBearer() throws {
         let job = try ContinuousIntegration()
         var configuration = DemoConfiguration()

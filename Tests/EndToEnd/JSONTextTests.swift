@@ -69,7 +69,7 @@ struct JSONTextTests {
         #expect(Self.edited(text) { $0.remove("n", in: []) } == expected)
     }
 
-    @Test("whatever is set or removed, the text stays JSON with the other members as they were")
+    @Test("after setting or removing any member, the text is JSON and the other members are unchanged")
     func stays() throws {
         let values: [JSONValue] = [
             1, "a\"\\}", [1, [2], ["x": "]"]], ["k": ["n": "{"]], true, .null,

@@ -6,7 +6,8 @@ import Testing
 
 @testable import oidc
 
-@Suite("the table of commands") struct ProgramTableTests {
+@Suite("the table of commands")
+struct ProgramTableTests {
     private let program = CommandLineKit.Program.oidc
 
     @Test("the table has no mistakes")

@@ -88,7 +88,7 @@ struct ProviderVarietyTests {
     }
 
     @Test(
-        "metadata_url is where the metadata is, and nothing else is asked; the issuer is compared all the same"
+        "only metadata_url is fetched, and the issuer in it is still compared"
     )
     func metadataURL() throws {
         let provider = try ProviderServer()

@@ -46,7 +46,7 @@ struct SettingsOwnershipTests {
             ["OIDC_TOKEN_ENDPOINT": "https://a.example/token", "OIDC_CLIENT_ID": "c"], nil
         ),
         (["issuer=https://b.example"], ["OIDC_TOKEN_ENDPOINT": "https://a.example/token"], nil),
-        // The variables name nobody: their secret belongs to the profile's client.
+        // The variables name no client, so their secret belongs to the profile's client.
         (["issuer=https://b.example"], [:], #"{"issuer":"https://a.example","client_id":"c"}"#),
         (["client_id=d"], [:], #"{"issuer":"https://a.example","client_id":"c"}"#),
         (
@@ -64,7 +64,7 @@ struct SettingsOwnershipTests {
             ["token_endpoint=https://b.example/token"],
             ["OIDC_ISSUER": "https://a.example/{tenantid}/v2.0", "OIDC_CLIENT_ID": "c"], nil
         ),
-        // Differs in normalization alone.
+        // Differs only in Unicode normalization.
         (["client_id=e\u{301}"], ["OIDC_CLIENT_ID": "\u{E9}"], nil),
     ]
 
@@ -123,7 +123,7 @@ struct SettingsOwnershipTests {
     }
 
     @Test(
-        "a variable's endpoints and identity tokens do not follow another issuer, however variables are mixed",
+        "endpoints and identity tokens from variables are not used for another issuer, in any combination",
         arguments: [
             ("OIDC_TOKEN_ENDPOINT", "https://a.example/token", Setting.tokenEndpoint),
             ("OIDC_JWKS_URI", "https://a.example/keys", .jwksURI), ("OIDC_NONCE", "off", .nonce),

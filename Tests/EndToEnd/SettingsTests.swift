@@ -45,7 +45,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "user and password in an address are refused, and not shown",
+        "user and password in a URL are refused, and not shown",
         arguments: [
             ["status", "--issuer", "https://me:hunter2@login.example.com"],
             ["login", "--issuer", "https://me:hunter2@login.example.com/tenant"],
@@ -63,7 +63,7 @@ struct SettingsTests {
         #expect(!(outcome.output + outcome.errorOutput).contains("hunt"), "\(outcome.errorOutput)")
     }
 
-    @Test("a directory of ours that is no absolute path is ignored, and doctor says so")
+    @Test("a state or cache directory that is not an absolute path is ignored, and doctor reports it")
     func relativeDirectory() throws {
         let program = try Program(["OIDC_ISSUER": "http://127.0.0.1:9", "OIDC_CLIENT_ID": "demo"])
         defer { program.remove() }
@@ -74,7 +74,7 @@ struct SettingsTests {
         #expect(program.files(in: "here").isEmpty)
     }
 
-    @Test("names of profiles are shown without control characters, and those that look alike told apart")
+    @Test("profile names are shown without control characters, so that similar ones can be distinguished")
     func profileNames() throws {
         let program = try Program()
         defer { program.remove() }
@@ -111,7 +111,7 @@ struct SettingsTests {
         #expect(!outcome.errorOutput.contains("hunter2"))
     }
 
-    @Test("an option wins over a variable, a variable over the profile, and show tells which")
+    @Test("an option wins over a variable, a variable over the profile, and config show says which")
     func precedence() throws {
         let program = try Program()
         defer { program.remove() }
@@ -143,7 +143,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "files and programs that a configuration names are seen from its directory",
+        "relative paths in a configuration are relative to its directory",
         arguments: [#""client_secret_file":"secret""#, #""client_secret_command":["./print"]"#])
     func relative(setting: String) throws {
         let provider = try ProviderServer()
@@ -168,7 +168,7 @@ struct SettingsTests {
         #expect(shown.contains(directory.path + "/"))
     }
 
-    @Test("what a command line names is written so that the file finds it")
+    @Test("a relative path on the command line is written as an absolute one")
     func written() throws {
         let provider = try ProviderServer()
         let program = try Program()
@@ -195,7 +195,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "a secret's file that others may read is told, and one that they may write refused",
+        "a secret file that others may read is reported, and one that they may write is refused",
         arguments: [
             (0o600, 0, false), (0o640, 0, true), (0o604, 0, true), (0o620, 2, false), (0o602, 2, false),
         ])

@@ -5,7 +5,7 @@ import Testing
 @Suite("what --verbose logs, by the built program", .serialized, .waiting)
 struct StoryTests {
     @Test(
-        "a sign-in tells file, profile, flow, port, cache, requests and each check of the ID token, without secrets"
+        "a sign-in logs file, profile, flow, port, cache, requests and each check of the ID token, without secrets"
     )
     func signIn() throws {
         let provider = try ProviderServer()

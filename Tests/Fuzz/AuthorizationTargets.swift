@@ -32,7 +32,7 @@ private func requireOurs(_ code: AuthorizationCode, _ pairs: [FormEncoding.Pair]
     require(values("code") == [code.code.revealed] && !code.code.revealed.isEmpty, "another code")
 }
 
-/// What a person pastes, and what `authorize-url` printed for `exchange`.
+/// What a user pastes, and what `authorize-url` printed for `exchange`.
 @Sendable func fuzzPasted(_ bytes: [UInt8]) {
     guard let pending else { return }
     let pasted = text(bytes)

@@ -78,7 +78,7 @@
     require(next.flatMap { $0 }.map { $0.origin == base.origin } ?? true, "another origin is followed")
 }
 
-/// Texts that are shown to a person, and dates of headers.
+/// Strings that are shown to a user, and dates of headers.
 @Sendable func fuzzText(_ bytes: [UInt8]) {
     let whole = text(bytes)
     let clean = DisplayText.clean(whole, limit: 80)

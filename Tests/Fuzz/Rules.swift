@@ -24,7 +24,7 @@ func requireFit(_ error: OIDCError, hiding secret: String? = nil) {
     }
 }
 
-/// The value, where there is one; an error must be fit to be shown.
+/// Returns the value, or nil after checking that the error is fit to be shown.
 func outcome<Value>(hiding secret: String? = nil, _ body: () throws(OIDCError) -> Value) -> Value? {
     do {
         return try body()
@@ -38,7 +38,7 @@ func isVisibleASCII(_ text: String) -> Bool {
     !text.isEmpty && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
 }
 
-/// An answer as it comes over the wire; without a status line, a JSON body alone.
+/// An answer as it arrives; without a status line, only a JSON body.
 func response(_ bytes: [UInt8]) -> HTTPResponse {
     guard bytes.starts(with: "HTTP/".utf8) else {
         return HTTPResponse(

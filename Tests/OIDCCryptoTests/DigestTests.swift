@@ -83,7 +83,7 @@ struct DigestTests {
         }
     }
 
-    @Test("the size of a hash is what its algorithm says", arguments: HashAlgorithm.allCases)
+    @Test("a hash has the size of its algorithm", arguments: HashAlgorithm.allCases)
     func size(_ algorithm: HashAlgorithm) throws {
         #expect(try Digest.hash([1, 2, 3], algorithm).count == algorithm.byteCount)
     }
@@ -91,7 +91,7 @@ struct DigestTests {
 
 @Suite("Random and comparison")
 struct RandomTests {
-    @Test("random bytes have the length asked for", arguments: [0, 1, 7, 8, 9, 32, 1000])
+    @Test("random bytes have the requested length", arguments: [0, 1, 7, 8, 9, 32, 1000])
     func length(_ count: Int) {
         #expect(Random.bytes(count).count == count)
     }

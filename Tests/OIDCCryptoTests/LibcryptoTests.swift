@@ -8,7 +8,7 @@
     @Suite("libcrypto")
     struct LibcryptoTests {
         @Test(
-            "a library that is missing or lacks a function is told by a text",
+            "a library that is missing or lacks a function is an error that says so",
             arguments: [
                 ("libnothing.so.3", "libnothing.so.3 is not installed"),
                 ("libc.so.6", "libc.so.6 lacks ERR_clear_error"),
@@ -59,7 +59,7 @@
             }
         }
 
-        @Test("r and s outside 1 ..< order are refused by us, whatever libcrypto would say")
+        @Test("r and s outside 1 ..< order are refused before libcrypto is called")
         func range() throws {
             let library = try SystemCryptography.libcrypto()
             let key = try #require(try library.publicKey(Vector.es256.parameters))
@@ -75,7 +75,7 @@
             #expect(try library.encodedECDSA(largest + largest, key: key) != nil)
         }
 
-        @Test("one key serves many threads at once")
+        @Test("one key can be used by many threads at once")
         func threads() throws {
             let keys = try PrivateKey.Kind.allCases.map { try PrivateKey.generate($0) }
             let valid = Mutex(0)

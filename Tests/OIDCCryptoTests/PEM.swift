@@ -1,4 +1,4 @@
-/// Keys made for these tests with the `openssl` command; where there is a passphrase it is "correct".
+/// Keys generated for these tests with `openssl`; the passphrase of encrypted ones is "correct".
 enum PEM {
     static let rsaModulus = bytes(
         hex: "ce109499d8fd50d4e91f27f85045d136819bbf612e24eafc4e567e4033d9bb7bb6cd98908618aff84ba4cc754c"

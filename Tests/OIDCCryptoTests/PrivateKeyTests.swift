@@ -140,7 +140,7 @@ struct PrivateKeyTests {
             pem: "-----BEGIN PRIVATE KEY-----\nAAECAwQFBgc=\n-----END PRIVATE KEY-----\n", error: noKey),
     ]
 
-    @Test("a file that holds no usable key is refused, and the reason told", arguments: refused)
+    @Test("a file without a usable key is refused with a reason", arguments: refused)
     func refuses(_ example: Refused) {
         #expect(throws: example.error) {
             try PrivateKey(
@@ -159,7 +159,9 @@ struct PrivateKeyTests {
         }
     }
 
-    @Test("a made key is of the kind asked for, and another each time", arguments: PrivateKey.Kind.allCases)
+    @Test(
+        "a generated key has the requested kind, and is different each time",
+        arguments: PrivateKey.Kind.allCases)
     func generates(_ kind: PrivateKey.Kind) throws {
         let key = try PrivateKey.generate(kind)
         let expected: (Int, SignatureAlgorithm) =

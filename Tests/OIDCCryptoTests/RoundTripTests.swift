@@ -12,7 +12,7 @@ struct RoundTripTests {
         }
     }
 
-    @Test("what a key signs its public key verifies, after a way through PEM too")
+    @Test("a public key verifies what its private key signed, also after export to PEM")
     func roundTrip() throws {
         let pairs = try Self.pairs()
         #expect(Set(pairs.map(\.1)) == Set(SignatureAlgorithm.allCases.filter { !$0.isSymmetric }))

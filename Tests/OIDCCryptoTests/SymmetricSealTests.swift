@@ -17,7 +17,7 @@ struct SymmetricSealTests {
         }
     }
 
-    @Test("a text of another implementation opens")
+    @Test("a message that another implementation sealed can be opened")
     func vector() throws {
         let sealed = bytes(
             hex: "cafebabefacedbaddecaf888"
@@ -34,7 +34,7 @@ struct SymmetricSealTests {
                         + "49a6b525b16aedf5aa0de657ba637b39"))
     }
 
-    @Test("a sealed text with one bit changed does not open, whichever byte it is in")
+    @Test("a sealed message with one bit changed cannot be opened, whichever byte it is in")
     func tampered() throws {
         let sealed = try SymmetricSeal.seal(Array("secret".utf8), key: Self.key, authenticating: Self.context)
         for index in sealed.indices {
@@ -46,7 +46,7 @@ struct SymmetricSealTests {
         }
     }
 
-    @Test("a sealed text opens under its own key and context only")
+    @Test("a sealed message can be opened with its own key and context only")
     func otherKeyOrContext() throws {
         let sealed = try SymmetricSeal.seal(Array("secret".utf8), key: Self.key, authenticating: Self.context)
         let otherKey = [UInt8](repeating: 8, count: 32)
@@ -60,7 +60,7 @@ struct SymmetricSealTests {
         }
     }
 
-    @Test("a sealed text that was cut does not open")
+    @Test("a truncated sealed message cannot be opened")
     func cut() throws {
         let sealed = try SymmetricSeal.seal(Array("secret".utf8), key: Self.key, authenticating: Self.context)
         for count in sealed.indices {
@@ -82,7 +82,7 @@ struct SymmetricSealTests {
         }
     }
 
-    @Test("the same text sealed twice differs, nonce and all")
+    @Test("the same text sealed twice is different, including the nonce")
     func freshNonce() throws {
         let sealed = try (0..<50).map { _ in
             try SymmetricSeal.seal([1, 2, 3], key: Self.key, authenticating: Self.context)

@@ -8,12 +8,12 @@ import Testing
     private let fileSizeLimit = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
 #endif
 
-@Suite("files that are written whole or not at all")
+@Suite("files that are written completely or not at all")
 struct AtomicFileTests {
     let scratch = ScratchDirectory()
     var stem: String { SessionKey.example.fileStem }
 
-    @Test("the modes are 0600 and 0700 whatever the umask", arguments: [0, 0o022, 0o277, 0o777])
+    @Test("the modes are 0600 and 0700 with any umask", arguments: [0, 0o022, 0o277, 0o777])
     func modes(_ mask: UInt32) async {
         let path = scratch.path
         await #expect(processExitsWith: .success) { [path = path as String, mask = mask as UInt32] in
@@ -32,7 +32,7 @@ struct AtomicFileTests {
         }
     }
 
-    @Test("a directory that may not be written keeps its sessions, and says so")
+    @Test("sessions in a directory that is not writable stay, and the error says so")
     func readOnly() async {
         let path = scratch.path
         await #expect(processExitsWith: .success) { [path = path as String] in
@@ -83,7 +83,7 @@ struct AtomicFileTests {
     }
 }
 
-/// Root may write everywhere: it becomes nobody, who is given the directory.
+/// Root may write everywhere, so the process becomes the user `nobody`, who owns the directory.
 func givePrivilegesUp(_ path: String) {
     guard geteuid() == 0 else { return }
     chown(path, 65_534, 65_534)

@@ -32,7 +32,7 @@ struct BrowserChoiceTests {
                 isDarwin: isDarwin, isWSL: isWSL, isContainer: isContainer, environment: environment))
     }
 
-    @Test("the setting comes before $BROWSER, and either means that there is a browser, wherever we are")
+    @Test("the setting comes before $BROWSER, and either counts as a browser on every platform")
     func named() throws {
         let remote = ["BROWSER": "w3m:links -g %s", "SSH_CONNECTION": "x"]
         #expect(try resolve(remote, setting: ["firefox", "%s"]) == .commands([["firefox", "%s"]]))
@@ -49,7 +49,7 @@ struct BrowserChoiceTests {
         #expect(try resolve(["DISPLAY": ":0", "SSH_TTY": "x"]) == .commands([["xdg-open"], ["firefox"]]))
     }
 
-    @Test("inside Windows its own openers are tried first, with or without a display")
+    @Test("in WSL, Windows' own openers are tried first, with or without a display")
     func windows() throws {
         let opener = [["wslview"], ["rundll32.exe", "url.dll,FileProtocolHandler", "%s"]]
         #expect(try resolve([:], isWSL: true) == .commands(opener))
@@ -63,7 +63,7 @@ struct BrowserChoiceTests {
         #expect(try resolve(["SSH_TTY": "x"], isDarwin: true) == .none(reason: "this is an SSH session"))
     }
 
-    @Test("where there is none, the reason is told")
+    @Test("without a browser, the reason is reported")
     func none() throws {
         #expect(
             try resolve([:]) == .none(reason: "there is no display (DISPLAY and WAYLAND_DISPLAY are not set)")
@@ -88,7 +88,7 @@ struct BrowserTests {
         try #require(WebURL(text))
     }
 
-    /// What a shell script in the browser's place writes to its `$1`.
+    /// What a shell script that replaces the browser writes to its `$1`.
     private func output(of script: String, _ words: String...) throws -> String {
         let path = NSTemporaryDirectory() + "browser-\(UUID().uuidString)"
         defer { unlink(path) }
@@ -102,7 +102,7 @@ struct BrowserTests {
         return try String(contentsOfFile: path, encoding: .utf8)
     }
 
-    @Test("the address takes the place of %s, or comes last; no shell reads it")
+    @Test("the URL replaces %s, or comes last; no shell reads it")
     func arguments() {
         let address = "https://a.example/?x=$(id)&y=%s"
         func arguments(_ words: String...) -> [String] { BrowserCommand.arguments(words, address: address) }
@@ -113,7 +113,7 @@ struct BrowserTests {
     }
 
     @Test(
-        "a command that would let a shell read the address is refused",
+        "a command that would let a shell read the URL is refused",
         arguments: [
             ["sh", "-c", "%s"], ["sh", "-c", "firefox %s"], ["sh", "-c", "firefox '%s'"], ["sh", "-c"],
             ["/bin/bash", "-lc", "%s"], ["bash", "-x", "-c", "%s"], ["bash", "-c", "-x", "%s"],
@@ -133,7 +133,7 @@ struct BrowserTests {
     }
 
     @Test(
-        "a shell whose script is written down may be given the address as an argument",
+        "a shell with a script file may get the URL as an argument",
         arguments: [
             ["sh", "-c", #"exec firefox "$1""#, "sh", "%s"], ["sh", "-c", "touch x", "sh"],
             ["sh", "open.sh", "%s"],
@@ -175,13 +175,13 @@ struct BrowserTests {
             ])
     }
 
-    @Test("the address is the only thing of ours in its arguments, and nothing of ours is in its environment")
+    @Test("its arguments have only the URL of ours, and its environment nothing")
     func child() throws {
         let text = try output(of: "echo \"$0|$1|$#\"; env | grep -c OIDC", "name")
         #expect(text == "name|https://op.example/authorize?a=b&c=%73|1\n0\n")
     }
 
-    @Test("it has a session of its own, no input, nowhere to write to, and none of our descriptors")
+    @Test("it has its own session, no input, no output, and none of our descriptors")
     func isolation() throws {
         let pipe = try FileDescriptor.pipe()
         let inherited = dup(pipe.reading.rawValue)
@@ -208,7 +208,7 @@ struct BrowserTests {
         #expect(access(path, F_OK) == 0)
     }
 
-    @Test("when none is left, each failure is told, once")
+    @Test("if none is left, each failure is reported once")
     func failure() throws {
         var browser = try Browser.open(
             address(), with: .commands([["no-such-browser"], ["sh", "-c", "exit 3"]]),
@@ -227,7 +227,7 @@ struct BrowserTests {
     }
 
     @Test(
-        "only https and loopback addresses are opened",
+        "only https and loopback URLs are opened",
         arguments: ["http://op.example/", "http://127.0.0.2/", "http://localhost.example/"])
     func plainAddress(text: String) throws {
         let error = OIDCError(
@@ -238,7 +238,7 @@ struct BrowserTests {
         }
     }
 
-    @Test("a browser that has ended leaves no zombie behind, asked for or not")
+    @Test("a browser that has ended leaves no zombie behind, whether or not its status is read")
     func zombie() throws {
         let script = "echo $$ > $0.new; mv $0.new $0"
         let path = NSTemporaryDirectory() + "browser-\(UUID().uuidString)"
@@ -255,7 +255,7 @@ struct BrowserTests {
         #expect(kill(try #require(number), 0) == -1 && errno == ESRCH)
     }
 
-    @Test("loopback addresses are opened over plain http")
+    @Test("loopback URLs are opened with plain http")
     func loopback() throws {
         for text in ["http://127.0.0.1:9480/", "http://[::1]/", "http://localhost/"] {
             _ = try Browser.open(address(text), with: .commands([["true"]]), environment: environment)

@@ -6,7 +6,7 @@ import Testing
 
 private let now = Instant(secondsSinceEpoch: 1_700_000_000)
 
-@Suite("for how long an answer may be kept")
+@Suite("how long an answer may be cached")
 struct CacheLifetimeTests {
     struct Case: CustomTestStringConvertible, Sendable {
         let fields: [(String, String)]
@@ -77,7 +77,7 @@ struct CacheLifetimeTests {
     }
 }
 
-@Suite("metadata and keys kept in files")
+@Suite("metadata and keys cached in files")
 struct CacheTests {
     let scratch = ScratchDirectory()
     let url = WebURL("https://op.example/.well-known/openid-configuration")!
@@ -90,7 +90,7 @@ struct CacheTests {
             body: Array(body.utf8))
     }
 
-    @Test("an answer is found until it is stale, by its whole address, in a private file")
+    @Test("an answer is found until it is stale, by its whole URL, in a private file")
     func lookup() throws {
         #expect(cache.lookup(url, at: now) == nil)
         #expect(scratch.names == [])
@@ -109,7 +109,7 @@ struct CacheTests {
     }
 
     @Test(
-        "what may not be kept removes what was kept earlier",
+        "an answer that may not be cached removes the cached one",
         arguments: [("no-store", 200), ("no-cache", 200), ("max-age=0", 200), ("max-age=60", 404)])
     func notKept(_ control: String, status: Int) {
         cache.keep(answer("old"), from: url, at: now)
@@ -118,14 +118,14 @@ struct CacheTests {
         #expect(file == nil)
     }
 
-    @Test("a body that is no UTF-8 is not kept")
+    @Test("a body that is not UTF-8 is not cached")
     func notText() {
         cache.keep(HTTPResponse(status: 200, body: [0xFF]), from: url, at: now)
         #expect(file == nil)
     }
 
     @Test(
-        "a damaged entry, and one of another address or version, is as if it were not there",
+        "a damaged entry, and one of another URL or version, is ignored",
         arguments: [
             "", "{", "[]", #"{"version":1}"#,
             #"{"version":2,"url":"URL","fetched_at":1700000000,"fresh_until":1700000060,"body":"x"}"#,
@@ -146,7 +146,7 @@ struct CacheTests {
         #expect(cache.lookup(url, at: now) == nil)
     }
 
-    @Test("a file or directory that others may change is not trusted, and nothing is said")
+    @Test("a file or directory that others may change is ignored silently")
     func untrusted() throws {
         cache.keep(answer("{}"), from: url, at: now)
         let path = scratch["cache/oidc/\(try #require(file))"]
@@ -161,7 +161,7 @@ struct CacheTests {
         #expect(cache.lookup(url, at: now) == Array("{}".utf8))
     }
 
-    @Test("a place where nothing can be kept is no failure")
+    @Test("a cache that cannot be written is not an error")
     func unusable() {
         scratch.put("x", "cache")
         cache.keep(answer("{}"), from: url, at: now)

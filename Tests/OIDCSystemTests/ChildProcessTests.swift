@@ -28,7 +28,7 @@ struct ChildProcessTests {
         #expect(try shell("echo secret >&2").run().errorOutput == [])
     }
 
-    @Test("a program on PATH gets its input whole, however large it and the output are")
+    @Test("a program on PATH gets its whole input, with any size of input and output")
     func largeInput() throws {
         var process = ChildProcess(["cat"], environment: environment)
         process.input = (0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
@@ -37,14 +37,14 @@ struct ChildProcessTests {
         #expect(outcome.status.isSuccess)
     }
 
-    @Test("a program that does not read its input is no failure")
+    @Test("a program that does not read its input is not an error")
     func unreadInput() throws {
         var process = shell("echo done")
         process.input = [UInt8](repeating: 0x41, count: 1 << 20)
         #expect(try process.run().output == Array("done\n".utf8))
     }
 
-    @Test("an argument is one argument, whatever is in it")
+    @Test("an argument stays one argument, with any characters")
     func argumentsAreNotWords() throws {
         let process = ChildProcess(["printf", "%s|", "a b", "$HOME", "; rm"], environment: environment)
         #expect(try process.run().output == Array("a b|$HOME|; rm|".utf8))
@@ -123,13 +123,13 @@ struct ChildProcessTests {
         #expect(throws: ChildProcess.Failure.tooMuchOutput(limit: 10_000)) { try process.run() }
     }
 
-    @Test("a signal that ends the program is told")
+    @Test("a signal that ends the program is reported")
     func signalled() throws {
         #expect(try shell("kill -9 $$").run().status == .signalled(9))
     }
 
     @Test(
-        "a program that can't be run says why",
+        "a program that cannot be run is an error with the reason",
         arguments: [
             (["no-such-program-here"], Errno.noSuchFile), (["/etc/passwd"], .permissionDenied),
             (["/tmp"], .permissionDenied), ([], .noSuchFile), ([""], .noSuchFile),
@@ -170,10 +170,10 @@ struct ChildProcessTests {
     }
 }
 
-@Suite("A program in the place of this one")
+@Suite("Replacing this process by another program")
 struct ReplacementTests {
     @Test(
-        "what can't take our place has the status that env gives",
+        "a program that cannot be run has the exit status of env",
         arguments: [
             ("no-such-program-here", 127), ("/etc/passwd", 126), ("/no/such", 127), ("/etc/passwd/x", 126),
             ("/etc", 126), ("", 127),
@@ -183,7 +183,7 @@ struct ReplacementTests {
         #expect(Executable.problem(program, in: ["PATH": "/bin"])?.status == status)
     }
 
-    @Test("a program that can be run is no problem")
+    @Test("a program that can be run is not an error")
     func found() {
         #expect(Executable.problem("sh", in: ["PATH": "/bin"]) == nil)
     }

@@ -45,7 +45,7 @@ struct CredentialHelperFailureTests {
             message: "docker-credential-fake get: an answer of more than 65536 bytes"),
     ]
 
-    @Test("a failure is told in the helper's words, nothing is lost", arguments: misbehaviours)
+    @Test("a failure is reported in the helper's words, and nothing is lost", arguments: misbehaviours)
     func misbehaving(_ helper: Misbehaviour) throws {
         let fake = FakeHelper(scratch)
         try fake.store().save(.example(), replacingDamaged: false)

@@ -35,7 +35,7 @@ struct CredentialHelperPassTests {
         #expect(outcome.status.isSuccess, "\(command): \(words)")
     }
 
-    @Test("it keeps the key of a session: probe, save, load, refresh, list, remove")
+    @Test("it stores the key of a session: probe, save, load, refresh, list, remove")
     func wholeLife() throws {
         mkdir(scratch["gnupg"], 0o700)
         defer { try? run("gpgconf", "--kill", "all") }
@@ -60,7 +60,7 @@ struct CredentialHelperPassTests {
         #expect(kept.filter { $0.hasSuffix("oidc.gpg") } == [])
     }
 
-    @Test("without a password store the probe fails before anybody is asked to sign in")
+    @Test("without a password store the probe fails before the sign-in starts")
     func notInitialized() {
         let message = failure { () throws(OIDCError) in try store.probe(.example) }?.message
         #expect(

@@ -5,13 +5,13 @@ import Testing
 
 @testable import OIDCSystem
 
-@Suite("sessions whose key a credential helper keeps")
+@Suite("sessions whose key a credential helper stores")
 struct CredentialHelperTests {
     let scratch = ScratchDirectory()
     var stem: String { SessionKey.example.fileStem }
     var path: String { scratch["oidc/\(stem).sealed"] }
 
-    @Test("the helper keeps a key of 32 bytes, the file the session without a readable secret")
+    @Test("the helper stores a key of 32 bytes, and the file the session without a readable secret")
     func roundTrip() throws {
         let helper = FakeHelper(scratch)
         let large = Session.example(String(repeating: "large-token", count: 2_000))
@@ -31,7 +31,7 @@ struct CredentialHelperTests {
         #expect(json.object?.names == ["ServerURL", "Username", "Secret"])
     }
 
-    @Test("a refresh asks the helper once and stores nothing in it; the key stays, the seal is new")
+    @Test("a refresh calls the helper once and stores nothing in it; the key stays, the seal is new")
     func refresh() throws {
         let helper = FakeHelper(scratch)
         try helper.store().save(.example(), replacingDamaged: false)
@@ -48,7 +48,7 @@ struct CredentialHelperTests {
         #expect(helper.entries.count == 1)
     }
 
-    @Test("no session is found without asking the helper")
+    @Test("a missing session is found without calling the helper")
     func nothing() throws {
         let helper = FakeHelper(scratch)
         #expect(try helper.store().load(.example) == nil)
@@ -56,7 +56,7 @@ struct CredentialHelperTests {
         #expect(helper.calls() == [])
     }
 
-    @Test("removing forgets file and key, also when the key is gone already")
+    @Test("removing deletes file and key, even if the key is already gone")
     func removing() throws {
         let helper = FakeHelper(scratch)
         let store = helper.store()
@@ -69,7 +69,7 @@ struct CredentialHelperTests {
         }
     }
 
-    @Test("a session is forgotten even when its key can't be erased, and that is said")
+    @Test("a session is removed even if its key cannot be erased, with a warning")
     func failingErase() throws {
         let helper = FakeHelper(scratch)
         try helper.store().save(.example(), replacingDamaged: false)
@@ -169,7 +169,7 @@ struct CredentialHelperTests {
                 "is damaged: the key in docker-credential-fake does not decrypt it") == true)
     }
 
-    @Test("a file of another key or a newer version is left alone")
+    @Test("a file of another key or a newer version is not changed")
     func notOurs() throws {
         let helper = FakeHelper(scratch)
         try helper.store().save(.example(key: .other), replacingDamaged: false)
@@ -187,7 +187,7 @@ struct CredentialHelperTests {
         }
     }
 
-    @Test("a key that a sign-in replaced meanwhile is asked for again")
+    @Test("a key that a sign-in replaced meanwhile is loaded again")
     func replacedKey() throws {
         let helper = FakeHelper(scratch)
         let early = helper.store()
@@ -197,7 +197,7 @@ struct CredentialHelperTests {
         #expect(try early.load(.example) == .example("new"))
     }
 
-    @Test("all asks a helper that fails once, not once a session")
+    @Test("listing all sessions calls a failing helper once, not once per session")
     func listing() throws {
         let helper = FakeHelper(scratch)
         try helper.store().save(.example(), replacingDamaged: false)

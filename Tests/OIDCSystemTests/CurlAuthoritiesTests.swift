@@ -8,7 +8,7 @@ import Testing
 @Suite("certificate authorities")
 struct CertificateAuthoritiesTests {
     @Test(
-        "a ca_file that cannot be used is an error, whatever the request",
+        "a ca_file that cannot be used is an error for every request",
         arguments: [
             (nil, "cannot be read: No such file or directory"), ("", "contains no PEM certificate"),
             ("not a certificate", "contains no PEM certificate"),

@@ -24,7 +24,7 @@ struct CurlHostileTests {
         case length, chunked, untilClose
     }
 
-    @Test("a body of 1 MiB is taken, one byte more is refused", arguments: Framing.allCases, [0, 1])
+    @Test("a body of 1 MiB is accepted, one byte more is refused", arguments: Framing.allCases, [0, 1])
     func cap(framing: Framing, excess: Int) throws {
         let size = 1_048_576 + excess
         let server = try ScriptedServer { peer in
@@ -123,7 +123,7 @@ struct CurlHostileTests {
     }
 
     @Test(
-        "what is no HTTP is refused",
+        "an answer that is not HTTP is refused",
         arguments: [
             "SSH-2.0-OpenSSH_9.2\r\n", "220 mail.example ESMTP\r\n", "{\"issuer\":\"x\"}",
             "\u{15}\u{3}\u{3}\0\u{2}\u{2}F",
@@ -141,7 +141,7 @@ struct CurlHostileTests {
                     hint: "check the host and the port"))
     }
 
-    @Test("an empty answer to a GET is no answer")
+    @Test("an empty answer to a GET counts as no answer")
     func empty() throws {
         let server = try ScriptedServer { peer in _ = peer.readRequest() }
         #expect(
@@ -231,7 +231,7 @@ struct CurlHostileTests {
         #expect(ContinuousClock.now - start < .seconds(2))
     }
 
-    @Test("a host that does not exist is said to be missing")
+    @Test("a host that does not exist is reported as not found")
     func noHost() throws {
         var configuration = CurlConfiguration()
         configuration.pause = { _ in }

@@ -17,7 +17,7 @@ struct CurlLibraryTests {
         return oidc_curl_load(&pointers, library, &text, text.count).map { String(cString: $0) }
     }
 
-    @Test("a machine without it is told so by the first name")
+    @Test("without the library the error names its first file name")
     func missing() {
         #expect(
             problem(["libcurl-missing.so.4", "libcurl-other.so.4"]) == "libcurl-missing.so.4 is not installed"
@@ -31,7 +31,7 @@ struct CurlLibraryTests {
                 == "libm.so.6 is too old (no curl_multi_info_read): version 7.66 or later is needed")
     }
 
-    @Test("a file that is no library says why it cannot be loaded")
+    @Test("a file that is not a library is an error with the reason")
     func noLibrary() throws {
         let path = NSTemporaryDirectory() + "oidc-\(UInt64.random(in: 0 ... .max)).so.4"
         try Data("no library at all".utf8).write(to: URL(fileURLWithPath: path))
@@ -39,7 +39,7 @@ struct CurlLibraryTests {
         #expect(problem([path])?.hasPrefix("\(path) cannot be loaded: ") == true)
     }
 
-    @Test("the second name serves where the first is missing")
+    @Test("the second file name is used if the first is missing")
     func second() {
         #expect(problem(["libcurl-missing.so.4", "libcurl.so.4", "libcurl-gnutls.so.4"]) == nil)
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import OIDCSystem
 
-@Suite("when a request is sent again, and where to")
+@Suite("when a request is sent again, and to which URL")
 struct CurlPolicyTests {
     @Test(
         "a redirect's reference is resolved as RFC 3986 §5.4 says",
@@ -20,14 +20,14 @@ struct CurlPolicyTests {
     }
 
     @Test(
-        "a redirect to what is no web address is none",
+        "a redirect to something other than an http(s) URL is not followed",
         arguments: ["ftp://g/x", "javascript:alert(1)", "file:///etc/passwd", "//", "/a b", "http://u:p@g/"])
     func noWebAddress(reference: String) throws {
         let base = try #require(WebURL("http://a/b/c/d"))
         #expect(base.resolving(reference) == nil)
     }
 
-    @Test("a POST is repeated only where no connection was made, and once")
+    @Test("a POST is repeated only if no connection was made, and once")
     func postRepeats() {
         let policy = RepeatPolicy(method: .post)
         #expect(policy.pause(after: CurlResult(ending: .code(7)), tries: 1) != nil)
@@ -61,7 +61,7 @@ struct CurlPolicyTests {
     }
 
     @Test(
-        "Retry-After is honoured up to five seconds; who asks for more is not asked again",
+        "Retry-After is honored up to five seconds; with more, the request is not repeated",
         arguments: [
             ("0", .milliseconds(200)), ("3", .seconds(3)), ("5", .seconds(5)), ("6", nil), ("-1", nil),
             ("99999999999999999999", nil), ("Wed, 21 Oct 2026 07:28:00 GMT", nil), ("", nil),

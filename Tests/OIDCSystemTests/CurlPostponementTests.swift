@@ -26,7 +26,8 @@ struct CurlPostponementTests {
     }
 
     @Test(
-        "an answer that is cut short or too long is given out as far as it came, for its refresh token alone")
+        "an answer that is truncated or too long is returned as far as it arrived, for its refresh token only"
+    )
     func partial() throws {
         let start = #"{"refresh_token":"next","x":""#
         let long = answer("200 OK", body: start + String(repeating: "a", count: 2 << 20) + #""}"#)

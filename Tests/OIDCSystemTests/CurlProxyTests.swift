@@ -29,7 +29,7 @@ struct CurlProxyTests {
         )
     }
 
-    @Test("a request to this machine never does", arguments: ["127.0.0.1", "localhost"])
+    @Test("a request to this machine never uses a proxy", arguments: ["127.0.0.1", "localhost"])
     func loopback(host: String) throws {
         let proxy = try ScriptedServer.answering(answer("200 OK", body: "from the proxy"))
         let server = try ScriptedServer.answering(answer("200 OK", body: "direct"))
@@ -90,7 +90,7 @@ struct CurlProxyTests {
         #expect(try CurlTransport(through(proxy)).send(.json(server.url()), stage: .keys).status == 407)
     }
 
-    @Test("a proxy that is not there is said to be missing, without its password")
+    @Test("a proxy that does not answer is reported, without its password")
     func missing() throws {
         var configuration = CurlConfiguration()
         configuration.pause = { _ in }
@@ -144,7 +144,7 @@ struct CurlProxyTests {
 
     /// Each in a process of its own, as libcurl reads the variable itself.
     @Test(
-        "no password of a proxy is shown, however its URL is wrong",
+        "no password of a proxy is shown, with any mistake in its URL",
         arguments: ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY"],
         [
             "htp://user:s3cret@proxy.invalid:8", "ftp://user:s3cret@proxy.invalid", "http://user:s3cret@",
@@ -169,7 +169,7 @@ struct CurlProxyTests {
         }
     }
 
-    @Test("a proxy of an unknown kind is said to be unusable, and where it was set")
+    @Test("a proxy of an unknown kind is reported with the variable that sets it")
     func unknownScheme() throws {
         var configuration = CurlConfiguration()
         configuration.pause = { _ in }
@@ -196,7 +196,7 @@ struct CurlProxyTests {
     }
 
     @Test(
-        "what libcurl says of a transfer is not shown where it might quote a URL", arguments: [60, 35, 3, 4])
+        "libcurl's own message is not shown if it might quote a URL", arguments: [60, 35, 3, 4])
     func quotedURL(code: Int32) throws {
         let url = try #require(WebURL("https://idp.invalid/"))
         let failure = CurlFailure(

@@ -59,7 +59,7 @@ struct CurlRepeatTests {
     }
 
     @Test(
-        "a redirect to no web address is refused",
+        "a redirect to something other than an http(s) URL is refused",
         arguments: ["ftp://x/", "file:///etc/passwd", "http://a b/"])
     func noAddress(location: String) throws {
         let server = try ScriptedServer.answering(answer("302 Found", "Location: \(location)"))
@@ -90,7 +90,8 @@ struct CurlRepeatTests {
         #expect(try CurlTransport().send(.json(server.url()), stage: .discovery).status == status)
     }
 
-    @Test("a GET is repeated after 502, 503, 504, and the third answer is taken", arguments: [502, 503, 504])
+    @Test(
+        "a GET is repeated after 502, 503, 504, and the third answer is returned", arguments: [502, 503, 504])
     func getRepeated(status: Int) throws {
         let server = try ScriptedServer { peer in
             while peer.readRequest() != nil {
@@ -153,7 +154,7 @@ struct CurlRepeatTests {
         }
     }
 
-    @Test("no pause begins that would end after the request's time")
+    @Test("no pause is started that would end after the request's deadline")
     func pauseWithinTime() throws {
         let server = try ScriptedServer.answering(answer("503 X", "Retry-After: 3"))
         let pauses = Pauses()
@@ -171,7 +172,7 @@ struct CurlRepeatTests {
     @Test("a POST whose bytes may have arrived is never sent again", arguments: Ending.allCases)
     func postOnce(ending: Ending) throws {
         let server = try ScriptedServer { peer in
-            // The first request of a connection is answered, so that it is kept for the next.
+            // The first request of a connection is answered, to keep the connection for the next.
             guard let first = peer.readRequest() else { return }
             if first.hasPrefix("GET") { peer.write(answer("200 OK")) }
             if first.hasPrefix("GET"), peer.readRequest() == nil { return }

@@ -6,7 +6,7 @@ import Synchronization
     import Glibc
 #endif
 
-/// A server on loopback that plays a script with whoever connects, well-behaved or not.
+/// A server on loopback that plays a script with each connection, well-behaved or not.
 final class ScriptedServer: Sendable {
     let port: Int
     private let listener: Int32
@@ -174,7 +174,7 @@ struct Peer: Sendable {
         while recv(descriptor, &buffer, buffer.count, 0) > 0 {}
     }
 
-    /// Makes the close that follows a reset (RST) in place of an orderly end.
+    /// Makes the following close a reset (RST) instead of an orderly end.
     func resetOnClose() {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
@@ -187,7 +187,7 @@ func answer(_ status: String, _ headers: String..., body: String = "") -> String
     return lines.joined(separator: "\r\n") + "\r\n\r\n" + body
 }
 
-/// A port of this machine on which nobody listens.
+/// A port of this machine on which nothing listens.
 func closedPort() throws -> Int {
     try ScriptedServer { _ in }.port
 }

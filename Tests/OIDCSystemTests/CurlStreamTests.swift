@@ -56,7 +56,7 @@ struct CurlStreamTests {
         #expect(server.requests.count == 1)
     }
 
-    @Test("an unavailable server is not asked again")
+    @Test("a request to an unavailable server is not repeated")
     func noRepeat() throws {
         let server = try ScriptedServer.answering(answer("503 X"))
         #expect(try stream(.json(server.url())).statuses == [503])
@@ -71,7 +71,7 @@ struct CurlStreamTests {
         #expect(server.requests.first?.contains("Accept-Encoding") == false)
     }
 
-    @Test("a file is sent with its length, from where it was read to")
+    @Test("a file is sent with its length, from its current offset")
     func file() throws {
         let path = NSTemporaryDirectory() + "oidc-stream-\(UInt64.random(in: 0 ... .max))"
         try Data("skip0123456789".utf8).write(to: URL(fileURLWithPath: path))
@@ -111,7 +111,7 @@ struct CurlStreamTests {
         #expect(server.requests.first?.hasSuffix("3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n") == true)
     }
 
-    @Test("a large body of bytes is sent whole")
+    @Test("a large body is sent completely")
     func largeBody() throws {
         let server = try ScriptedServer.answering(answer("200 OK"))
         let body = [UInt8](repeating: 0x62, count: 3_000_000)

@@ -55,7 +55,7 @@ struct CurlTLSTests {
         #expect(try get(name, trusting()) == "\(version) nobody")
     }
 
-    @Test("a certificate of an authority that nobody named is not trusted", arguments: [false, true])
+    @Test("a certificate of an unknown authority is not trusted", arguments: [false, true])
     func unknownAuthority(withFile: Bool) throws {
         let error = failure(withFile ? "stranger" : "good", withFile ? trusting() : CurlConfiguration())
         #expect(error?.kind == .untrusted)
@@ -92,7 +92,7 @@ struct CurlTLSTests {
     }
 
     @Test(
-        "our certificate goes where the request asks for it",
+        "our client certificate is sent if the request asks for it",
         arguments: ["asking", "demanding", "demanding12"])
     func clientCertificate(name: String) throws {
         let version = name.hasSuffix("12") ? "TLSv1.2" : "TLSv1.3"
@@ -111,7 +111,7 @@ struct CurlTLSTests {
     }
 
     @Test(
-        "a server that demands a certificate and gets none, or a stranger's",
+        "a server that requires a certificate and gets none, or another one",
         arguments: ["demanding", "demanding12"])
     func demanded(name: String) throws {
         let hint = Hint.advice(.useKnownClientCertificate)
@@ -128,7 +128,7 @@ struct CurlTLSTests {
         if name == "demanding" { #expect(missing?.message == "token: \(host) requires a client certificate") }
     }
 
-    @Test("through a proxy's tunnel, the answer is the provider's alone")
+    @Test("through a proxy's tunnel, only the provider's answer is returned")
     func tunnel() throws {
         let port = try #require(servers.url("good")).effectivePort
         let proxy = try ScriptedServer { peer in
@@ -179,7 +179,7 @@ struct CurlTLSTests {
         #expect(error?.message.contains("sesam") == false)
     }
 
-    @Test("a client certificate that is not asked for is not looked at")
+    @Test("a client certificate that is not needed is not read")
     func notLookedAt() throws {
         #expect(try get("good", presenting("missing", "missing")) == "TLSv1.3 nobody")
     }

@@ -56,7 +56,7 @@ struct CurlTransportTests {
         #expect(response.body == Array("ok".utf8))
     }
 
-    @Test("a connection serves the next GET, a POST makes its own")
+    @Test("a GET uses the connection again, a POST opens its own")
     func reuse() throws {
         let server = try ScriptedServer.answering(answer("200 OK"))
         let events = Mutex<[Bool]>([])
@@ -74,7 +74,7 @@ struct CurlTransportTests {
     }
 
     @Test(
-        "localhost is this machine, by whichever address listens",
+        "localhost works with IPv4 and IPv6 listeners",
         arguments: ScriptedServer.hasIPv6 ? [false, true] : [false])
     func localhost(ipv6: Bool) throws {
         let server = try ScriptedServer.answering(answer("200 OK"), ipv6: ipv6)
@@ -106,7 +106,7 @@ struct CurlTransportTests {
         for connection in connections { #expect(fcntl(connection, F_GETFD) & FD_CLOEXEC != 0) }
     }
 
-    @Test("one transport serves many threads")
+    @Test("one transport can be used by many threads")
     func threads() throws {
         let server = try ScriptedServer.answering(answer("200 OK", body: "x"))
         let transport = CurlTransport()
@@ -125,7 +125,7 @@ struct CurlTransportTests {
         #expect(server.requests.count == 80)
     }
 
-    @Test("a request and its answer are told, without query or body")
+    @Test("a request and its answer are logged, without query or body")
     func trace() throws {
         let server = try ScriptedServer.answering(answer("200 OK", body: "four"))
         let events = Mutex<[HTTPTraceEvent]>([])

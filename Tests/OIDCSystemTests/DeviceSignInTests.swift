@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Waiting for a sign-in by a code", .serialized, .waiting)
 struct DeviceSignInTests {
-    /// A provider on which nobody ever enters the code.
+    /// A provider on which the code is never entered.
     private final class Provider: HTTPTransport {
         let lifetime: Int
         let requests = Mutex(0)
@@ -59,7 +59,7 @@ struct DeviceSignInTests {
         return (error, shown)
     }
 
-    @Test("a code that expires before the first request is due ends it, and is what is counted down")
+    @Test("a code that expires before the first poll ends the wait, and sets its countdown")
     func expiry() throws {
         let provider = Provider(lifetime: 1)
         let (error, shown) = try wait(on: provider, milliseconds: 60_000)

@@ -8,9 +8,9 @@ import Testing
 @testable import OIDCSystem
 
 /// Each fault once, in the middle of an otherwise healthy stretch of simulated time: with `OIDC_SOAK_MINUTES` every
-/// fault and that many minutes; else five minutes, and a third of the faults, which the seed chooses.
+/// fault and that many minutes; else five minutes, and a sixth of the faults, which the seed chooses.
 /// `OIDC_SOAK_ROUNDS` (1) repeats all of them, `OIDC_SOAK_SEED` repeats one run.
-@Suite("a soak of faults: no session is lost but by invalid_grant or the user")
+@Suite("a soak test of faults: a session is lost only by invalid_grant or the user")
 struct FaultSoakTests {
     private static func number(_ name: String) -> UInt64? {
         ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) }
@@ -22,7 +22,7 @@ struct FaultSoakTests {
     static let minutes = number("OIDC_SOAK_MINUTES").map { Int64(clamping: $0) } ?? 5
     static let rounds = number("OIDC_SOAK_ROUNDS") ?? 1
 
-    /// What goes wrong in the middle.
+    /// What goes wrong between two healthy periods.
     enum Trouble: Hashable, Sendable {
         case provider(Fault)
         /// The request is not sent, or is lost before the provider acts on it.
@@ -34,7 +34,7 @@ struct FaultSoakTests {
         case killedBeforeRequest
         case killedAfterSuccessor
 
-        /// Whether the provider itself has spent the refresh token and given none that can be read.
+        /// Whether the provider has used up the refresh token and returned none that can be read.
         var losesSuccessor: Bool {
             switch self {
             case .provider(.refuses(.token, "invalid_grant")): true
@@ -50,11 +50,11 @@ struct FaultSoakTests {
     static let troubles: [Trouble] =
         number("OIDC_SOAK_MINUTES") != nil
         ? allTroubles
-        : allTroubles.enumerated().filter { UInt64($0.offset) % 3 == seed % 3 }.map(\.element)
+        : allTroubles.enumerated().filter { UInt64($0.offset) % 6 == seed % 6 }.map(\.element)
 
     private static let allTroubles: [Trouble] = {
         let endpoints: [Endpoint] = [.token, .jwks, .userinfo, .discovery]
-        // A narrower scope is no fault: it is what the provider grants until the next refresh.
+        // A narrower scope is not a fault: it is what the provider grants until the next refresh.
         let grants: Set<Fault> = [.tokenResponse(.scopeNarrower), .refreshResponse(.scopeNarrower)]
         var troubles = Fault.all(answering: endpoints).filter { !grants.contains($0) }.map {
             Trouble.provider($0)
@@ -73,7 +73,7 @@ struct FaultSoakTests {
         return troubles + [.killedBeforeRequest, .killedAfterSuccessor]
     }()
 
-    @Test("each fault, once, in the middle of healthy time", arguments: troubles)
+    @Test("each fault once, between healthy periods", arguments: troubles)
     func soak(_ trouble: Trouble) throws {
         for round in 0..<Self.rounds {
             let number = UInt64(Self.allTroubles.firstIndex(of: trouble) ?? 0)
@@ -83,7 +83,7 @@ struct FaultSoakTests {
             try world.stayHealthy(for: Self.minutes * 30, place)
             world.suffer()
             if trouble.losesSuccessor {
-                // The provider has spent the token and gave no other: it may end the session, and says so.
+                // The provider has used up the token and returned no other: it may end the session, and says so.
                 if try world.isEnded() { try world.signIn() }
             } else {
                 #expect(try world.refreshToken != nil, "\(place)")

@@ -8,8 +8,8 @@ import Testing
 
 @testable import OIDCSystem
 
-/// One session in a directory, the provider that it came from, and a clock that only this moves. Every call is as a
-/// process of its own: it knows what is on disk, and nothing else.
+/// One session in a directory, its provider, and a clock that only this moves. Every call is like a
+/// new process: it knows only what is on disk.
 struct SoakWorld {
     typealias Trouble = FaultSoakTests.Trouble
 
@@ -74,7 +74,7 @@ struct SoakWorld {
         return environment
     }
 
-    /// What a process asks for.
+    /// What a process requests.
     private enum Call: CaseIterable {
         case token, refresh, narrower, resource, userInfo
 
@@ -113,7 +113,7 @@ struct SoakWorld {
         }
     }
 
-    /// Every call succeeds, as many of them as fit into that time.
+    /// Expects every call to succeed, as many of them as fit into that time.
     mutating func stayHealthy(for seconds: Int64, _ place: String) throws {
         let end = provider.now.adding(seconds)
         while provider.now < end {
@@ -123,8 +123,8 @@ struct SoakWorld {
         }
     }
 
-    /// A few calls while it goes wrong, one of them a refresh for certain. Nothing is expected of them but that
-    /// they end, and what they throw is an error of ours.
+    /// Makes a few calls while it goes wrong, one of them a refresh. They must only
+    /// end, and throw nothing but `OIDCError`.
     mutating func suffer() {
         begin()
         var calls = [Call.refresh]
@@ -168,7 +168,7 @@ struct SoakWorld {
         }
     }
 
-    /// What is on disk when that request is sent is what is left.
+    /// Keeps what is on disk when that request is sent.
     private func killed(at endpoint: Endpoint) {
         provider.intercept { [disk] request throws(OIDCError) in
             guard request.url.path == endpoint.path else { return nil }
@@ -177,7 +177,7 @@ struct SoakWorld {
         }
     }
 
-    /// Whether the provider has said that the session is over; nothing else may end it.
+    /// Returns whether the provider has ended the session; nothing else may end it.
     func isEnded() throws -> Bool {
         do {
             try run(.refresh)
@@ -190,7 +190,7 @@ struct SoakWorld {
     }
 }
 
-/// The files of a directory as they were at a moment, to be put back: a process that is killed writes nothing more.
+/// A snapshot of the files of a directory, to be restored: a process that is killed writes nothing more.
 private final class DiskImage: Sendable {
     private let directory: String
     private let files = Mutex<[String: Data]?>(nil)

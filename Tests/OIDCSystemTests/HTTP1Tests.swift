@@ -46,7 +46,7 @@ struct HTTP1Tests {
                 == "http://127.0.0.1:1/callback?code=a&state=b")
     }
 
-    @Test("a body is as long as Content-Length says, and the next request begins after it")
+    @Test("a body is as long as Content-Length says, and the next request starts after it")
     func body() {
         let text =
             "POST /callback HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\na=b&cGET / HTTP/1.0\r\n\r\n"
@@ -155,7 +155,7 @@ struct HTTP1Tests {
         #expect(parser.next() == first)
     }
 
-    @Test("a request with any one byte changed neither crashes nor differs by the pieces it comes in")
+    @Test("a request with any byte changed does not crash, and is read the same in any segments")
     func flippedBytes() {
         let original = Array(
             (HTTP1Tests.callback + "POST /c HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na=b").utf8)
@@ -170,7 +170,7 @@ struct HTTP1Tests {
         }
     }
 
-    @Test("a request cut off anywhere waits for more, or was whole before")
+    @Test("a truncated request waits for more, or was complete before")
     func cutOff() {
         let bytes = Array(HTTP1Tests.callback.utf8)
         for count in 0..<bytes.count {
@@ -181,7 +181,7 @@ struct HTTP1Tests {
 
 @Suite("HTTP/1.1 answers")
 struct HTTP1AnswerTests {
-    @Test("length and connection are the server's to say")
+    @Test("the server sets length and connection")
     func answer() throws {
         let response = HTTPResponse(
             status: 200,

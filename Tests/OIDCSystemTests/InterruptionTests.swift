@@ -25,7 +25,7 @@ struct InterruptionTests {
         }
     }
 
-    @Test("a second signal half a second after the first ends the process, whatever it is doing")
+    @Test("a second signal half a second after the first ends the process at once")
     func second() async {
         await #expect(processExitsWith: .signal(SIGINT)) {
             try Interruption.install()
@@ -89,7 +89,7 @@ struct InterruptionTests {
         }
     }
 
-    @Test("a signal is postponed for its own thread alone, and remembered to have been")
+    @Test("a signal is postponed only for its own thread, and recorded")
     func otherThread() async {
         await #expect(processExitsWith: .exitCode(9)) {
             try Interruption.install()
@@ -117,7 +117,7 @@ struct InterruptionTests {
         }
     }
 
-    @Test("a write to a pipe that nobody reads is an error, not the end")
+    @Test("a write to a broken pipe is an error, and does not end the process")
     func brokenPipe() async {
         await #expect(processExitsWith: .exitCode(9)) {
             Platform.secureStandardDescriptors()

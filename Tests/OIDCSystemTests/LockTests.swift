@@ -37,7 +37,7 @@ struct LockTests {
             hint: "try again, or end the oidc process that hangs", stage: .store)
     }
 
-    @Test("who comes second waits no longer than the limit; a released lock is free, its file stays")
+    @Test("the second process waits at most until the limit; a released lock is free, its file stays")
     func exclusion() throws {
         do {
             let lock = try attempt()
@@ -148,7 +148,7 @@ struct LockTests {
         #expect(try FileLock.take(again, "a.lock", in: directory) != nil)
     }
 
-    @Test("a lock file that a umask left without any permission is mended")
+    @Test("a lock file that a umask left without any permission is repaired")
     func permissions() throws {
         scratch.put("", "a.lock", mode: 0)
         #expect(try attempt(patient) != nil)

@@ -19,7 +19,7 @@ struct LoopbackAddressTests {
 
     private var hasIPv6: Bool { (try? LoopbackServer(LoopbackAddress(host: .ipv6))) != nil }
 
-    @Test("127.0.0.1 is IPv4 alone, ::1 is IPv6 alone, localhost is both on one port")
+    @Test("127.0.0.1 is only IPv4, ::1 only IPv6, and localhost both on one port")
     func families() throws {
         let ipv4 = try LoopbackServer(LoopbackAddress(host: .ipv4))
         #expect(try isReached(ipv4, .ipv4))
@@ -35,7 +35,7 @@ struct LoopbackAddressTests {
         #expect(ipv6.origin == "http://[::1]:\(ipv6.port)")
     }
 
-    @Test("a port that is listened on is named with the remedy")
+    @Test("a port that is in use is named with a hint")
     func busy() throws {
         let other = try LoopbackServer()
         let error = OIDCError(
@@ -46,7 +46,7 @@ struct LoopbackAddressTests {
         }
     }
 
-    @Test("the first free port of a list is taken")
+    @Test("the first free port of a list is used")
     func list() throws {
         let (first, second) = (try LoopbackServer(), try LoopbackServer())
         let free = try LoopbackServer().port
@@ -88,7 +88,7 @@ struct LoopbackAddressTests {
         return again?.port == server.port
     }
 
-    @Test("Host means us only with our port, as a loopback literal or the registered name")
+    @Test("Host is ours only with our port, as a loopback literal or the registered name")
     func ourHost() throws {
         let server = try LoopbackServer()
         let port = server.port

@@ -82,7 +82,7 @@ struct OIDCClientTests {
         #expect(try await client.signOut() == .revoked)
     }
 
-    @Test("an expired token is refreshed once for all who ask, and its successor is stored")
+    @Test("an expired token is refreshed once for all callers, and the new refresh token is stored")
     func refresh() async throws {
         let provider = try provider()
         let store = MemorySessionStore()
@@ -133,7 +133,7 @@ struct OIDCClientTests {
     }
 
     @Test(
-        "UserInfo that refuses the token is asked again with another one, once, whatever the status",
+        "if UserInfo refuses the token, it is called once more with a new one, with any status",
         arguments: [(400, true), (401, true), (200, true), (400, false)])
     func refusedByUserInfo(status: Int, isRefreshed: Bool) async throws {
         let provider = try provider()
@@ -155,7 +155,7 @@ struct OIDCClientTests {
         #expect(provider.with { $0.requestCount(grant: "refresh_token") } == 1)
     }
 
-    @Test("a session keeps its tenant, and a sign-out lets another one in")
+    @Test("a session is pinned to its tenant until the user signs out")
     func tenants() async throws {
         let provider = try provider()
         let client = client(provider) { $0.issuer = Tenancy.common }
@@ -172,7 +172,7 @@ struct OIDCClientTests {
         #expect(second.endpoints.issuer == Tenancy.issuer(of: "another"))
     }
 
-    @Test("a device code signs in where there is no browser (RFC 8628)")
+    @Test("a device code signs in without a browser (RFC 8628)")
     func device() async throws {
         let provider = try provider {
             $0.person = .approves("alice")
@@ -204,7 +204,7 @@ struct OIDCClientTests {
         #expect(try client.session() == nil)
     }
 
-    @Test("sessions of two accounts of one client are kept apart")
+    @Test("sessions of two accounts of one client are stored separately")
     func accounts() async throws {
         let provider = try provider()
         let store = MemorySessionStore()
@@ -231,7 +231,7 @@ extension Result {
 
 @Suite("a sign-in that is refused after its tokens came")
 struct RefusedSignInTests {
-    @Test("revokes them, the refresh token first; without it the access token")
+    @Test("the refresh token is revoked, or else the access token")
     func revoked() throws {
         for (scope, hint) in [("openid offline_access", "refresh_token"), ("openid", "access_token")] {
             let provider = try InMemoryProvider()
@@ -248,7 +248,7 @@ struct RefusedSignInTests {
 
 extension RefusedSignInTests {
     @Test(
-        "revokes them if the answer cannot be used, also without a refresh token, and on a device",
+        "the tokens are revoked if the answer cannot be used, also without a refresh token and with a device code",
         arguments: [.tokenResponse(.typeUnknown), .tokenResponse(.typeMissing), .idToken(.expired)]
             as [Fault],
         [false, true])
@@ -269,7 +269,7 @@ extension RefusedSignInTests {
         }
     }
 
-    @Test("revokes the access token if the provider cannot revoke the refresh token")
+    @Test("the access token is revoked if the provider cannot revoke the refresh token")
     func accessToken() throws {
         let provider = try InMemoryProvider()
         provider.faults = [.idToken(.nonceInvalid)]
@@ -286,7 +286,7 @@ extension RefusedSignInTests {
     }
 }
 
-@Suite("what a revocation leaves of a session")
+@Suite("a session after a revocation")
 struct RevokedTokenTests {
     @Test("an access token is expired, a refresh token ends the session, others change nothing")
     func rest() throws {

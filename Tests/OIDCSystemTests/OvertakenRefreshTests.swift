@@ -3,7 +3,7 @@ import Testing
 
 @testable import OIDCSystem
 
-/// The wait for a session's lock is bounded, so whoever was first may finish last.
+/// The wait for a session's lock is bounded, so the process that started first may finish last.
 @Suite("a refresh that was overtaken")
 struct OvertakenRefreshTests {
     private let scratch = ScratchDirectory()
@@ -30,7 +30,7 @@ struct OvertakenRefreshTests {
 
     private var stores: [any SessionStoring] { [store, MemorySessionStore()] }
 
-    @Test("a sign-out stays: the token is handed out, and not kept")
+    @Test("after a sign-out the token is returned, and not stored")
     func signedOut() throws {
         for store in stores {
             try store.save(.example(), replacingDamaged: true)
@@ -40,7 +40,7 @@ struct OvertakenRefreshTests {
         }
     }
 
-    @Test("another person's sign-in stays, and its token is the one handed out")
+    @Test("after another user's sign-in, its token is the one returned")
     func signedIn() throws {
         for store in stores {
             try store.save(.example(), replacingDamaged: true)
@@ -52,7 +52,7 @@ struct OvertakenRefreshTests {
         }
     }
 
-    @Test("a first token does not take the place of one that came meanwhile")
+    @Test("a first token does not replace one that was stored meanwhile")
     func first() throws {
         let delivery = try refresh(in: store) { () throws(OIDCError) in
             try store.save(.example("first"), replacingDamaged: true)
@@ -61,7 +61,7 @@ struct OvertakenRefreshTests {
         #expect(try store.load(.example) == .example("first"))
     }
 
-    @Test("one whose caller gave up meanwhile is kept, and ends as interrupted")
+    @Test("one whose caller gave up meanwhile is stored, and ends as interrupted")
     func cancelled() throws {
         for store in stores {
             try store.save(.example(), replacingDamaged: true)
@@ -84,7 +84,7 @@ struct OvertakenRefreshTests {
         }
     }
 
-    @Test("one that was not overtaken is kept, and leaves nothing beside it")
+    @Test("one that was not overtaken is stored, and leaves no other file")
     func undisturbed() throws {
         try store.save(.example(), replacingDamaged: true)
         #expect(try refresh(in: store) {}.access.token.revealed == "refreshed")

@@ -12,7 +12,7 @@ struct PageTests {
         ResultPage.stranger(),
     ]
 
-    @Test("it says who signed in, and where, and that the tab can be closed")
+    @Test("it names the user and the provider, and says that the tab can be closed")
     func success() {
         let page = ResultPage.success(who: "alice@example.com", provider: "op.example")
         #expect(page.status == 200)
@@ -27,7 +27,7 @@ struct PageTests {
         #expect(!text(ResultPage.success(who: nil, provider: "op.example")).contains("Account"))
     }
 
-    @Test("a failure says what happened and what to do, and nothing of success")
+    @Test("a failure says what happened and what to do, and never \"signed in\"")
     func failure() {
         let page = ResultPage.failure(
             OIDCError(.refused, "authorize: access_denied", hint: .advice(.checkScope))
@@ -40,7 +40,7 @@ struct PageTests {
         #expect(!text(ResultPage.failure(OIDCError(.failed, "x")) { "\($0)" }).contains("What to do next"))
     }
 
-    @Test("text from outside is escaped, and without characters that hide or turn text")
+    @Test("text from outside is escaped, and has no characters that hide or reverse text")
     func escaping() {
         let hostile = "<script>alert(1)</script>\"'&\u{202E}\u{1B}[2J"
         let escaped = "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;[2J"
@@ -54,7 +54,7 @@ struct PageTests {
         }
     }
 
-    @Test("no page may load, frame, keep or tell anything", arguments: pages)
+    @Test("no page may load, frame, cache or refer to anything", arguments: pages)
     func headers(page: HTTPResponse) throws {
         let policy = try #require(page.headers["Content-Security-Policy"])
         for directive in [
@@ -68,7 +68,7 @@ struct PageTests {
         #expect(page.headers["Referrer-Policy"] == "no-referrer")
     }
 
-    @Test("the result closes the connection; a stranger may go on to ask for it")
+    @Test("the result closes the connection; a stranger's may stay open")
     func connection() {
         #expect(PageTests.pages.map { $0.headers["Connection"] } == ["close", "close", "close", nil])
     }
@@ -90,7 +90,7 @@ struct PageTests {
         #expect(text(one).contains("prefers-color-scheme:dark"))
     }
 
-    @Test("a stranger is told nothing", arguments: [400, 404, 405, 501])
+    @Test("a stranger's page says nothing about the sign-in", arguments: [400, 404, 405, 501])
     func stranger(status: Int) {
         let page = ResultPage.stranger(status: status)
         #expect(page.status == status)

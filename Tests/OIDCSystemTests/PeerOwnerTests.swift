@@ -17,7 +17,7 @@ struct PeerOwnerTests {
     }
 
     @Test(
-        "the row with both ends says it, in either table",
+        "the row with both addresses has the owner, in either table",
         arguments: [
             ("ours", row(route, uid: "1000"), .thisUser),
             ("another's", row(route, uid: "1001"), .anotherUser),
@@ -47,7 +47,7 @@ struct PeerOwnerTests {
         #expect(table.owner(of: Self.route, for: 1000) == .found(.thisUser))
     }
 
-    @Test("a connection that was reset has no owner any more")
+    @Test("a connection that was reset has no owner")
     func reset() throws {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(listener) }
@@ -94,13 +94,13 @@ struct PeerOwnerTests {
 
     @Test(
         "another user's connection is found, by either family of localhost",
-        .enabled(if: Stranger.isAvailable), arguments: ["127.0.0.1", "::1"])
+        .enabled(if: OtherUser.isAvailable), arguments: ["127.0.0.1", "::1"])
     func anotherUser(host: String) throws {
         let server = try LoopbackServer(LoopbackAddress(host: .localhost), identifiesPeers: true)
         guard host == "127.0.0.1" || (try? LoopbackSocket.connect(.ipv6, port: server.port)) != nil else {
             return
         }
-        let stranger = try Stranger.start(
+        let stranger = try OtherUser.start(
             port: server.port, "GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", host: host)
         var peer: PeerOwner?
         _ = server.run(until: .now().adding(seconds: 20)) { request in
@@ -112,7 +112,7 @@ struct PeerOwnerTests {
         _ = stranger.text()
     }
 
-    @Test("a peer that is in no table is gone, but under WSL, or if no table can be read, unknown")
+    @Test("a peer that is in no table is gone; in WSL, or if no table can be read, it is unknown")
     func absent() throws {
         let scratch = ScratchDirectory()
         scratch.put(Self.header, "tcp")
@@ -135,7 +135,7 @@ struct PeerOwnerTests {
         #expect(SocketTable(path: scratch["tcp"]).owner(of: Self.route, for: 1000) == .found(.thisUser))
     }
 
-    @Test("only whole requests are looked up, not idle connections")
+    @Test("only complete requests are looked up, not idle connections")
     func lazily() throws {
         var count = 0
         let server = try LoopbackServer(
@@ -150,7 +150,7 @@ struct PeerOwnerTests {
         #expect(count == 1)
     }
 
-    @Test("the answer to what is held goes to the same user's repetitions alone")
+    @Test("the answer is repeated only to the same user")
     func repeats() throws {
         var peers: [PeerOwner] = [.thisUser, .anotherUser, .thisUser]
         let server = try LoopbackServer(

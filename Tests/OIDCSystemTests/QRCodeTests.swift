@@ -15,7 +15,7 @@ struct QRCodeTests {
     }
 
     /// Read back by other programs' readers when it was taken down.
-    @Test("a text has this code")
+    @Test("a text has the expected code")
     func knownCode() throws {
         let code = try #require(QRCode("HELLO"))
         let rows = (0..<code.size).map { row in
@@ -34,7 +34,7 @@ struct QRCodeTests {
     }
 
     @Test(
-        "the smallest version is taken, with more correction where it fits",
+        "the smallest version is used, with more error correction if it fits",
         arguments: [
             (14, 1, .medium), (15, 1, .low), (17, 1, .low), (18, 2, .medium), (106, 5, .low), (107, 6, .low),
             (230, 9, .low), (231, 10, .low), (213, 9, .low), (331, 12, .low), (425, 13, .low),
@@ -44,13 +44,13 @@ struct QRCodeTests {
         #expect(QRLayout.smallest(for: count) == layout)
     }
 
-    @Test("a text that is too long has none")
+    @Test("a text that is too long has no code")
     func tooLong() {
         #expect(QRCode(String(repeating: "a", count: 425))?.size == 69)
         #expect(QRCode(String(repeating: "a", count: 426)) == nil)
     }
 
-    @Test("a code says its version and its correction", arguments: [20, 200])
+    @Test("a code contains its version and error correction level", arguments: [20, 200])
     func formatAndVersion(count: Int) throws {
         let code = try #require(QRCode(String(repeating: "x", count: count)))
         let layout = try #require(QRLayout.smallest(for: count))

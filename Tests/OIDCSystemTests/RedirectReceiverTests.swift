@@ -174,7 +174,7 @@ struct RedirectReceiverTests {
         }
     }
 
-    @Test("what is not for the callback is logged, and gets a page without a word about the sign-in")
+    @Test("a request for another path is logged, and gets a page that does not mention the sign-in")
     func unrelated() throws {
         let world = try World()
         let (_, pages) = try world.receive([
@@ -212,7 +212,7 @@ struct RedirectReceiverTests {
                 == "\(base); 3 callbacks were turned away: wrong state (2), no state (1)")
     }
 
-    @Test("form_post takes a GET too, and reports what is neither")
+    @Test("form_post accepts a GET too, and reports other requests")
     func formPost() throws {
         let world = try World(responseMode: .formPost)
         let host = "Host: 127.0.0.1:\(world.server.port)\r\n"

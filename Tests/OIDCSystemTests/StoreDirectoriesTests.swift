@@ -4,7 +4,7 @@ import Testing
 
 @testable import OIDCSystem
 
-@Suite("where sessions, cache and configuration are")
+@Suite("the directories of sessions, cache and configuration")
 struct StoreDirectoriesTests {
     struct Case: CustomTestStringConvertible, Sendable {
         let environment: [String: String]
@@ -55,11 +55,11 @@ struct StoreDirectoriesTests {
     }
 }
 
-@Suite("a directory for this user alone")
+@Suite("a directory for this user only")
 struct StorePrivateDirectoryTests {
     let scratch = ScratchDirectory()
 
-    @Test("missing directories are made with mode 0700, parents too")
+    @Test("missing directories are created with mode 0700, parents too")
     func created() throws {
         _ = try PrivateDirectory.create(scratch["a/b/c/"])
         #expect(["a", "a/b", "a/b/c"].map { mode(scratch[$0]) } == [0o700, 0o700, 0o700])

@@ -35,7 +35,7 @@ struct TerminalTests {
         #expect(lines(["a\u{04}b\n\u{04}"], edits: true) == [.line("ab"), .endOfInput])
     }
 
-    @Test("input is read as it comes, and its end is told each time it is asked for")
+    @Test("input is read as it arrives, and every read at its end returns the end")
     func incremental() throws {
         let pipe = try FileDescriptor.pipe()
         defer { pipe.reading.close() }
@@ -123,7 +123,7 @@ struct TerminalTests {
         ) { try StandardOutput.write([1], to: FileDescriptor(rawValue: full)) }
     }
 
-    @Test("an output whose reader has gone is a failure")
+    @Test("a write to a broken pipe is an error")
     func goneReader() throws {
         Platform.secureStandardDescriptors()
         let pipe = try FileDescriptor.pipe()
@@ -134,7 +134,7 @@ struct TerminalTests {
         }
     }
 
-    @Test("a standard descriptor that is closed is not taken over by the next file, and writing there fails")
+    @Test("a closed standard descriptor is not reused for the next file, and writing to it fails")
     func closedOutput() async {
         await #expect(processExitsWith: .exitCode(9)) {
             close(1)

@@ -8,7 +8,7 @@ import Synchronization
 package final class InMemoryProvider: HTTPTransport {
     package static let issuer = "http://127.0.0.1:9480"
 
-    /// Looks at a request before the provider does, and may answer in its place.
+    /// Sees a request before the provider does, and may answer it instead.
     package typealias Interceptor = @Sendable (HTTPRequest) throws(OIDCError) -> HTTPResponse?
 
     private let provider: Mutex<FaultyProvider?>

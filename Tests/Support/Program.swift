@@ -6,7 +6,7 @@ package struct Program: Sendable {
     package let home: URL
     package var environment: [String: String]
 
-    /// What a run ended with.
+    /// The exit status and output of a run.
     package struct Outcome: Sendable {
         package let status: Int32
         package let output: String
@@ -45,7 +45,7 @@ package struct Program: Sendable {
             ["OIDC_ISSUER": provider.origin, "OIDC_CLIENT_ID": client].merging(variables) { $1 })
     }
 
-    /// Where the tests run under a sanitizer, the program does too, and wants to be told how.
+    /// If the tests run under a sanitizer, so does the program, which needs the sanitizer's options.
     package static let sanitizerOptions = ProcessInfo.processInfo.environment.filter {
         ["ASAN_OPTIONS", "TSAN_OPTIONS"].contains($0.key)
     }

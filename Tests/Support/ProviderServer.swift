@@ -17,7 +17,7 @@ package final class ProviderServer: Sendable {
         let delay = Mutex<Int64>(0)
         let interceptor = Mutex<(@Sendable (HTTPRequest) -> HTTPResponse?)?>(nil)
 
-        /// Waits in short steps, so a request under way notices when a test takes the delay away.
+        /// Waits in short steps, so that a waiting request notices when a test ends the delay.
         func waitForDelay() {
             let start = MonotonicTime.now()
             while start.adding(milliseconds: delay.withLock { $0 }) > MonotonicTime.now() {
@@ -70,12 +70,12 @@ package final class ProviderServer: Sendable {
     /// Delays each answer of the token endpoint; zero also releases requests that wait already.
     package func delayTokens(milliseconds: Int64) { box.delay.withLock { $0 = milliseconds } }
 
-    /// Answers in the provider's place where it returns something.
+    /// Answers instead of the provider if it returns a response.
     package func intercept(_ body: (@Sendable (HTTPRequest) -> HTTPResponse?)?) {
         box.interceptor.withLock { $0 = body }
     }
 
-    /// Plays a person: the pages come from the provider itself, and the request that leaves it is returned.
+    /// Plays the user on the provider's pages, and returns the request that leaves the provider.
     package func redirect(
         of url: WebURL, _ choice: BrowserStandIn.Choice = .approve
     ) -> HTTPRequest? {

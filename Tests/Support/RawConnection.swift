@@ -4,11 +4,11 @@ import Foundation
     import Glibc
 #endif
 
-/// A peer on loopback that sends whatever bytes it likes.
+/// A peer on loopback that sends any bytes.
 package final class RawConnection: Sendable {
     private let descriptor: Int32
 
-    /// Nil where nobody listens, or no more connections are taken.
+    /// Nil if nothing listens on the port, or no more connections are accepted.
     package init?(port: UInt16) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()

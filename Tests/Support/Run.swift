@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// One process of the program, from its start to its end.
+/// One process of the program.
 package final class Run: @unchecked Sendable {
     // `Process` and its pipes are set up before the run is shared; what changes is behind `collected`.
     private let process = Process()
@@ -69,18 +69,31 @@ package final class Run: @unchecked Sendable {
         String(decoding: collected.withLock { $0.errorOutput }, as: UTF8.self)
     }
 
-    /// Waits until stderr holds a text that `pick` finds something in; nil after that time or the program's end.
-    package func errorOutput<Found>(within seconds: Double = 20, where pick: (String) -> Found?) -> Found? {
+    private var output: String {
+        String(decoding: collected.withLock { $0.output }, as: UTF8.self)
+    }
+
+    /// Waits until `pick` finds something in stderr; nil after that time or the program's end.
+    package func errorOutput<Found>(within seconds: Double = 60, where pick: (String) -> Found?) -> Found? {
+        wait(within: seconds) { pick(errorOutput) }
+    }
+
+    /// Waits until `pick` finds something in stdout; nil after that time or the program's end.
+    package func output<Found>(within seconds: Double = 60, where pick: (String) -> Found?) -> Found? {
+        wait(within: seconds) { pick(output) }
+    }
+
+    private func wait<Found>(within seconds: Double, for pick: () -> Found?) -> Found? {
         let end = Date().addingTimeInterval(seconds)
         while Date() < end {
-            if let found = pick(errorOutput) { return found }
-            if !process.isRunning { return pick(errorOutput) }
+            if let found = pick() { return found }
+            if !process.isRunning { return pick() }
             usleep(5_000)
         }
         return nil
     }
 
-    /// The address that a sign-in prints.
+    /// The URL that a sign-in prints.
     package var address: String? {
         errorOutput { text in
             text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
@@ -88,7 +101,7 @@ package final class Run: @unchecked Sendable {
         }
     }
 
-    /// Waits for the end; a program that hangs is killed, and its status is -1.
+    /// Waits for the program to exit; one that hangs is killed, and its status is -1.
     package func finish(within seconds: Double = 180) -> Program.Outcome {
         let end = Date().addingTimeInterval(seconds)
         while process.isRunning, Date() < end { usleep(2_000) }

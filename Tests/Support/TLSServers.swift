@@ -52,12 +52,12 @@ package final class TLSServers: Sendable {
         ports[name].flatMap { WebURL("https://\(host):\($0)/x?secret") }
     }
 
-    /// What `good` answers below `/NAME/`, in place of its protocol's version.
+    /// What `good` answers below `/NAME/`, instead of its protocol's version.
     package func publish(_ name: String, _ body: String) throws {
         try Data(body.utf8).write(to: URL(fileURLWithPath: path("\(name).json")))
     }
 
-    /// A proxy whose tunnels all end at this machine, whatever the name.
+    /// A proxy whose tunnels all end at this machine, for any host name.
     package var proxy: String { "http://127.0.0.1:\(ports["proxy"] ?? 0)" }
 
     package func port(_ name: String) -> Int { ports[name] ?? 0 }

@@ -1,7 +1,7 @@
-import OIDCCore
+package import OIDCCore
 
 /// A page for users, with text from outside escaped and without external resources.
-struct Page {
+package struct Page {
     var title: String
     /// The content as HTML, already escaped.
     var content: String
@@ -68,7 +68,7 @@ struct Page {
     }
 
     /// Returns a form with one button, which works without scripts.
-    static func form(
+    package static func form(
         id: String, action: String, hidden: [FormEncoding.Pair], fields: String = "", button: String,
         style: String = "primary"
     ) -> String {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("what the documents say is what the program does")
+@Suite("the documentation matches the program")
 struct DocumentationTests {
     private static func part(_ name: String) throws -> String {
         let text = try ReadmeBlock.page(name.capitalized)
@@ -23,7 +23,7 @@ struct DocumentationTests {
         #expect(!outcome.output.contains("; repeatable (repeatable"))
     }
 
-    @Test("config.example.json is a configuration that holds")
+    @Test("config.example.json is a valid configuration")
     func example() throws {
         let program = try Program()
         defer { program.remove() }

@@ -50,7 +50,7 @@ private final class Newcomer {
         // As `credential docker --setup` says.
         try FileManager.default.createSymbolicLink(
             atPath: programs.path + "/docker-credential-oidc", withDestinationPath: Program.path)
-        // With what curl is told of a refusal, a request without its token is a failure.
+        // curl exits with an error if the request has no token, because the answer is a refusal.
         try Data("fail-with-body\n".utf8).write(to: program.home.appendingPathComponent(".curlrc"))
     }
 
@@ -60,7 +60,7 @@ private final class Newcomer {
         program.remove()
     }
 
-    /// The variables of everybody on that network.
+    /// The environment variables that every user of that network sets.
     private var network: [String: String] {
         [
             "PATH": program.home.path + "/.local/bin:/usr/local/bin:/usr/bin:/bin",
@@ -68,7 +68,7 @@ private final class Newcomer {
         ]
     }
 
-    /// Runs a block in a shell of its own; somebody pastes the address that the browser ends on, where asked.
+    /// Runs a block in its own shell, and pastes the redirected URL if the block prompts for it.
     func run(_ text: String, _ variables: [String: String] = [:]) throws -> Program.Outcome {
         let run = try program.start(
             ["-euo", "pipefail", "-c", text], input: .open, network.merging(variables) { $1 },
@@ -118,7 +118,7 @@ struct ReadmeTests {
     private static let ofTheGate = [["swift run oidc demo"], ["swift build", "swift test"]]
 
     @Test(
-        "its commands, from top to bottom on one machine behind a proxy, do what it says",
+        "its commands work, from top to bottom on one machine behind a proxy",
         .enabled(if: Newcomer.isPossible, "nginx, openssl, bash, curl or jq is not installed"))
     func commands() throws {
         let newcomer = try Newcomer()

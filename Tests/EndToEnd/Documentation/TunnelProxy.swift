@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// A forward proxy that leads every `CONNECT` to one port of this machine, whatever host is asked for.
+/// A forward proxy that connects every `CONNECT` to one port of this machine, for any host.
 final class TunnelProxy: Sendable {
     let port: UInt16
     private let listener: Int32

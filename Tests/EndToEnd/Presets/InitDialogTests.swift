@@ -6,7 +6,8 @@ import Testing
 
 @testable import oidc
 
-@Suite("the questions of config init") struct InitDialogTests {
+@Suite("the prompts of config init")
+struct InitDialogTests {
     /// Answers questions in order, and records everything that is shown.
     private final class Script {
         var answers: [String]
@@ -50,7 +51,7 @@ import Testing
         #expect(numbered.shown.contains { $0.contains("  2  github-app: GitHub App") })
     }
 
-    @Test("parameters are asked for until they fit; the usual value needs only Enter")
+    @Test("the prompt for a parameter is repeated until the value is valid; Enter takes the default")
     func parameters() throws {
         let script = Script(["Okta", "dev-1.okta.com/", "dev-1.okta.com", "", "cid"])
         let command = try script.run().command
@@ -60,7 +61,7 @@ import Testing
         #expect(script.shown.contains("Register: it"))
     }
 
-    @Test("what the command line says is not asked for")
+    @Test("there is no prompt for what the command line already says")
     func given() throws {
         var command = ConfigInitCommand()
         command.provider = "keycloak"
@@ -71,7 +72,7 @@ import Testing
         #expect(result.secret == nil)
     }
 
-    @Test("any other issuer is taken by its URL, as it was typed")
+    @Test("any other issuer is accepted as a URL, as it was typed")
     func issuer() throws {
         let result = try Script(["https://Login.example.com/Tenant", "cid", "", ""]).run()
         #expect(result.command.provider == nil)
@@ -88,14 +89,14 @@ import Testing
         #expect(!script.shown.joined().contains("hunter2"))
     }
 
-    @Test("a file of the secret must exist; a public client is not asked for a secret")
+    @Test("the secret file must exist; a public client is not prompted for a secret")
     func secretFile() throws {
         let script = Script(["bitbucket", "key", "/no/such/file", "/etc/hostname"])
         #expect(try script.run().command.options.assignments == ["client_secret_file=/etc/hostname"])
         #expect(try Script(["spotify", "cid"]).run().secret == nil)
     }
 
-    @Test("a taken profile is not replaced: another name is asked for")
+    @Test("an existing profile is not replaced: the prompt asks for another name")
     func profile() throws {
         let result = try Script(["bitbucket", "default", "work", "key", "", "x"]).run(profiles: ["default"])
         #expect(result.command.common.profile == "work")

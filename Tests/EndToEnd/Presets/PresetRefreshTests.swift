@@ -4,7 +4,8 @@ import Testing
 
 @testable import oidc
 
-@Suite("what presets know of refresh tokens, redirects and secrets") struct PresetRefreshTests {
+@Suite("presets: refresh tokens, redirects and secrets")
+struct PresetRefreshTests {
     private static func settings(_ values: [(Setting, String)]) throws -> Settings {
         PresetTableTests.settings(
             try values.map { try SettingsLoader.entry($0.0, $0.1, .option("--set"), named: $0.0.name) })

@@ -6,7 +6,8 @@ import Testing
 
 @testable import oidc
 
-@Suite("the table of presets") struct PresetTableTests {
+@Suite("the table of presets")
+struct PresetTableTests {
     static func profile(
         _ preset: Preset, _ words: [String]? = nil, _ options: [(Setting, String)] = []
     ) throws -> [SettingLayers.Entry] {
@@ -22,7 +23,7 @@ import Testing
         Settings(SettingLayers(profile: nil, entries: entries), home: nil)
     }
 
-    @Test("every provider that people come with has a preset, and no two share a name")
+    @Test("every common provider has a preset, and no two share a name")
     func names() {
         let wanted = [
             "google", "github", "github-app", "gitlab", "bitbucket", "entra", "entra-external", "okta",
@@ -146,7 +147,7 @@ import Testing
     }
 
     @Test(
-        "other providers are not taken for one of the table",
+        "other providers do not match a preset",
         arguments: [
             "https://login.example.com", "https://sso.example.com/oauth2/token",
             "https://accounts.google.com.evil.com",

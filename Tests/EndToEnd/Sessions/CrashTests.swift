@@ -8,9 +8,9 @@ import Testing
 @Suite("kill -9 at random moments", .serialized, .waitingLong)
 struct CrashTests {
     private static let rounds =
-        ProcessInfo.processInfo.environment["OIDC_KILL_ROUNDS"].flatMap { Int($0) } ?? 60
+        ProcessInfo.processInfo.environment["OIDC_KILL_ROUNDS"].flatMap { Int($0) } ?? 30
 
-    /// A whole session, or none: with its key, and both of its tokens.
+    /// Checks that the session is complete, with both of its tokens, or absent.
     private func checkWhole(_ world: SessionWorld, mayBeMissing: Bool = false) throws {
         let files = world.program.sessionFiles
         #expect(files.count <= 1)
@@ -32,7 +32,7 @@ struct CrashTests {
             .filter { !$0.hasSuffix(".json") && !$0.hasSuffix(".lock") }
     }
 
-    /// How long a whole run takes here, in microseconds.
+    /// Returns how long a run takes on this machine, in microseconds.
     private func measure(_ body: () throws -> Void) rethrows -> UInt32 {
         let start = Date()
         try body()

@@ -4,64 +4,64 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("what stands in a session file's place", .serialized, .waiting)
+@Suite("something else in place of a session file", .serialized, .waiting)
 struct DamageTests {
-    /// Text to find in the error, and in its remedy.
+    /// Text to find in the error, and in its hint.
     struct Case: Sendable, CustomStringConvertible {
         let description: String
         let message: String
-        let remedy: String
+        let hint: String
         /// Whether `login` may replace it.
         let isRepaired: Bool
         let damage: @Sendable (SessionWorld, URL) throws -> Void
     }
 
     static let cases: [Case] = [
-        Case(description: "truncated", message: "damaged", remedy: "oidc login", isRepaired: true) {
+        Case(description: "truncated", message: "damaged", hint: "oidc login", isRepaired: true) {
             try $0.put($0.bytes.prefix(200))
             _ = $1
         },
-        Case(description: "empty", message: "damaged", remedy: "oidc login", isRepaired: true) {
+        Case(description: "empty", message: "damaged", hint: "oidc login", isRepaired: true) {
             try $0.put(Data())
             _ = $1
         },
-        Case(description: "no JSON", message: "damaged", remedy: "oidc login", isRepaired: true) {
+        Case(description: "no JSON", message: "damaged", hint: "oidc login", isRepaired: true) {
             try $0.put(Data("hello".utf8))
             _ = $1
         },
-        Case(description: "foreign JSON", message: "damaged", remedy: "oidc login", isRepaired: true) {
+        Case(description: "foreign JSON", message: "damaged", hint: "oidc login", isRepaired: true) {
             try $0.put(Data(#"{"version":1,"name":"something"}"#.utf8))
             _ = $1
         },
-        Case(description: "without a token", message: "damaged", remedy: "oidc login", isRepaired: true) {
+        Case(description: "without a token", message: "damaged", hint: "oidc login", isRepaired: true) {
             try $0.edit { $0["access"] = nil }
             _ = $1
         },
-        Case(description: "a newer version", message: "newer", remedy: "newer oidc", isRepaired: false) {
+        Case(description: "a newer version", message: "newer", hint: "newer oidc", isRepaired: false) {
             try $0.edit { $0["version"] = 2 }
             _ = $1
         },
-        Case(description: "another key", message: "another session", remedy: "mv ", isRepaired: false) {
+        Case(description: "another key", message: "another session", hint: "mv ", isRepaired: false) {
             try $0.edit { object in
                 object["key"] = (object["key"] as? String)?.replacingOccurrences(of: "demo", with: "other")
             }
             _ = $1
         },
-        Case(description: "a wide mode", message: "0644", remedy: "chmod 600", isRepaired: false) {
+        Case(description: "a wide mode", message: "0644", hint: "chmod 600", isRepaired: false) {
             try $0.put($0.bytes, mode: 0o644)
             _ = $1
         },
-        Case(description: "a symbolic link", message: "symbolic link", remedy: "mv ", isRepaired: false) {
+        Case(description: "a symbolic link", message: "symbolic link", hint: "mv ", isRepaired: false) {
             let target = $0.program.home.appendingPathComponent("elsewhere.json")
             try FileManager.default.moveItem(at: $1, to: target)
             try FileManager.default.createSymbolicLink(at: $1, withDestinationURL: target)
         },
-        Case(description: "a directory", message: "directory", remedy: "mv ", isRepaired: false) {
+        Case(description: "a directory", message: "directory", hint: "mv ", isRepaired: false) {
             _ = $0
             try FileManager.default.removeItem(at: $1)
             try FileManager.default.createDirectory(at: $1, withIntermediateDirectories: false)
         },
-        Case(description: "another owner", message: "another user", remedy: "chown ", isRepaired: false) {
+        Case(description: "another owner", message: "another user", hint: "chown ", isRepaired: false) {
             try $0.shell(#"chown 12345 "$1""#, [$1.path])
         },
     ]
@@ -74,7 +74,7 @@ struct DamageTests {
             + "\(attributes[.ownerAccountID] ?? "") \(content.base64EncodedString())"
     }
 
-    @Test("a clear error with its remedy, nothing sent, nothing overwritten", arguments: cases)
+    @Test("is a clear error with a hint; nothing is sent, nothing is overwritten", arguments: cases)
     func complaint(damage: Case) throws {
         guard damage.description != "another owner" || getuid() == 0 else { return }
         let world = try SessionWorld.signedIn()
@@ -88,7 +88,7 @@ struct DamageTests {
             #expect(outcome.output == "")
             #expect(outcome.error?.contains(damage.message) == true, "\(outcome.errorOutput)")
             #expect(outcome.errorOutput.contains("  try: "))
-            #expect(outcome.errorOutput.contains(damage.remedy), "\(outcome.errorOutput)")
+            #expect(outcome.errorOutput.contains(damage.hint), "\(outcome.errorOutput)")
         }
         #expect(look(file) == before)
         #expect(world.refreshes == 0)
@@ -103,7 +103,7 @@ struct DamageTests {
         }
     }
 
-    @Test("logout removes what is damaged, alone and with --all, and leaves what a link leads to")
+    @Test("logout removes a damaged file, with and without --all, and leaves the target of a link")
     func removable() throws {
         for damage in DamageTests.cases
         where ["truncated", "empty", "a newer version", "a wide mode", "a symbolic link"].contains(
@@ -115,7 +115,7 @@ struct DamageTests {
                 let file = try world.file
                 try damage.damage(world, file)
                 let outcome = try world.program.start(["logout"] + options).finish()
-                // Nothing could be revoked, which is no failure where that was not asked for.
+                // Nothing could be revoked, which is an error only if revocation was requested.
                 let status: Int32 = options == ["--local"] ? 0 : 4
                 #expect(outcome.status == status, "\(damage) \(options): \(outcome.errorOutput)")
                 #expect(outcome.errorOutput.contains("warning: "))
@@ -129,7 +129,7 @@ struct DamageTests {
         }
     }
 
-    @Test("a state directory that others may enter, or that is a link, is refused with its remedy")
+    @Test("a state directory that others may enter, or that is a link, is refused with a hint")
     func directory() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
@@ -145,7 +145,7 @@ struct DamageTests {
         #expect(world.refreshes == 0)
     }
 
-    @Test("a damaged session is told among the others by status --all, and in its own by status")
+    @Test("status and status --all report a damaged session")
     func listed() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }

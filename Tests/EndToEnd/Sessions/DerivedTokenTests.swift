@@ -12,7 +12,7 @@ struct DerivedTokenTests {
         try SessionWorld.signedIn(["--scope", DerivedTokenTests.scope], [:], change)
     }
 
-    @Test("a narrower scope gets a token of its own, kept beside the session's, which stays")
+    @Test("a narrower scope gets a token of its own, stored beside the session's token")
     func narrower() throws {
         let world = try world()
         defer { world.remove() }
@@ -30,7 +30,7 @@ struct DerivedTokenTests {
         #expect(world.refreshes == 1)
     }
 
-    @Test("a renewed session still has the scope it was granted, after a narrower refresh too")
+    @Test("a refreshed session still has the scope it was granted, even after a narrower refresh")
     func notNarrowedByAccident() throws {
         let world = try world()
         defer { world.remove() }
@@ -75,7 +75,7 @@ struct DerivedTokenTests {
         #expect(world.refreshes == 0)
     }
 
-    @Test("an answer with another scope than asked is handed out with a warning, and not kept")
+    @Test("a token with another scope than requested is printed with a warning, and not stored")
     func otherScope() throws {
         let world = try world()
         defer { world.remove() }
@@ -90,7 +90,7 @@ struct DerivedTokenTests {
         #expect(world.refreshes == 2)
     }
 
-    @Test("an answer for another audience than asked is refused, and the rotated refresh token is kept")
+    @Test("a token for another audience than requested is refused, and the rotated refresh token is stored")
     func otherAudience() throws {
         let world = try world { $0.issuesJWTAccessTokens = true }
         defer { world.remove() }

@@ -36,7 +36,7 @@ struct FaultyRefreshTests {
         }
     }
 
-    @Test("keys that cannot be had, or are not the ones that sign", arguments: KeySetAnswer.allCases)
+    @Test("keys that cannot be fetched, or did not sign", arguments: KeySetAnswer.allCases)
     func keys(_ answer: KeySetAnswer) throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
@@ -125,7 +125,7 @@ struct FaultyRefreshTests {
         try recovers(world)
     }
 
-    @Test("every small limit of open files: a token, or exit 1 before anything is lost")
+    @Test("with any small limit of open files: a token, or exit 1 and the session stays")
     func descriptors() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }

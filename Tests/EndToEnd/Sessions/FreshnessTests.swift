@@ -21,7 +21,7 @@ struct FreshnessTests {
     }
 
     @Test(
-        "--min-valid asks for time that is left, and half the lifetime is always enough",
+        "--min-valid requires that much time left, and half the lifetime is always enough",
         arguments: [(200, 100, 0), (100, 120, 1), (100, 90, 0), (140, 3_600, 1), (200, 3_600, 0)])
     func minimumValidity(left: Int, wanted: Int, refreshes: Int) throws {
         let world = try SessionWorld.signedIn()
@@ -68,7 +68,7 @@ struct FreshnessTests {
         #expect(third.errorOutput.contains("try: oidc login"))
     }
 
-    @Test("an ID token of another user in a refresh is not believed: 7, and only the refresh token is kept")
+    @Test("an ID token of another user in a refresh is 7, and only the new refresh token is stored")
     func otherUser() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
@@ -83,7 +83,7 @@ struct FreshnessTests {
         #expect(after as NSDictionary == before as NSDictionary)
     }
 
-    @Test("keys out of reach while an ID token is wanted: 5, and once they are back the session gives one")
+    @Test("keys that cannot be fetched when an ID token is requested are 5; later the same session gives one")
     func keysOutOfReach() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
@@ -96,7 +96,7 @@ struct FreshnessTests {
         #expect(try world.program.run("token", "--type", "id", "--refresh").status == 0)
     }
 
-    @Test("no expires_in: fresh until refused, and userinfo refreshes once on 401")
+    @Test("a token without expires_in is fresh until it is refused, and userinfo refreshes once on 401")
     func noLifetime() throws {
         let world = try SessionWorld()
         defer { world.remove() }
@@ -120,7 +120,7 @@ struct FreshnessTests {
         #expect(refusals.count == 2)
     }
 
-    @Test("a clock that was set back: the token from the future is renewed, and status explains it")
+    @Test("after the clock was set back, a token from the future is refreshed, and status explains it")
     func clockSetBack() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
@@ -139,7 +139,7 @@ struct FreshnessTests {
         #expect(try world.program.run("status").output.contains("expires in"))
     }
 
-    @Test("without a refresh token an expired session is 3 for token and status")
+    @Test("an expired session without a refresh token is 3 for token and status")
     func noRefreshToken() throws {
         let world = try SessionWorld.signedIn(["--scope", "openid"])
         defer { world.remove() }
@@ -151,12 +151,12 @@ struct FreshnessTests {
         #expect(try world.program.run("status").status == 3)
     }
 
-    @Test("ten thousand sessions: token finds its own, status --all lists them")
-    func tenThousand() throws {
+    @Test("one session among a thousand: token finds it, and status --all lists them all")
+    func thousand() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
         let text = try String(contentsOf: world.file, encoding: .utf8)
-        for index in 0..<10_000 {
+        for index in 0..<1_000 {
             let copy = text.replacingOccurrences(
                 of: #"\"client_id\":\"demo\""#, with: #"\"client_id\":\"c\#(index)\""#)
             let file = world.directory.appendingPathComponent("c\(index)-0000000000000000.json")
@@ -168,11 +168,11 @@ struct FreshnessTests {
         #expect(outcome.status == 0, "\(outcome.errorOutput.prefix(300))")
         let list = try #require(
             try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [[String: Any]])
-        #expect(list.count == 10_001)
-        #expect(Set(list.compactMap { $0["client_id"] as? String }).count == 10_001)
+        #expect(list.count == 1_001)
+        #expect(Set(list.compactMap { $0["client_id"] as? String }).count == 1_001)
     }
 
-    @Test("signing out while the provider is down forgets the session: 5, and what stays valid is told")
+    @Test("signing out while the provider is down drops the session: 5, and says which tokens stay valid")
     func logoutWhileDown() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }

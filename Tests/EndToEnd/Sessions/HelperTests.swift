@@ -39,7 +39,7 @@ struct HelperTests {
         defer { world.remove() }
         try world.install("browser", "#!/bin/sh\nexec curl -sL -o /dev/null \"$1\"\n")
         let browser = world.program.home.appendingPathComponent("bin/browser").path
-        let run = try world.duringTokenRequest(of: 500) {
+        let run = try world.duringTokenRequest {
             try world.program.start(["login", "--timeout", "60"], ["BROWSER": browser])
         } _: { run in
             run.signal(SIGTERM)
@@ -55,7 +55,7 @@ struct HelperTests {
         world.program.files(in: ".local/state/oidc").filter { $0.pathExtension == "sealed" }
     }
 
-    @Test("the helper keeps a key alone; the session is an encrypted file, and works as any other")
+    @Test("the helper stores only a key; the session is an encrypted file, and works like any other")
     func keeping() throws {
         let world = try world(HelperTests.keeping)
         defer { world.remove() }
@@ -104,7 +104,7 @@ struct HelperTests {
     }
 
     @Test(
-        "one that misbehaves is found before anybody is asked, is named, and nothing falls back to plain files",
+        "a helper that misbehaves is reported before the sign-in, and nothing falls back to plain files",
         arguments: [
             (nil, 2, "not on PATH"), ("#!/bin/sh\nexit 1\n", 1, "docker-credential-fake"),
             ("#!/bin/sh\ncat >/dev/null; echo garbage\n", 1, "expected JSON"),
@@ -124,7 +124,7 @@ struct HelperTests {
         #expect(world.program.sessionFiles.isEmpty && sealed(world).isEmpty)
     }
 
-    @Test("one that fails later leaves the session alone, and its recovery brings the session back")
+    @Test("a helper that fails later does not harm the session, which works again when it recovers")
     func failsLater() throws {
         let world = try world(HelperTests.keeping)
         defer { world.remove() }

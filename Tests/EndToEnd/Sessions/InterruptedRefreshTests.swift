@@ -7,12 +7,12 @@ import Testing
 struct InterruptedRefreshTests {
     private static let signals = [(SIGHUP, 129), (SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)]
 
-    @Test("one signal waits for the answer, which is kept", arguments: signals)
+    @Test("one signal waits for the answer, which is stored", arguments: signals)
     func kept(number: Int32, status: Int32) throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
         let before = try world.bytes
-        let run = try world.duringTokenRequest(of: 1_500) {
+        let run = try world.duringTokenRequest {
             try world.program.start(["token", "--refresh"])
         } _: { run in
             // As `timeout` does: to the child, then to its group.
@@ -22,25 +22,26 @@ struct InterruptedRefreshTests {
         #expect(outcome.status == status, "\(outcome.errorOutput)")
         #expect(outcome.output == "")
         #expect(try world.bytes != before)
-        world.provider.delayTokens(milliseconds: 0)
         let next = try world.program.run("token", "--refresh")
         #expect(next.status == 0, "\(next.errorOutput)")
         #expect(world.refreshes == 2)
     }
 
     @Test(
-        "Ctrl-C on a terminal is answered at once by a note, and the answer is kept",
+        "Ctrl-C on a terminal prints a note at once, and the answer is stored",
         .enabled(if: Installed.programs("script"), "script, which gives a terminal, is not installed"))
     func controlC() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
         let before = try world.bytes
-        let run = try world.duringTokenRequest(of: 1_500) {
+        let run = try world.duringTokenRequest {
             try world.program.start(
                 ["-qec", "\(Program.path) token --refresh", "/dev/null"], input: .open,
                 executable: "/usr/bin/script")
         } _: { run in
             run.type("\u{3}")
+            let note = run.output { $0.contains("finishing the request") ? true : nil }
+            #expect(note == true)
         }
         let outcome = run.finish()
         #expect(outcome.status == 130, "\(outcome.output)")
@@ -70,17 +71,20 @@ struct InterruptedRefreshTests {
     func twice() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
-        let run = try world.duringTokenRequest(of: 20_000) {
+        let run = try world.duringTokenRequest {
             try world.program.start(["token", "--refresh"])
         } _: { run in
             run.signal(SIGINT)
             usleep(700_000)
             #expect(run.isRunning)
-            run.signal(SIGINT)
+            // A busy machine may deliver two signals as one.
+            for _ in 0..<60 where run.isRunning {
+                run.signal(SIGINT)
+                usleep(700_000)
+            }
+            #expect(!run.isRunning)
         }
-        let start = Date()
         #expect(run.finish().status == SIGINT)
-        #expect(Date().timeIntervalSince(start) < 10)
     }
 
     @Test("a signal that comes before the refresh token is sent ends it at once")
@@ -92,14 +96,14 @@ struct InterruptedRefreshTests {
         let run = try world.program.start(["token", "--refresh"])
         try #require(silent.isVisited)
         run.signal(SIGTERM)
-        #expect(run.finish(within: 10).status == 143)
+        #expect(run.finish(within: 30).status == 143)
     }
 
     @Test("a signal that was ignored at the start ends nothing", arguments: ["INT", "TERM", "HUP"])
     func ignored(name: String) throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
-        let run = try world.duringTokenRequest(of: 500) {
+        let run = try world.duringTokenRequest {
             try world.program.start(
                 ["-c", "trap '' \(name); exec \"$@\"", "sh", Program.path, "token", "--refresh"],
                 executable: "/bin/sh")
@@ -135,7 +139,7 @@ private final class Silence {
 
     deinit { close(descriptor) }
 
-    /// Waits until somebody has connected.
+    /// Waits until a peer has connected.
     var isVisited: Bool {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&entry, 1, 30_000) == 1

@@ -1,7 +1,6 @@
 import DemoProvider
 import Foundation
 import OIDCCore
-import Synchronization
 import TestSupport
 import Testing
 
@@ -10,20 +9,15 @@ struct LogoutAllTests {
     private let first: ProviderServer
     private let second: ProviderServer
     private let oidc: Program
-    private let revocations = Seen()
-
-    /// What the second provider is asked to revoke.
-    private final class Seen: Sendable {
-        let requests = Mutex<[HTTPRequest]>([])
-        var all: [HTTPRequest] { requests.withLock { $0 } }
-    }
+    /// The revocation requests that the second provider received.
+    private let revocations = RequestLog()
 
     init() throws {
         first = try ProviderServer()
         second = try ProviderServer()
         oidc = try Program()
         second.intercept { [revocations] request in
-            if request.url.path == "/revoke" { revocations.requests.withLock { $0.append(request) } }
+            if request.url.path == "/revoke" { revocations.note(request) }
             return nil
         }
         for (name, secret) in [("a", "SECRET-OF-A"), ("b", "demo-secret")] {
@@ -69,7 +63,7 @@ struct LogoutAllTests {
         #expect(try oidc.run("status", "--all").status == 3)
     }
 
-    @Test("a secret of the variables goes to no other provider; what stays valid is said")
+    @Test("a secret from the variables goes to no other provider, and tokens that stay valid are reported")
     func noStrangersSecret() throws {
         defer { oidc.remove() }
         try configure(profileB)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A server with which no exchange succeeds, by python3: a certificate that nobody has signed, or a
+/// A server with which no exchange succeeds, by python3: a self-signed certificate, or a
 /// connection that ends before the answer.
 final class OddServer {
     enum Kind: String {

@@ -32,7 +32,7 @@ struct OutageTests {
     }
 
     @Test(
-        "an answer that asks for patience is 5",
+        "an answer that asks to try later is 5",
         arguments: [
             (500, "server_error", "500"), (502, "", "502"), (503, "temporarily_unavailable", "503"),
             (429, "slow_down", "429"),
@@ -46,7 +46,7 @@ struct OutageTests {
         }
     }
 
-    @Test("429 with Retry-After: nobody asks before that time has passed, and then everybody may")
+    @Test("429 with Retry-After: no process sends a request before that time has passed")
     func retryAfter() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
@@ -87,7 +87,7 @@ struct OutageTests {
         #expect(try world.program.run("token").status == 0)
     }
 
-    @Test("nobody listens: 5")
+    @Test("a connection that is refused is 5")
     func down() throws {
         try outage(5, naming: "127.0.0.1") { try $0.point(toEndpoint: "http://127.0.0.1:9/token") }
     }
@@ -103,7 +103,7 @@ struct OutageTests {
     func timeout() throws {
         try outage(5, naming: "1 s", ["--set", "http_timeout=1"]) {
             $0.provider.delayTokens(milliseconds: 1_600)
-            // What comes too late is forgotten, so that the refresh token stays unused.
+            // A request that arrives too late is dropped, so the refresh token stays unused.
             $0.provider.intercept { request in
                 guard request.url.path == "/token" else { return nil }
                 usleep(1_600_000)
@@ -123,7 +123,7 @@ struct OutageTests {
     }
 
     @Test(
-        "a certificate that does not hold: 7, and the request is not sent",
+        "a certificate that cannot be verified is 7, and the request is not sent",
         .enabled(if: Installed.programs("python3", "openssl"), "python3 or openssl is not installed"))
     func certificate() throws {
         let server = try OddServer(.untrusted)
@@ -134,7 +134,7 @@ struct OutageTests {
     }
 
     @Test(
-        "a connection that ends before the answer: 5, the refresh is not repeated, and the error says so",
+        "a connection that ends before the answer is 5; the refresh is not repeated, and the error says so",
         .enabled(if: Installed.programs("python3"), "python3 is not installed"))
     func lostAnswer() throws {
         let server = try OddServer(.closing)
@@ -144,7 +144,7 @@ struct OutageTests {
         #expect(server.requests == 1)
     }
 
-    @Test("a refresh refused otherwise than by invalid_grant is 4, and the session is kept")
+    @Test("a refresh that is refused with a code other than invalid_grant is 4, and the session stays")
     func refusedOtherwise() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
@@ -162,7 +162,7 @@ struct OutageTests {
         #expect(try world.program.run("token").status == 0)
     }
 
-    @Test("an error as JSON is one object on stderr, with what a script needs")
+    @Test("an error as JSON is one object on stderr with the documented members")
     func json() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }

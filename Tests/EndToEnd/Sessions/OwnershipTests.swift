@@ -4,9 +4,9 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("a session goes where it came from, or nowhere", .serialized, .waiting)
+@Suite("a session is sent only to the provider it came from", .serialized, .waiting)
 struct OwnershipTests {
-    @Test("two issuers with one client id never see each other's tokens")
+    @Test("two issuers with the same client ID never get each other's tokens")
     func twoIssuers() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
@@ -32,7 +32,7 @@ struct OwnershipTests {
         #expect(refresh(sent).isDisjoint(with: refresh(sentFirst)))
     }
 
-    @Test("the file of one, put in the place of the other's, is not used, not sent and not overwritten")
+    @Test("the session file of one issuer, renamed to another's, is not used, not sent and not overwritten")
     func exchangedFiles() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
@@ -65,7 +65,7 @@ struct OwnershipTests {
         #expect(thief.provider.with { $0.log.isEmpty })
     }
 
-    @Test("without an issuer the token endpoint is the key: another one has another session")
+    @Test("without an issuer the token endpoint is the key: another endpoint has another session")
     func keyedByTokenEndpoint() throws {
         let world = try SessionWorld()
         defer { world.remove() }
@@ -85,7 +85,7 @@ struct OwnershipTests {
         #expect(thief.provider.with { $0.log.isEmpty })
     }
 
-    @Test("what tells sessions apart: client, audience, account; a profile's name does not")
+    @Test("sessions differ by client, audience and account, not by the profile's name")
     func keys() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }

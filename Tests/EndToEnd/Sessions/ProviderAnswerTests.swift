@@ -57,7 +57,7 @@ struct ProviderAnswerTests {
         #expect(!file.contains("hidden"))
     }
 
-    @Test("exchange asks for the resource of its pending sign-in, and shows other members")
+    @Test("exchange sends the resource of its pending sign-in, and shows other members")
     func exchange() throws {
         let provider = try ProviderServer()
         let program = try Program(provider)
@@ -112,7 +112,7 @@ struct ProviderAnswerTests {
         }
     }
 
-    @Test("a session refreshes at its own refresh endpoint, whatever the settings say later")
+    @Test("a session refreshes at its own refresh endpoint, even if the settings change later")
     func refreshEndpoint() throws {
         let provider = try ProviderServer()
         let program = try Program(provider)

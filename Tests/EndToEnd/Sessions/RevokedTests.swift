@@ -4,9 +4,9 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("what was revoked is gone", .waiting)
+@Suite("revoked tokens are dropped", .waiting)
 struct RevokedTests {
-    @Test("a revoked access token is not handed out again; the next one is new")
+    @Test("a revoked access token is not printed again; the next one is new")
     func accessToken() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
@@ -17,7 +17,7 @@ struct RevokedTests {
         #expect(after.status == 0 && after.token != before)
     }
 
-    @Test("a revoked refresh token ends the session, and status says so at once")
+    @Test("a revoked refresh token ends the session, and status reports that at once")
     func refreshToken() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }

@@ -20,7 +20,7 @@ struct SessionWorld {
         program = try Program(provider, variables)
     }
 
-    /// With a session, and the counts at zero.
+    /// Returns a world with a session, and the counts at zero.
     static func signedIn(
         _ options: [String] = [], _ variables: [String: String] = [:],
         _ change: (inout DemoConfiguration) -> Void = { _ in }
@@ -60,7 +60,7 @@ struct SessionWorld {
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
     }
 
-    /// As if the token, and those derived of it, had been got long ago and had just expired.
+    /// Makes the token, and those derived from it, old and just expired.
     func age() throws {
         let now = Int(Date().timeIntervalSince1970)
         let old = { (access: Any?) -> [String: Any] in
@@ -76,7 +76,7 @@ struct SessionWorld {
         }
     }
 
-    /// Where the last failure was left for other processes.
+    /// The file with the last failure, for other processes.
     var failureFile: URL? {
         get throws {
             let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
@@ -84,7 +84,7 @@ struct SessionWorld {
         }
     }
 
-    /// As if the failure had been noted at another time.
+    /// Moves the time of the recorded failure.
     func moveFailure(by seconds: Int) throws {
         let file = try #require(try failureFile)
         var object = try #require(
@@ -152,18 +152,17 @@ struct SessionWorld {
         #expect(outcome.status == .exited(0), "\(String(decoding: outcome.errorOutput, as: UTF8.self))")
     }
 
-    /// Runs `body` once the next token request has come in, while the provider still works on it.
-    func duringTokenRequest(of milliseconds: Int64, _ start: () throws -> Run, _ body: (Run) throws -> Void)
-        throws -> Run
-    {
+    /// Runs `body` once the next token request has arrived; the answer is held back until `body` has returned.
+    func duringTokenRequest(_ start: () throws -> Run, _ body: (Run) throws -> Void) throws -> Run {
         let arrived = DispatchSemaphore(value: 0)
         provider.intercept { request in
             if request.url.path == "/token" { arrived.signal() }
             return nil
         }
-        provider.delayTokens(milliseconds: milliseconds)
+        provider.delayTokens(milliseconds: 120_000)
+        defer { provider.delayTokens(milliseconds: 0) }
         let run = try start()
-        try #require(arrived.wait(timeout: .now() + 30) == .success)
+        try #require(arrived.wait(timeout: .now() + 60) == .success)
         try body(run)
         return run
     }

@@ -70,7 +70,7 @@ struct AWSTests {
     }
 
     @Test(
-        "an answer that is no such XML is refused",
+        "an answer that is not the expected XML is refused",
         arguments: [
             answer(""), answer(credentials + "<AccessKeyId>x</AccessKeyId>"),
             answer(credentials.replacing("ASIA1", with: "a b")),
@@ -87,7 +87,7 @@ struct AWSTests {
     }
 
     @Test(
-        "STS's refusal is told with its code",
+        "a refusal by STS is reported with its code",
         arguments: [("AccessDenied", 403, 4), ("InternalFailure", 500, 5), ("Throttling", 400, 5)])
     func refusal(code: String, status: Int, exit: Int32) throws {
         let text =
@@ -101,7 +101,7 @@ struct AWSTests {
     }
 
     @Test(
-        "a role that can't be one is refused before anything is asked",
+        "a malformed role is refused before a request is sent",
         arguments: ["aws_role_arn=dev", "aws_role_session_name=a b", "aws_role_session_name=x"])
     func badRole(assignment: String) throws {
         let (world, sts) = try world { _ in Self.answer(Self.credentials) }

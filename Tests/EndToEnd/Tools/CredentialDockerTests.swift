@@ -18,7 +18,7 @@ struct DockerTests {
     }
 
     @Test(
-        "get answers for a registry that is ours, by address or by host",
+        "get answers for a configured registry, by URL or by host",
         arguments: [
             ("registry.example.com", "oauth2"), ("https://registry.example.com/v2/", "oauth2"),
             ("hub.example.com:5000", "me"), ("https://registry.example.com:443", "oauth2"),

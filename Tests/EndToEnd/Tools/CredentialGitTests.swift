@@ -80,7 +80,7 @@ struct GitTests {
         #expect(try world.run(["credential", "git", "get"], input: question).output == "")
     }
 
-    @Test("store is ignored; erase renews the token and keeps the session")
+    @Test("store is ignored; erase expires the token and keeps the session")
     func erase() throws {
         let world = try world()
         let session = try world.signIn()

@@ -46,7 +46,7 @@ struct KubectlTests {
         #expect(result.code == 2 && result.output == "", "\(result)")
     }
 
-    @Test("without a session, or with one that is kept nowhere, it fails and asks nobody")
+    @Test("without a stored session it fails, and does not prompt")
     func signedOut() throws {
         let world = try ToolWorld()
         for store in ["file", "none"] {
@@ -58,7 +58,7 @@ struct KubectlTests {
         }
     }
 
-    @Test("a stale ID token is renewed first")
+    @Test("a stale ID token is refreshed first")
     func stale() throws {
         let world = try ToolWorld { $0.idTokenLifetime = 0 }
         let before = try world.signIn()

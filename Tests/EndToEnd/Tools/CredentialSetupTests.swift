@@ -6,7 +6,7 @@ import Testing
 
 @Suite("credential --setup", .serialized, .waiting)
 struct CredentialSetupTests {
-    @Test("what is printed holds the options that were given now")
+    @Test("the printed setup contains the options that were given")
     func setups() throws {
         let world = try ToolWorld()
         try world.configure([

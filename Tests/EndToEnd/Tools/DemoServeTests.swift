@@ -10,7 +10,7 @@ struct DemoServeTests {
     func host() throws {
         let program = try Program()
         defer { program.remove() }
-        // A port that was free a moment ago; another is taken if somebody else was faster.
+        // A port that was free a moment ago; another one is used if it is taken meanwhile.
         for _ in 0..<5 {
             let free = try LoopbackServer()
             let port = free.port

@@ -46,7 +46,7 @@ struct DoctorTests {
     }
 
     @Test(
-        "each fault is found, with its remedy",
+        "each problem is found, with a hint",
         arguments: [
             ("variables", "warning", ["OIDC_ISUER": "x"], "did you mean OIDC_ISSUER?"),
             ("precedence", "warning", ["OIDC_CLIENT_ID": "other"], "unset"),
@@ -68,13 +68,13 @@ struct DoctorTests {
             ("keychain", "problem", ["OIDC_STORE": "helper:none-such"], "install"),
             ("session", "warning", [:], "oidc login"),
         ] as [(String, String, [String: String], String)])
-    func faults(check: String, result: String, variables: [String: String], remedy: String) throws {
+    func faults(check: String, result: String, variables: [String: String], hint: String) throws {
         let world = try configured()
         let (code, found) = try findings(world, [], variables)
         let finding = try #require(found[check], "\(found)")
         #expect(
             finding["result"]?.string == result
-                && (remedy.isEmpty || finding["hint"]?.string?.contains(remedy) == true),
+                && (hint.isEmpty || finding["hint"]?.string?.contains(hint) == true),
             "\(finding)")
         #expect((code == 1) == found.values.contains { $0["result"]?.string == "problem" })
     }
@@ -90,7 +90,7 @@ struct DoctorTests {
                 && clock["detail"]?.string?.contains(offset > 0 ? "behind" : "ahead") == true)
     }
 
-    @Test("a token from the future, a session that can't be renewed, and a damaged one are told")
+    @Test("a token from the future, a session that cannot be refreshed, and a damaged one are reported")
     func sessions() throws {
         let world = try configured()
         try world.signIn { $0.tokens.access.obtainedAt = Clock.now().adding(7_200) }
@@ -138,7 +138,7 @@ struct DoctorTests {
                 && result.output.contains("proxy.example:3128"))
     }
 
-    @Test("a secret's file that others may read is told")
+    @Test("a secret file that others may read is reported")
     func secretFile() throws {
         let world = try configured()
         let file = world.home + "/secret"
@@ -148,7 +148,7 @@ struct DoctorTests {
         #expect(client["result"]?.string == "warning" && client["hint"]?.string == "chmod 600 ~/secret")
     }
 
-    @Test("without any configuration it says how to begin")
+    @Test("without any configuration it says how to start")
     func bare() throws {
         let world = try ToolWorld()
         let (code, found) = try findings(world)

@@ -55,7 +55,7 @@ struct ExecTests {
         #expect(ours == plain)
     }
 
-    @Test("what can't be run has the status that env gives, and no token is asked for")
+    @Test("a command that cannot be run has the exit status of env, and no token is requested")
     func failures() throws {
         let world = try ToolWorld()
         for (command, status) in [("no-such-command", 127), ("/etc/passwd", 126), ("/no/such", 127)] {
@@ -108,7 +108,7 @@ struct ExecTests {
             result.code == 4 && result.output == "" && result.errors.contains("oidc request"), "\(result)")
     }
 
-    @Test("a job that is longer than the token is told so, and runs")
+    @Test("a job that is longer than the token's lifetime runs, with a warning")
     func longJob() throws {
         let world = try ToolWorld()
         let result = try world.run(["exec", "--min-valid", "7200", "echo", "ran"], world.machine)

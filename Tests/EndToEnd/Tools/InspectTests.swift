@@ -55,7 +55,7 @@ struct InspectTests {
         #expect(try verdict(["sub": "a"], configured, jwks: keys) == .valid)
     }
 
-    @Test("only without a provider and keys is a signature unchecked")
+    @Test("a signature is unchecked only if neither a provider nor keys are named")
     func unchecked() throws {
         let verdict = try verdict(["iss": "https://evil.example"], [:])
         #expect(
@@ -86,7 +86,7 @@ struct InspectTests {
         }
     }
 
-    @Test("another issuer is 7; with nobody named it is 0 with a warning")
+    @Test("another issuer is 7; with no issuer named it is 0 with a warning")
     func exits() throws {
         let world = try ToolWorld()
         let foreign = try token(["iss": "https://evil.example"])

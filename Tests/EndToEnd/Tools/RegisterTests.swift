@@ -166,7 +166,7 @@ struct RegisterTests {
         return try String(contentsOfFile: file, encoding: .utf8)
     }
 
-    @Test("each profile has a secret file of its own, whatever the names are made of")
+    @Test("each profile has a secret file of its own, with any characters in the names")
     func ownSecrets() throws {
         let world = try ToolWorld()
         let names = ["a/b", "a_b", "a%2fb", "A_b", "../a_b", "."]
@@ -177,7 +177,8 @@ struct RegisterTests {
     }
 
     @Test(
-        "a secret that is there is not replaced, and then nothing is registered; another profile's never is")
+        "an existing secret is not replaced, and then nothing is registered; another profile's secret is never replaced"
+    )
     func keepsSecrets() throws {
         let world = try ToolWorld()
         let directory = world.home + "/.config/oidc"
@@ -194,7 +195,7 @@ struct RegisterTests {
         #expect(try secret(world, "mine") != "left over")
     }
 
-    @Test("a link in the secret's place is replaced, and what it leads to stays")
+    @Test("a link in place of the secret file is replaced, and its target stays")
     func link() throws {
         let world = try ToolWorld()
         try world.configure(["profiles": [:]])
@@ -259,7 +260,7 @@ struct RegisterTests {
         #expect(try profile(world, "other") == ["scope": "a"])
     }
 
-    @Test("a provider that registers nobody is told so")
+    @Test("a provider without registration is an error that says so")
     func unsupported() throws {
         let world = try ToolWorld()
         let api = try world.serve { _ in HTTPResponse(status: 404) }

@@ -51,7 +51,7 @@ struct RequestTests {
         #expect(!result.errors.contains(token.suffix(20)) && !result.errors.contains(token.prefix(20)))
     }
 
-    @Test("another origin gets no token, and none is fetched for it")
+    @Test("no token is sent to, or fetched for, another origin")
     func otherOrigin() throws {
         let (world, api) = try apiWorld { _ in HTTPResponse(status: 200) }
         let result = try world.run(["request", "\(api.origin)/x"], world.machine)
@@ -63,7 +63,7 @@ struct RequestTests {
     }
 
     @Test(
-        "plain http to another host is refused, whatever is allowed",
+        "plain http to another host is always refused",
         arguments: [["--allow-origin", "http://api.example.com"], []])
     func plainHTTP(more: [String]) throws {
         let world = try ToolWorld()
@@ -85,7 +85,7 @@ struct RequestTests {
     }
 
     @Test(
-        "neither TRACE nor CONNECT, nor an address with a user's name",
+        "TRACE, CONNECT and a URL with user information are refused",
         arguments: ["TRACE", "connect", "GET x"])
     func badMethods(method: String) throws {
         let world = try ToolWorld()
@@ -94,7 +94,7 @@ struct RequestTests {
     }
 
     @Test(
-        "bodies: text, a file, stdin; the method follows from them",
+        "a body is a string, a file or stdin, and decides the method",
         arguments: [
             (["-d", #"{"a":1}"#], #"{"a":1}"#, "POST", "application/json"),
             (["-d", "a=b"], "a=b", "POST", "application/x-www-form-urlencoded"),
@@ -119,7 +119,8 @@ struct RequestTests {
     }
 
     @Test(
-        "a token that is refused is renewed once, and the request sent again", arguments: ["text", "stdin"])
+        "a token that is refused is refreshed once, and the request is sent again",
+        arguments: ["text", "stdin"])
     func renewal(kind: String) throws {
         let refusals = Mutex(1)
         let (world, api) = try apiWorld { _ in
@@ -198,7 +199,7 @@ struct RequestTests {
         #expect(items.code == 4 && items.errors.contains("--scope 'openid api:admin api:read'"), "\(items)")
     }
 
-    @Test("an answer that nobody reads is a failure")
+    @Test("an answer whose reader has exited is an error")
     func closedOutput() throws {
         let world = try ToolWorld()
         try world.signIn()
@@ -209,7 +210,7 @@ struct RequestTests {
         #expect(result.code == 1 && result.errors.contains("standard output"), "\(result)")
     }
 
-    @Test("a signal ends it, also while nobody reads what it writes")
+    @Test("a signal ends it, even if its output is not read")
     func signal() throws {
         let (world, api) = try apiWorld { _ in
             HTTPResponse(status: 200, body: [UInt8](repeating: 0x61, count: 400_000))

@@ -20,7 +20,7 @@ struct ResourcesTests {
         return world
     }
 
-    @Test("the list says what the granted scopes open")
+    @Test("the list shows what the granted scopes allow")
     func list() throws {
         let world = try world()
         #expect(try world.run(["resources"]).output.contains("Items  sign in  api:read"))
@@ -50,7 +50,7 @@ struct ResourcesTests {
         #expect(unknown.code == 2 && unknown.errors.contains("Items"), "\(unknown)")
     }
 
-    @Test("a profile without any is told how to name one")
+    @Test("a profile without resources gets a hint how to name one")
     func none() throws {
         let world = try ToolWorld()
         #expect(try world.run(["resources"], world.person).code == 2)

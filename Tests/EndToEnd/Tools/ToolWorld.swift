@@ -49,7 +49,7 @@ final class ToolWorld: Sendable {
         ]
     }
 
-    /// With a grant that needs nobody.
+    /// The variables for a grant without a user.
     var machine: [String: String] {
         [
             "OIDC_ISSUER": issuer, "OIDC_CLIENT_ID": "demo-confidential", "OIDC_CLIENT_SECRET": "demo-secret",
@@ -57,7 +57,7 @@ final class ToolWorld: Sendable {
         ]
     }
 
-    /// As the client of a person who has signed in, or not.
+    /// The variables for the client of a user.
     var person: [String: String] { ["OIDC_ISSUER": issuer, "OIDC_CLIENT_ID": "demo"] }
 
     func run(

@@ -36,7 +36,7 @@ struct XMLElementTests {
         #expect(throws: XMLElement.Malformed.self) { try parse(text) }
     }
 
-    @Test("bytes that are no UTF-8 are malformed; every cut of a document is")
+    @Test("bytes that are not UTF-8 are malformed, and so is every truncated document")
     func cuts() throws {
         #expect(throws: XMLElement.Malformed.self) { try XMLElement(parsing: [0x3C, 0x61, 0x3E, 0xFF]) }
         let whole = Array("<?xml version='1.0'?><a b='c'><d>&lt;</d><!-- --></a>".utf8)

@@ -118,7 +118,7 @@ struct ChildLeakTests {
     }
 
     @Test(
-        "another process of the same user can read neither environment nor memory, and so not trace it",
+        "another process of the same user cannot read its environment or memory, nor trace it",
         .enabled(if: FileManager.default.fileExists(atPath: "/proc/self/mem")),
         arguments: ["environ", "mem", "maps", "auxv"])
     func unreadable(file: String) throws {
@@ -134,7 +134,7 @@ struct ChildLeakTests {
             withExtendedLifetime(provider) {}
         }
         #expect(!complaints.fileHandleForReading.availableData.isEmpty)
-        // Some systems let nobody read the memory of others.
+        // Some systems let no process read the memory of another.
         #expect(try file == "mem" || isReadable(file, of: other))
         #expect(try !isReadable(file, of: signIn))
     }

@@ -5,7 +5,7 @@ import OIDCCrypto
 import TestSupport
 import Testing
 
-@Suite("hostile providers, and the built program", .serialized, .waitingLong)
+@Suite("hostile providers, in the built program", .serialized, .waitingLong)
 struct HostileProviderTests {
     private static let outOfReach: Set<AnswerFault> = [
         .htmlServerError, .serverError, .badGateway, .unavailable, .tooManyRequests,
@@ -21,9 +21,12 @@ struct HostileProviderTests {
     }
 
     @Test(
-        "a broken answer of each kind: the documented exit code, one clean line, nothing stored",
+        "a broken answer leads to the documented exit code and one clean line, and nothing is stored",
         arguments: [Endpoint.discovery, .token, .jwks],
-        AnswerFault.ofTransport + [.htmlForbidden, .unavailable, .deepJSON, .errorWithEscapes])
+        [
+            AnswerFault.hugeBody, .compressionBomb, .redirectSameOrigin, .redirectForeign, .htmlForbidden,
+            .unavailable,
+        ])
     func answers(endpoint: Endpoint, fault: AnswerFault) throws {
         let foreign = try TrustWorld.server()
         let provider = try TrustWorld.server([.answer(endpoint, fault)], foreign: foreign.origin)
@@ -86,7 +89,7 @@ struct HostileProviderTests {
     }
 
     @Test(
-        "a token response with a fault is refused with 4, or read as it was meant",
+        "a token response with a fault is refused with 4, or read as intended",
         arguments: [
             TokenResponseFault.accessTokenEscapes, .accessTokenLineBreak, .errorWithSuccess, .expiresInHuge,
             .formEncoded,
@@ -152,7 +155,7 @@ struct HostileProviderTests {
         }
     }
 
-    @Test("a provider's text reaches the terminal without what a terminal acts on")
+    @Test("a provider's text reaches the terminal without control characters")
     func escapes() throws {
         let provider = try TrustWorld.server([.authorization(.descriptionEscapes)])
         let program = try Program(provider)
@@ -170,7 +173,7 @@ struct HostileProviderTests {
     }
 
     @Test(
-        "on a terminal no command passes on what a terminal acts on",
+        "on a terminal no command prints control characters from outside",
         .enabled(if: Installed.programs("script"), "script, the terminal's stand-in, is not installed"),
         arguments: [["userinfo"], ["userinfo", "--claim", "name"], ["request", "API"]])
     func terminal(arguments: [String]) throws {

@@ -6,7 +6,9 @@ import Testing
 
 @Suite("a sign-in under hostile conditions, in the built program", .serialized, .waitingLong)
 struct HostileSignInTests {
-    @Test("an authorization response of each kind", arguments: AuthorizationFault.allCases)
+    @Test(
+        "an authorization response with each fault ends with the documented exit code",
+        arguments: AuthorizationFault.allCases)
     func responses(fault: AuthorizationFault) throws {
         let strangers: Set<AuthorizationFault> = [
             .stateInvalid, .stateMissing, .stateRepeated, .issuerRepeated, .codeRepeated, .inFragment,
@@ -31,7 +33,7 @@ struct HostileSignInTests {
         #expect(provider.requestCount(.token) == 0 && provider.requestCount(.jwks) == 0)
     }
 
-    @Test("state, nonce, challenge and verifier are long, and others in every sign-in")
+    @Test("state, nonce, challenge and verifier are long, and different in every sign-in")
     func fresh() throws {
         let provider = try TrustWorld.server()
         let program = try Program(provider)
@@ -56,7 +58,7 @@ struct HostileSignInTests {
         #expect(Set(values).count == 12)
     }
 
-    @Test("the listener is there before the browser opens")
+    @Test("the listener is ready before the browser opens")
     func order() throws {
         let provider = try TrustWorld.server()
         let program = try Program(provider)
@@ -72,7 +74,7 @@ struct HostileSignInTests {
         try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: script.path)
         let run = try program.start(["login"], ["BROWSER": "\(script.path) %s"])
         let found = program.home.appendingPathComponent("found")
-        let end = Date().addingTimeInterval(20)
+        let end = Date().addingTimeInterval(60)
         while !FileManager.default.fileExists(atPath: found.path), Date() < end { usleep(5_000) }
         #expect(try String(contentsOf: found, encoding: .utf8) == "there\n")
         run.signal(SIGINT)
@@ -80,7 +82,7 @@ struct HostileSignInTests {
     }
 
     @Test(
-        "what browsers send along is neither demanded nor judged",
+        "headers that browsers add are neither required nor checked",
         arguments: [
             "Origin: null", "Origin: https://evil.example", "Referer: https://evil.example/x?code=y",
             "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document",
@@ -98,7 +100,7 @@ struct HostileSignInTests {
         #expect(signIn.run.finish().status == 0)
     }
 
-    @Test("a browser that is gone before the page comes does not harm the sign-in")
+    @Test("a browser that disconnects before the page is sent does not harm the sign-in")
     func goneBrowser() throws {
         let provider = try TrustWorld.server()
         provider.delayTokens(milliseconds: 300)
@@ -120,11 +122,11 @@ struct HostileSignInTests {
     }
 
     @Test(
-        "a signal while the code is redeemed: the session is kept, then the right exit and no listener",
+        "a signal while the code is redeemed: the session is stored, then the right exit code and no listener",
         arguments: [(SIGHUP, 129), (SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)])
     func signals(number: Int32, status: Int32) throws {
         let provider = try TrustWorld.server()
-        provider.delayTokens(milliseconds: 2_000)
+        provider.delayTokens(milliseconds: 60_000)
         let arrived = DispatchSemaphore(value: 0)
         provider.intercept { request in
             if request.url.path == "/token" { arrived.signal() }
@@ -135,8 +137,9 @@ struct HostileSignInTests {
         let signIn = try OpenSignIn(program, at: provider)
         let browser = try #require(RawConnection(port: signIn.port))
         browser.send(signIn.request)
-        try #require(arrived.wait(timeout: .now() + 20) == .success)
+        try #require(arrived.wait(timeout: .now() + 60) == .success)
         signIn.run.signal(number)
+        provider.delayTokens(milliseconds: 0)
         let outcome = signIn.run.finish()
         #expect(outcome.status == status, "\(outcome.errorOutput)")
         #expect(RawConnection(port: signIn.port) == nil)
@@ -144,7 +147,7 @@ struct HostileSignInTests {
         #expect(try program.run("token", "--refresh").status == 0)
     }
 
-    @Test("an encrypted ID token or UserInfo is said to be not supported", arguments: [true, false])
+    @Test("an encrypted ID token or UserInfo answer is reported as not supported", arguments: [true, false])
     func encrypted(isIDToken: Bool) throws {
         let provider = try TrustWorld.server(isIDToken ? [.idToken(.encrypted)] : [])
         let program = try Program(provider)
@@ -165,16 +168,17 @@ struct HostileSignInTests {
         #expect(outcome.error?.contains("(JWE) is not supported") == true, "\(outcome.errorOutput)")
     }
 
-    @Test(
-        "a full or closed stdout is a failure, said on stderr",
-        arguments: [
-            ["token"], ["userinfo"], ["status"], ["inspect"], ["discover"], ["pkce"], ["config", "show"],
-            ["authorize-url"], ["credential", "kubectl"], ["credential", "gcp"], ["help"],
-        ], [">/dev/full", ">&-"])
-    func output(arguments: [String], redirection: String) throws {
+    @Test("a full or closed stdout is an error, reported on stderr", arguments: [">/dev/full", ">&-"])
+    func output(redirection: String) throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
-        let outcome = try world.runBelowShell("exec \(redirection)", arguments)
-        #expect(outcome.status == 1 && outcome.errorOutput.contains("error: "), "\(outcome)")
+        for arguments in [
+            ["token"], ["userinfo"], ["status"], ["inspect"], ["discover"], ["pkce"], ["config", "show"],
+            ["authorize-url"], ["credential", "kubectl"], ["credential", "gcp"], ["help"],
+        ] {
+            let outcome = try world.runBelowShell("exec \(redirection)", arguments)
+            #expect(
+                outcome.status == 1 && outcome.errorOutput.contains("error: "), "\(arguments): \(outcome)")
+        }
     }
 }

@@ -10,24 +10,24 @@ struct BadTLS: CustomTestStringConvertible, Sendable {
     var host = "127.0.0.1"
     /// Words of any library that speaks TLS for us.
     let reason: [String]
-    let remedy: [String]
+    let hint: [String]
 
     static let all = [
         BadTLS(
             testDescription: "self-signed", server: "selfsigned", reason: ["self", "issuer"],
-            remedy: ["ca_file"]),
+            hint: ["ca_file"]),
         BadTLS(
             testDescription: "another authority", server: "stranger", reason: ["issuer"],
-            remedy: ["ca_file"]),
+            hint: ["ca_file"]),
         BadTLS(
             testDescription: "expired", server: "expired", reason: ["expired"],
-            remedy: ["clock", "ca_file"]),
+            hint: ["clock", "ca_file"]),
         BadTLS(
             testDescription: "another host", server: "good", host: "localhost",
-            reason: ["localhost", "host"], remedy: ["check the host name in the URL"]),
+            reason: ["localhost", "host"], hint: ["check the host name in the URL"]),
         BadTLS(
             testDescription: "TLS 1.1", server: "tls11", reason: ["does not support TLS 1.2 or later"],
-            remedy: ["TLS 1.2 or 1.3"]),
+            hint: ["TLS 1.2 or 1.3"]),
     ]
 }
 
@@ -45,7 +45,7 @@ struct HostileTLSTests {
     }
 
     @Test(
-        "a server that does not hold is 7, says why and what to do; nothing is stored",
+        "a server that cannot be verified is 7, with the reason and a hint; nothing is stored",
         arguments: BadTLS.all,
         [
             ["login", "--no-browser"], ["login", "--flow", "device"], ["discover"],
@@ -61,12 +61,12 @@ struct HostileTLSTests {
         let outcome = try program.start(arguments).finish()
         #expect(outcome.status == 7 && outcome.output == "" && outcome.isClean, "\(outcome.errorOutput)")
         #expect(fault.reason.contains { outcome.error?.contains($0) == true }, "\(outcome.errorOutput)")
-        let remedy = outcome.errorOutput.split(separator: "\n").last { $0.hasPrefix("  try: ") } ?? ""
-        #expect(fault.remedy.contains { remedy.contains($0) }, "\(outcome.errorOutput)")
+        let hint = outcome.errorOutput.split(separator: "\n").last { $0.hasPrefix("  try: ") } ?? ""
+        #expect(fault.hint.contains { hint.contains($0) }, "\(outcome.errorOutput)")
         #expect(program.sessionFiles.isEmpty && program.files(in: ".cache/oidc").isEmpty)
     }
 
-    @Test("the keys of connections are not written down, whoever asks for that; a child may do so")
+    @Test("TLS keys are not logged, even if SSLKEYLOGFILE is set; a child process may log its own")
     func keyLog() throws {
         let program = try program()
         defer { program.remove() }
@@ -87,7 +87,7 @@ struct HostileTLSTests {
     }
 
     @Test(
-        "a ca_file that cannot be used is an error, never trust in everybody",
+        "a ca_file that cannot be used is an error, never \"trust all\"",
         arguments: ["missing", "empty", "garbage", "a directory"])
     func authorities(kind: String) throws {
         var program = try program()
@@ -108,7 +108,7 @@ struct HostileTLSTests {
     }
 
     @Test(
-        "an issuer that is not on loopback names no plain-http endpoint, and none is called",
+        "a plain-http endpoint of an issuer that is not on loopback is refused, and not called",
         arguments: [
             ("token_endpoint", "http://idp.invalid/token"), ("token_endpoint", "http://127.0.0.1:9/token"),
             ("authorization_endpoint", "http://idp.invalid/authorize"),

@@ -5,13 +5,13 @@ import OIDCSystem
 import TestSupport
 import Testing
 
-/// A sign-in that waits at its listener, with the true answer at hand and not yet delivered.
+/// A sign-in that waits at its listener, with the true answer not yet delivered.
 struct OpenSignIn {
     let run: Run
     let address: WebURL
     let port: UInt16
     let state: String
-    /// What the provider sends the browser back with.
+    /// The provider's redirect of the browser.
     let callback: HTTPRequest
 
     init(_ program: Program, at provider: ProviderServer, _ options: [String] = []) throws {
@@ -44,11 +44,11 @@ struct OpenSignIn {
             + "Content-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)"
     }
 
-    func exchange(_ text: String, within seconds: Double = 5) -> String {
+    func exchange(_ text: String, within seconds: Double = 20) -> String {
         RawConnection.exchange(port: port, text, within: seconds)
     }
 
-    /// Delivers the true answer; the page that the browser gets, and how the program ends.
+    /// Delivers the true answer; returns the browser's page and the program's outcome.
     func complete() -> (page: String, outcome: Program.Outcome) {
         let page = exchange(request, within: 20)
         return (page, run.finish())
@@ -70,7 +70,7 @@ enum TrustWorld {
 }
 
 extension Program.Outcome {
-    /// Whether stderr ends with one error and its remedy, and holds nothing that a terminal would act on.
+    /// Whether stderr ends with one error and its hint, and has no control characters.
     var isClean: Bool {
         let lines = errorOutput.split(separator: "\n")
         let last = lines.last.map(String.init) ?? ""

@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-/// A client with a secret, and what must be found nowhere.
+/// A client with a secret, and the secrets that must not leak.
 enum PlantedSecrets {
     static let clientSecret = "planted-client-secret-8d1f"
 
@@ -17,7 +17,7 @@ enum PlantedSecrets {
         return (provider, try Program(provider, client: "planted", variables))
     }
 
-    /// Everything secret that the provider has seen or given out so far.
+    /// Returns every secret that the provider has received or issued so far.
     static func all(_ provider: ProviderServer, _ program: Program) throws -> [String: String] {
         var secrets = ["the client secret": clientSecret]
         let encoded = Data("planted:\(clientSecret)".utf8).base64EncodedString()

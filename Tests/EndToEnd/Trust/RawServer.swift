@@ -6,7 +6,7 @@ import Synchronization
     import Glibc
 #endif
 
-/// A server on loopback that answers with whatever bytes it likes, for as long as the peer takes them.
+/// A server on loopback that answers with any bytes, for as long as the peer reads them.
 final class RawServer: Sendable {
     let port: Int
     private let listener: Int32

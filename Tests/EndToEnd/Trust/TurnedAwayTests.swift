@@ -8,7 +8,7 @@ import Testing
 struct TurnedAwayTests {
     @Test(
         "another local user can neither finish nor deny a sign-in, and the true callback signs in",
-        .enabled(if: Stranger.isAvailable), arguments: ["127.0.0.1", "localhost"])
+        .enabled(if: OtherUser.isAvailable), arguments: ["127.0.0.1", "localhost"])
     func otherUser(redirectHost: String) throws {
         let provider = try TrustWorld.server()
         let program = try Program(provider)
@@ -16,7 +16,7 @@ struct TurnedAwayTests {
         let redirect = ["--set", "redirect_uri=http://\(redirectHost)/callback"]
         let signIn = try OpenSignIn(program, at: provider, redirect)
         for query in [signIn.query, "error=access_denied&state=\(signIn.state)"] {
-            let page = try Stranger.start(port: signIn.port, signIn.get("/callback?\(query)")).text()
+            let page = try OtherUser.start(port: signIn.port, signIn.get("/callback?\(query)")).text()
             #expect(RawConnection.status(page) == 404 && !page.contains("Signed in"), "\(page)")
         }
         #expect(provider.requestCount(.token) == 0)

@@ -55,7 +55,7 @@ struct DeviceFlowTests {
         #expect(polls(provider) == 1)
     }
 
-    @Test("a code that nobody enters ends with its lifetime")
+    @Test("a code that is not entered expires")
     func expired() throws {
         let provider = try InMemoryProvider { $0.deviceLifetime = 60 }
         let start = provider.now

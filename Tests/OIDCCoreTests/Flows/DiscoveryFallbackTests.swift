@@ -52,7 +52,7 @@ struct DiscoveryFallbackTests {
             answer(403, #"{"error":"access_denied"}"#, type: "application/json"),
         ]
 
-    @Test("whatever cannot be used at the first URL, the second one is asked", arguments: unusable)
+    @Test("if the answer at the first URL cannot be used, the second one is fetched", arguments: unusable)
     func goesOn(_ response: HTTPResponse) throws {
         let provider = try provider([Self.first: .success(response)])
         #expect(try discover(provider).issuer == InMemoryProvider.issuer)
@@ -72,7 +72,9 @@ struct DiscoveryFallbackTests {
             .failure(OIDCError(.interrupted, "interrupted by SIGINT")),
         ]
 
-    @Test("a provider out of reach is reported as that, whatever the other URL would say", arguments: outages)
+    @Test(
+        "an unreachable provider is reported as unreachable, and the other URL is not fetched",
+        arguments: outages)
     func outage(_ outage: Result<HTTPResponse, OIDCError>) throws {
         let kind: OIDCError.Kind = if case .failure(let error) = outage { error.kind } else { .unreachable }
         for answers in [
@@ -86,7 +88,7 @@ struct DiscoveryFallbackTests {
         }
     }
 
-    @Test("if none holds, the first refusal is reported, and a document that cannot be trusted before it")
+    @Test("if no document can be used, the first refusal is reported, or an untrusted document before it")
     func report() throws {
         let untrusted = Self.answer(200, Self.foreign, type: "application/json")
         let cases: [(HTTPResponse, HTTPResponse, OIDCError.Kind, String)] = [
@@ -107,7 +109,7 @@ struct DiscoveryFallbackTests {
         }
     }
 
-    @Test("an ordinary provider is asked once cold and never warm, and one whose first URL has nothing twice")
+    @Test("metadata takes one request, none if it is cached, and two if the first URL has nothing")
     func requests() throws {
         let ordinary = try InMemoryProvider()
         let cache = Memory()
@@ -124,7 +126,7 @@ struct DiscoveryFallbackTests {
         #expect(count.withLock { $0 } == 2)
     }
 
-    @Test("with the URL of the metadata, nothing else is asked, and the issuer is compared all the same")
+    @Test("with metadata_url nothing else is fetched, and the issuer is still compared")
     func metadataURL() throws {
         let provider = try InMemoryProvider()
         let asked = Mutex<[String]>([])

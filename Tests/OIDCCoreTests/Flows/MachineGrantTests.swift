@@ -17,7 +17,7 @@ struct MachineGrantTests {
             request, over: provider, now: environment.now(), random: environment.random)
     }
 
-    @Test("client credentials give an access token alone (RFC 6749 §4.4.3)")
+    @Test("client credentials return only an access token (RFC 6749 §4.4.3)")
     func clientCredentials() throws {
         let provider = try InMemoryProvider()
         let tokens = try send(.clientCredentials(scope: Scope("api:read")), to: provider)
@@ -44,7 +44,7 @@ struct MachineGrantTests {
         #expect(error?.kind == .refused && error?.oauthError == "invalid_scope")
     }
 
-    @Test("an assertion that nobody vouches for is refused (RFC 7523 §3)")
+    @Test("an assertion of an unknown issuer is refused (RFC 7523 §3)")
     func assertion() throws {
         let provider = try InMemoryProvider()
         let error = #expect(throws: OIDCError.self) {
@@ -64,7 +64,7 @@ struct MachineGrantTests {
         func forget(_ url: WebURL) { documents.withLock { $0[url] = nil } }
     }
 
-    @Test("metadata and keys that are kept are not fetched again, unless a key is missing")
+    @Test("cached metadata and keys are not fetched again, unless a key is missing")
     func documents() throws {
         let provider = try InMemoryProvider()
         var environment = provider.environment
@@ -80,7 +80,7 @@ struct MachineGrantTests {
         #expect(provider.with { $0.requestCount(.jwks) } == 2)
     }
 
-    @Test("metadata that is kept and no longer valid is fetched again")
+    @Test("cached metadata that is no longer valid is fetched again")
     func spoiled() throws {
         let provider = try InMemoryProvider()
         var environment = provider.environment

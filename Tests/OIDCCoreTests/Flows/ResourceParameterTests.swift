@@ -36,7 +36,7 @@ struct ResourceParameterTests {
         }
     }
 
-    @Test("stands in the authorization request, the code exchange and every refresh of the session (§2.2)")
+    @Test("is sent in the authorization request, the code exchange and every refresh of the session (§2.2)")
     func everywhere() throws {
         let provider = try InMemoryProvider()
         var session = try provider.finish(login(provider)).session
@@ -48,7 +48,7 @@ struct ResourceParameterTests {
         #expect(sent(provider, to: .token) == [all, all, all, [Self.resources[0]]])
     }
 
-    @Test("stands in a pushed request, a device request and its polls")
+    @Test("is sent in a pushed request, a device request and its polls")
     func otherRequests() throws {
         let provider = try InMemoryProvider {
             $0.person = .approves("alice")

@@ -72,7 +72,7 @@ struct SignInFlowTests {
         #expect(try provider.outcome().warnings.isEmpty)
     }
 
-    @Test("UserInfo is asked for the user's name only if the ID token has none, and may fail")
+    @Test("UserInfo is called for the user's name only if the ID token has none, and may fail")
     func names() throws {
         let provider = try InMemoryProvider()
         #expect(try provider.signIn().displayName == "alice@example.com")

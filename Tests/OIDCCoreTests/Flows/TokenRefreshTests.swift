@@ -26,7 +26,7 @@ struct TokenRefreshTests {
         return faults
     }()
 
-    @Test("whatever is wrong with an answer, its refresh token is the one to use next", arguments: faults)
+    @Test("the new refresh token of an answer with any fault is the one to use next", arguments: faults)
     func successor(_ fault: Fault) throws {
         let provider = try InMemoryProvider()
         let session = try provider.signIn()
@@ -45,7 +45,7 @@ struct TokenRefreshTests {
         #expect(throws: Never.self) { try next.access.get() }
     }
 
-    @Test("an access token that is too long, or anything else that breaks the answer, keeps the successor")
+    @Test("an answer that is broken, or has too long an access token, keeps its new refresh token")
     func brokenAnswers() throws {
         let provider = try InMemoryProvider()
         let session = try provider.signIn()
@@ -83,7 +83,7 @@ struct TokenRefreshTests {
         }
     }
 
-    @Test("a form-encoded answer keeps the successor too")
+    @Test("a form-encoded answer keeps its new refresh token too")
     func formEncoded() throws {
         let provider = try InMemoryProvider()
         let session = try provider.signIn()
@@ -97,7 +97,7 @@ struct TokenRefreshTests {
     }
 
     @Test(
-        "a refusal has no successor",
+        "a refusal has no new refresh token",
         arguments: ["invalid_grant", "invalid_client", "temporarily_unavailable"])
     func refusals(code: String) throws {
         let provider = try InMemoryProvider()
@@ -109,7 +109,7 @@ struct TokenRefreshTests {
     }
 
     @Test(
-        "a clock that is wrong refuses the answer and keeps the session",
+        "with a wrong clock the answer is refused and the session stays",
         arguments: [-7_200, -600, 7_200] as [Int64])
     func wrongClock(seconds: Int64) throws {
         let provider = try InMemoryProvider()
@@ -124,7 +124,7 @@ struct TokenRefreshTests {
         #expect(throws: Never.self) { try next.access.get() }
     }
 
-    @Test("a signature whose keys are out of reach: the token is handed out, the old ID token stays")
+    @Test("if the keys cannot be fetched, the access token is returned and the old ID token stays")
     func keysOutOfReach() throws {
         let provider = try InMemoryProvider()
         let session = try provider.signIn()
@@ -149,7 +149,7 @@ struct DerivedTokenLimitTests {
             expiresAt: lifetime.map { time.adding($0) }, scope: nil)
     }
 
-    @Test("expired ones are dropped when another comes")
+    @Test("expired ones are dropped when one is added")
     func expired() throws {
         var session = try InMemoryProvider().signIn()
         for index in 0..<10 {
@@ -159,7 +159,7 @@ struct DerivedTokenLimitTests {
         #expect(session.derived.map(\.access.token.revealed) == ["last"])
     }
 
-    @Test("however many and however long, the newest stay and the file stays small")
+    @Test("with many long tokens, the newest stay and the file stays small")
     func bounded() throws {
         var session = try InMemoryProvider().signIn()
         for index in 0..<999 {

@@ -82,7 +82,7 @@ struct AuthenticationChallengeTests {
         #expect(HTTPResponse(status: 401, headers: many).challenges.count == 32)
     }
 
-    @Test("whatever byte is changed, reading ends")
+    @Test("reading ends, whichever byte is changed")
     func fuzz() {
         let field = Array(
             "Negotiate YWJj==, Bearer realm=\"a\\\"b\", error=invalid_token, DPoP x=\"1,2\"".utf8)
@@ -115,14 +115,14 @@ struct HTTPMessageTests {
         (";", nil),
     ]
 
-    @Test("the media type stands alone, in lower case", arguments: types)
+    @Test("the media type is returned without parameters, in lower case", arguments: types)
     func mediaType(_ header: String?, _ expected: String?) {
         var response = HTTPResponse(status: 200)
         response.headers["Content-Type"] = header
         #expect(response.mediaType == expected)
     }
 
-    @Test("a form says what it is and asks for JSON")
+    @Test("a form request has its content type and accepts JSON")
     func form() throws {
         let url = try #require(WebURL("https://op/token"))
         let request = HTTPRequest.form(url, [.init("a", "b c"), .init("d", "&")])

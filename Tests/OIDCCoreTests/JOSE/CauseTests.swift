@@ -3,7 +3,7 @@ import Testing
 
 @testable import OIDCCore
 
-@Suite("a program tells errors apart by their values")
+@Suite("a program can distinguish errors by their values")
 struct CauseTests {
     typealias Sample = SampleProvider
 
@@ -20,7 +20,7 @@ struct CauseTests {
     }
 
     @Test(
-        "a nonce mismatch, a bad audience and a forged signature are told apart by kind, stage and cause",
+        "a nonce mismatch, a bad audience and a forged signature differ in kind, stage or cause",
         arguments: [
             (["nonce": "other"], "replayed"), (["nonce": nil], "replayed"),
             (["aud": "stranger"], "for another client: “stranger” in place of “\(Sample.rules.clientID)”"),

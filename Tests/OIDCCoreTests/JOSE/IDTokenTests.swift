@@ -29,12 +29,12 @@ struct IDTokenTests {
         (["email": "\u{200B}", "name": "Alice"], "Alice"),
     ]
 
-    @Test("people are named by email, user name or name, without tricks", arguments: people)
+    @Test("a user is named by email, user name or name, without control characters", arguments: people)
     func displayName(_ claims: [String: JSONValue?], _ expected: String?) throws {
         #expect(IDToken.stored(try Sample.token(claims: claims))?.displayName == expected)
     }
 
-    @Test("a stored token that is damaged is none")
+    @Test("a damaged stored token is ignored")
     func stored() throws {
         for compact in [
             "", "a.b.c", try Sample.token(claims: ["exp": nil]), try Sample.token(claims: ["sub": nil]),
@@ -82,7 +82,7 @@ struct IDTokenTests {
         #expect(keys.requests.isEmpty)
     }
 
-    @Test("typ and what else the header holds do not matter", arguments: ["JWT", "jwt", "at+jwt", "x"])
+    @Test("typ and other members of the header do not matter", arguments: ["JWT", "jwt", "at+jwt", "x"])
     func type(_ type: String) throws {
         let token = try Sample.token(header: ["typ": .string(type), "x": [1]])
         #expect(throws: Never.self) {
@@ -106,7 +106,7 @@ struct IDTokenTests {
         }
     }
 
-    @Test("HMAC is verified with the client's secret, and only where the client is registered so")
+    @Test("HMAC is verified with the client's secret, and only if the client is registered for it")
     func clientSecret() throws {
         let secret = Redacted("a client secret of thirty-two by")
         let token = try JWTSigner(secret: secret).sign(claims: Sample.claims())

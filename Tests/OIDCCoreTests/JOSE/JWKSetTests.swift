@@ -15,13 +15,13 @@ struct JWKSetTests {
         (#"{"keys":[],"keys":[]}"#, "not valid JSON: duplicate member “keys” at byte 11"),
     ]
 
-    @Test("what is no key set is refused with a reason", arguments: malformed)
+    @Test("a document that is not a key set is refused with a reason", arguments: malformed)
     func refused(_ text: String, _ reason: String) {
         let error = #expect(throws: JWKSet.Malformed.self) { try Self.parse(text) }
         #expect(error?.reason == reason)
     }
 
-    @Test("a set, or one key that stands alone")
+    @Test("a set, or a single key")
     func forms() throws {
         #expect(try Self.parse(RFCVector.es256.key).keys.count == 1)
         #expect(try Self.parse("{\"keys\":[\(RFCVector.es256.key)]}").keys.count == 1)
@@ -58,7 +58,7 @@ struct JWKSetTests {
         (#","x5c":["!"],"x5t":1,"x5u":{},"ext":true"#, true),
     ]
 
-    @Test("use, key_ops and alg of a key are respected; what else it holds is ignored", arguments: uses)
+    @Test("use, key_ops and alg of a key are respected; other members are ignored", arguments: uses)
     func respectsUse(_ members: String, _ isUsed: Bool) throws {
         let set = try Self.parse(RFCVector.es256.key.dropLast() + members + "}")
         let candidates = set.candidates(algorithm: .es256, keyID: nil, allowsSymmetric: false)
@@ -67,7 +67,7 @@ struct JWKSetTests {
         #expect((check == .valid) == isUsed)
     }
 
-    @Test("a key fits the algorithms of its type and curve alone")
+    @Test("a key fits only the algorithms of its type and curve")
     func types() throws {
         let all = try Self.parse("{\"keys\":[\(RFCVector.all.map(\.key).joined(separator: ","))]}")
         for algorithm in SignatureAlgorithm.allCases {
@@ -77,7 +77,9 @@ struct JWKSetTests {
         }
     }
 
-    @Test("a kid chooses its keys; where no key has it, those without any; never those of another")
+    @Test(
+        "a kid selects the keys that have it; if there are none, those without a kid; never those with another"
+    )
     func selection() throws {
         let key = try SampleProvider.key(.p256).publicKey
         let keys = JWKSet(keys: ["a", "b", nil, "a"].map { JSONWebKey(publicKey: key, keyID: $0) })
@@ -117,7 +119,7 @@ struct JWKSetTests {
         #expect(try JWS(compact: try SampleProvider.token()).verify(keys: set) != .valid)
     }
 
-    @Test("what is published reads back, and holds no private member and no secret")
+    @Test("a published key set can be read back, and has no private member and no secret")
     func publishing() throws {
         for kind in PrivateKey.Kind.allCases {
             let key = JSONWebKey(
@@ -146,7 +148,7 @@ struct JWKSetTests {
         }
     }
 
-    @Test("whatever byte is changed, reading ends in keys or a reason")
+    @Test("reading ends with keys or a reason, whichever byte is changed")
     func fuzz() throws {
         let text = Array(
             "{\"keys\":[\(RFCVector.es256.key),\(RFCVector.edDSA.key),\(RFCVector.hs256.key)]}".utf8)
@@ -162,7 +164,7 @@ struct JWKSetTests {
         }
     }
 
-    @Test("keys are fetched with a GET, and an answer that holds none is an error that says so")
+    @Test("keys are fetched with a GET, and an answer without keys is an error that says so")
     func fetching() throws {
         let call = JWKSet.call(try #require(WebURL("https://op.example/keys")))
         #expect(call.request.method == .get)

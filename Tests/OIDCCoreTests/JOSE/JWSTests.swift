@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Compact tokens")
 struct JWSTests {
-    @Test("a token of an RFC is taken apart", arguments: RFCVector.all)
+    @Test("a token of an RFC is split into its parts", arguments: RFCVector.all)
     func parts(_ vector: RFCVector) throws {
         let token = try JWS(compact: vector.compact)
         #expect(token.algorithmName == vector.algorithm)
@@ -14,7 +14,7 @@ struct JWSTests {
         #expect((token.claims != nil) == (vector.payload == RFCVector.joe))
     }
 
-    @Test("claims are the payload where that is an object; any payload is carried")
+    @Test("claims are the payload if it is an object; any payload is kept")
     func claims() throws {
         #expect(try JWS(compact: RFCVector.hs256.compact).claims?["iss"] == "joe")
         for payload in ["[]", "1", "\"a\"", "", "{", "{\"a\":1,\"a\":2}", "\u{0}\u{FF}"] {
@@ -25,7 +25,7 @@ struct JWSTests {
         }
     }
 
-    @Test("kid is any text, and absent where it is none")
+    @Test("kid is any string, and absent if it is not one")
     func keyID() throws {
         for text in ["", "../../etc/passwd", "' OR 1=1", "a\0b", "\u{202E}", "http://127.0.0.1/"] {
             let header = (["alg": "RS256", "kid": .string(text)] as JSONValue).compact
@@ -60,7 +60,7 @@ struct JWSTests {
         ("bnVsbA.e30.AA", "the header is not a JSON object but null"),
     ]
 
-    @Test("what is no compact JWS is refused with a reason", arguments: malformed)
+    @Test("a string that is not a compact JWS is refused with a reason", arguments: malformed)
     func refused(_ text: String, _ reason: String) {
         #expect(throws: JWS.Malformed(reason)) { try JWS(compact: text) }
     }
@@ -87,7 +87,7 @@ struct JWSTests {
         }
     }
 
-    @Test("a JSON header nested without end is refused, not followed")
+    @Test("a JSON header with endless nesting is refused")
     func nestedHeader() {
         let header = String(repeating: "{\"a\":", count: 50_000)
         #expect(throws: JWS.Malformed.self) {

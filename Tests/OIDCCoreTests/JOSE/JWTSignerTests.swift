@@ -22,7 +22,7 @@ struct JWTSignerTests {
         #expect(try token.verify(keys: try Sample.publicKeys(kind)) == .valid)
     }
 
-    @Test("of the algorithms that the other side lists, one that fits the key is taken")
+    @Test("the first listed algorithm that fits the key is used")
     func listed() throws {
         let key = try Sample.key(.rsa2048)
         #expect(try JWTSigner(key, supported: ["ES256", "PS256"]).algorithm == .ps256)
@@ -47,7 +47,7 @@ struct JWTSignerTests {
         }
     }
 
-    @Test("alg and kid are the signer's, whatever the header says")
+    @Test("alg and kid are the signer's, even if the header has others")
     func header() throws {
         let header = Sample.header(["alg": "none", "kid": "x", "typ": "JWT"])
         let token = try JWS(
@@ -58,7 +58,7 @@ struct JWTSignerTests {
         #expect(token.header["typ"] == "JWT")
     }
 
-    @Test("an authentication code is made over header and payload as they are sent")
+    @Test("an authentication code covers header and payload as they are sent")
     func authenticationCode() throws {
         let secret = Redacted("a secret that is long enough: 40 bytes..")
         let compact = try JWTSigner(secret: secret, algorithm: .hs384).sign(

@@ -19,7 +19,7 @@ struct KeySourceTests {
         #expect(keys.requests == [false, true])
     }
 
-    @Test("a token without kid refetches too where no cached key verifies it")
+    @Test("a token without kid causes a refetch too if no cached key verifies it")
     func withoutKeyID() throws {
         let keys = RotatingKeys(try Self.oldKeys(nil), then: try Sample.publicKeys(.p256))
         try Sample.validate(try Sample.token(), keys: keys)
@@ -59,7 +59,7 @@ struct KeySourceTests {
         #expect(throws: error) { try Sample.validate(try Sample.token(keyID: "k"), keys: keys) }
     }
 
-    @Test("an empty key set is a failure, never a reason to skip the check")
+    @Test("an empty key set is an error, never a reason to skip the check")
     func empty() throws {
         let keys = RotatingKeys(JWKSet(keys: []))
         #expect(throws: Sample.untrusted("the key set is empty")) {

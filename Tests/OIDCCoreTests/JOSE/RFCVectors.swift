@@ -71,7 +71,7 @@ struct RFCVector: CustomTestStringConvertible {
 
     static let all = [hs256, rs256, es256, es512, edDSA]
 
-    /// RFC 7515 A.5: a token that nobody signed.
+    /// The unsigned token of RFC 7515 A.5.
     static let unsecured = "eyJhbGciOiJub25lIn0.\(joePart)."
 
     /// RFC 7638 §3.1, and its thumbprint.

@@ -44,7 +44,7 @@ enum SampleProvider {
             .sign(header: self.header(header), claims: claims(changes))
     }
 
-    /// A token whose header and payload are any bytes, signed by nobody.
+    /// An unsigned token with any bytes as header and payload.
     static func unsigned(header: String, payload: String, signature: [UInt8] = [1]) -> String {
         [Array(header.utf8), Array(payload.utf8), signature].map { Base64URL.encode($0) }
             .joined(separator: ".")
@@ -74,7 +74,7 @@ enum SampleProvider {
     }
 }
 
-/// Hands out one set at first and another when asked anew, and counts.
+/// Returns one set at first and another on a refetch, and counts the calls.
 final class RotatingKeys: KeySource {
     let first: JWKSet
     let second: Result<JWKSet, OIDCError>

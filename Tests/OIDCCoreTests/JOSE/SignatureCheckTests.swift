@@ -7,7 +7,8 @@ import Testing
 struct SignatureCheckTests {
     static func invalid(_ reason: String) -> SignatureCheck { .invalid(reason: reason) }
 
-    @Test("a token of an RFC verifies with its key, alone and among others", arguments: RFCVector.all)
+    @Test(
+        "a token of an RFC verifies with its key, as the only one and among others", arguments: RFCVector.all)
     func vectors(_ vector: RFCVector) throws {
         let token = try JWS(compact: vector.compact)
         #expect(try token.verify(keys: try vector.keys(), allowsSymmetric: true) == .valid)
@@ -25,7 +26,7 @@ struct SignatureCheckTests {
         }
     }
 
-    @Test("a symmetric key of a set verifies only where that is allowed")
+    @Test("a symmetric key of a set verifies only if that is allowed")
     func symmetric() throws {
         let token = try JWS(compact: RFCVector.hs256.compact)
         #expect(
@@ -85,13 +86,13 @@ struct SignatureCheckTests {
         (#"{"alg":"ES256","kid":1}"#, "kid: expected a string, found a number"),
     ]
 
-    @Test("a header that cannot be accepted is refused whatever the keys", arguments: headers)
+    @Test("a header that cannot be accepted is refused with any keys", arguments: headers)
     func header(_ header: String, _ reason: String) throws {
         let token = try JWS(compact: SampleProvider.unsigned(header: header, payload: "{}"))
         #expect(try token.verify(keys: try SampleProvider.publicKeys(.p256)) == Self.invalid(reason))
     }
 
-    @Test("a token that nobody signed is never valid (RFC 7515 A.5)")
+    @Test("an unsigned token is never valid (RFC 7515 A.5)")
     func unsecured() throws {
         let token = try JWS(compact: RFCVector.unsecured)
         #expect(
@@ -119,7 +120,7 @@ struct SignatureCheckTests {
     ]
 
     @Test(
-        "what is signed verifies with the key, and with no other header, payload or key",
+        "a signed token verifies with its key, and with no other header, payload or key",
         arguments: algorithms)
     func roundTrip(_ kind: PrivateKey.Kind, _ algorithm: SignatureAlgorithm) throws {
         let compact = try SampleProvider.token(kind, algorithm)
@@ -148,7 +149,7 @@ struct SignatureCheckTests {
         #expect(try token.verify(keys: keys, allowedAlgorithms: ["EdDSA"]) == .valid)
     }
 
-    @Test("a public key is no HMAC secret (CVE-2016-10555)")
+    @Test("a public key is not used as an HMAC secret (CVE-2016-10555)")
     func algorithmConfusion() throws {
         let json = try SampleProvider.publicKeys(.rsa2048).json
         let modulus = try #require(json["keys"]?.array?.first?["n"]?.string)
@@ -165,7 +166,7 @@ struct SignatureCheckTests {
         }
     }
 
-    @Test("keys and addresses that the token carries are not looked at (CVE-2018-0114)")
+    @Test("keys and URLs in the token's header are ignored (CVE-2018-0114)")
     func embeddedKeys() throws {
         let attacker = try PrivateKey.generate(.p256)
         let jwk = JSONWebKey(publicKey: attacker.publicKey, keyID: "k").json
@@ -203,7 +204,7 @@ struct SignatureCheckTests {
                 == Self.invalid("no key for ES256 (a key is not used: the point is not on P-256)"))
     }
 
-    @Test("no keys at all are no reason to believe a token")
+    @Test("a token is not valid if there are no keys")
     func noKeys() throws {
         let token = try JWS(compact: try SampleProvider.token())
         #expect(try token.verify(keys: JWKSet(keys: [])) == Self.invalid("the key set is empty"))

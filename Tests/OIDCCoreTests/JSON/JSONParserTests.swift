@@ -42,7 +42,7 @@ struct JSONParserTests {
         ("{\"\u{1B}[31m\":1}", "a control character in a string", 2),
     ]
 
-    @Test("what RFC 8259 does not allow is refused with a reason and a place", arguments: refusals)
+    @Test("invalid JSON is refused with a reason and a position (RFC 8259)", arguments: refusals)
     func refuses(_ text: String, _ reason: String, _ offset: Int) {
         let error = #expect(throws: JSONError.self) { try JSONValue(parsing: text) }
         #expect(error?.reason == reason)
@@ -92,7 +92,7 @@ struct JSONParserTests {
     }
 
     @Test(
-        "strings that are no UTF-8 are refused, with and without escapes",
+        "strings that are not UTF-8 are refused, with and without escapes",
         arguments: [[0xFF], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80]] as [[UInt8]])
     func invalidUTF8(_ bytes: [UInt8]) {
         let start = #expect(throws: JSONError.self) { try JSONValue(parsing: [0x22] + bytes + [0x22]) }
@@ -117,7 +117,7 @@ struct JSONParserTests {
         #expect(error?.reason == "duplicate member “[31m”")
     }
 
-    @Test("64 levels are read, the 65th is refused, and a million is no crash")
+    @Test("64 levels are read, the 65th is refused, and a million do not crash")
     func depth() throws {
         func nested(_ depth: Int) -> String {
             String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
@@ -141,7 +141,7 @@ struct JSONParserTests {
         #expect(json["\u{212A}"] == 3)
     }
 
-    @Test("whatever byte is changed, parsing ends, and what it gives comes back through writing")
+    @Test("parsing ends whichever byte is changed, and a parsed value can be written and read back")
     func fuzz() throws {
         let sample = Array(
             #"{"iss":"https://op","aud":["a","b"],"exp":1.7e9,"é\u20ac":{"t":true,"n":null,"e":[]},"f":-0.5}"#
@@ -175,7 +175,7 @@ struct JSONNumberTests {
         ("123456789012345678901234567890", nil, nil), ("1e15", 1_000_000_000_000_000, 1_000_000_000_000_000),
     ]
 
-    @Test("a number is whole, rounds down, or does not fit; none traps", arguments: cases)
+    @Test("a number is an integer, is rounded down, or does not fit; none traps", arguments: cases)
     func numbers(_ text: String, _ integer: Int64?, _ wholePart: Int64?) throws {
         let value = try JSONValue(parsing: text)
         #expect(value.integer == integer)

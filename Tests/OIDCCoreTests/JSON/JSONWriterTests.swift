@@ -29,13 +29,13 @@ struct JSONWriterTests {
         ("\u{2028}", #""\u2028""#), ("\u{E0041}", #""\udb40\udc41""#), ("\u{FEFF}", #""\ufeff""#),
     ]
 
-    @Test("what a terminal would act on is escaped, and reads back the same", arguments: strings)
+    @Test("control characters are escaped, and read back the same", arguments: strings)
     func escapes(_ text: String, _ written: String) throws {
         #expect(JSONValue.string(text).compact == written)
         #expect(try JSONValue(parsing: written).string == text)
     }
 
-    @Test("setting a member keeps its place, setting nil removes it")
+    @Test("setting a member keeps its position, setting nil removes it")
     func members() {
         var object = JSONObject()
         object["a"] = 1
@@ -58,7 +58,7 @@ struct JSONWriterTests {
 
 @Suite("ASCII")
 struct ASCIITests {
-    @Test("case is that of ASCII letters alone")
+    @Test("only ASCII letters have case")
     func letterCase() {
         #expect(ASCII.lowercased("ÀBC@[Z") == "Àbc@[z")
         #expect(ASCII.isSameIgnoringCase("DPoP", "dpop"))
@@ -74,7 +74,7 @@ struct ASCIITests {
         #expect(ASCII.trimmed("\u{A0}a\u{A0}") == "\u{A0}a\u{A0}")
     }
 
-    @Test("text is the same by its code points, not by its look")
+    @Test("strings are equal by code points, not by appearance")
     func exact() {
         #expect("é" == "e\u{301}")
         #expect(!ExactText.isSame("é", "e\u{301}"))

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Authorization request (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1)")
 struct AuthorizationRequestTests {
-    @Test("the address holds the code flow, S256, state and nonce, and never the verifier")
+    @Test("the URL has the code flow, S256, state and nonce, and never the verifier")
     func plain() throws {
         let pending = try Fixture.pending()
         let url = pending.url
@@ -93,7 +93,7 @@ struct AuthorizationRequestTests {
         #expect(url.text.hasPrefix(prefix), "\(url.text)")
     }
 
-    @Test("an endpoint whose query already holds a parameter of ours is refused")
+    @Test("an endpoint whose query already has one of our parameters is refused")
     func endpointOverwrites() {
         let error = Fixture.error {
             try Fixture.pending(["authorization_endpoint": "https://op.example/a?redirect_uri=https://evil"])
@@ -136,7 +136,7 @@ struct AuthorizationRequestTests {
     }
 
     @Test(
-        "offline_access without a prompt asks for consent (OpenID Connect Core §11), unless something else is said",
+        "offline_access without a prompt sends prompt=consent (OpenID Connect Core §11), unless the settings say otherwise",
         arguments: [
             ("openid offline_access", nil, true, nil, "consent"), ("openid", nil, true, nil, nil),
             ("offline_access", "login", true, nil, "login"), ("offline_access", nil, false, nil, nil),
@@ -195,7 +195,7 @@ struct AuthorizationRequestTests {
     }
 
     @Test(
-        "a redirect address is absolute, has no fragment, and is plain http on loopback only",
+        "a redirect URI is absolute, has no fragment, and is plain http on loopback only",
         arguments: [
             ("", false), ("callback", false), ("/callback", false), ("http://127.0.0.1/c#x", false),
             ("http://example.com/c", false), ("http://[::1]:1/c", true), ("http://localhost/c", true),
@@ -235,7 +235,7 @@ struct AuthorizationRequestTests {
         #expect(error?.message.hasPrefix(prefix) == true, "\(error?.message ?? "none")")
     }
 
-    @Test("a request too long for an address is refused, not cut")
+    @Test("a request that is too long for a URL is refused, not cut")
     func tooLong() {
         var request = Fixture.request()
         request.loginHint = String(repeating: "x", count: 70_000)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Authorization response (RFC 6749 §4.1.2, RFC 9207)")
 struct AuthorizationResponseTests {
-    /// Pairs in which STATE stands for the right state.
+    /// Pairs of a query in which STATE is replaced by the right state.
     private func pairs(_ query: String, _ pending: PendingAuthorization) throws -> [FormEncoding.Pair] {
         try #require(FormEncoding.decode(query)).map {
             switch $0.value {
@@ -31,7 +31,7 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
-        "what is not the answer to this sign-in is a stranger's: the wait goes on",
+        "a response that does not belong to this sign-in is ignored, and the wait continues",
         arguments: [
             "", "x=y", "code=abc", "code=abc&state=", "code=abc&state=other&\(iss)", "error=access_denied",
             "error=access_denied&state=other", "state=STATE&state=STATE&code=abc&\(iss)",
@@ -59,7 +59,7 @@ struct AuthorizationResponseTests {
         #expect(try pending.accept(form: "code=abc&state=\(pending.state.revealed)&x=%zz") == nil)
     }
 
-    @Test("FAPI 2.0 client: a state that begins or ends like ours is another", arguments: [0, 1])
+    @Test("FAPI 2.0 client: a state that starts or ends like ours does not match", arguments: [0, 1])
     func almostState(_ variant: Int) throws {
         let pending = try Fixture.pending()
         let state = pending.state.revealed
@@ -85,7 +85,7 @@ struct AuthorizationResponseTests {
         ) { try pending.accept(pairs(query, pending)) }
     }
 
-    @Test("without the promise iss may be missing, but is still compared when it is there")
+    @Test("iss may be missing if the metadata does not promise it, but is compared if it is present")
     func issuerNotPromised() throws {
         let pending = try Fixture.pending(["authorization_response_iss_parameter_supported": nil])
         #expect(try pending.accept(pairs("code=abc&state=STATE", pending)) != nil)
@@ -95,7 +95,7 @@ struct AuthorizationResponseTests {
         #expect(error?.kind == .untrusted)
     }
 
-    @Test("oidcc-client-test-form-post-error: an error ends the sign-in, the provider's words made clean")
+    @Test("oidcc-client-test-form-post-error: an error ends the sign-in, with the provider's text cleaned")
     func providerError() throws {
         let pending = try Fixture.pending()
         let query =
@@ -155,7 +155,7 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
-        "tokens in the address are never a success", arguments: ["access_token", "id_token", "refresh_token"])
+        "tokens in the URL are never a success", arguments: ["access_token", "id_token", "refresh_token"])
     func tokens(_ name: String) throws {
         let pending = try Fixture.pending()
         let query = "code=abc&\(name)=eyJ.secret&state=STATE&\(Self.iss)"
@@ -165,7 +165,7 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
-        "the hint fits the error and what was asked for",
+        "the hint fits the error and the request",
         arguments: [
             ("login_required", "none", "sign in without prompt=none"),
             ("interaction_required", "none", "sign in without prompt=none"),
@@ -201,7 +201,7 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
-        "other parameters of the redirect are kept (QuickBooks' realmId), but no secret and none that is repeated"
+        "other parameters of the redirect are kept (QuickBooks' realmId), except secrets and repeated ones"
     )
     func extra() throws {
         let pending = try Fixture.pending()
@@ -212,7 +212,7 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
-        "an address is taken as people paste it",
+        "a pasted URL is read in the forms that users paste",
         arguments: [
             "http://127.0.0.1:8400/callback?QUERY", "?QUERY", "QUERY",
             "  \"http://127.0.0.1:8400/callback?QUERY\" \n", "127.0.0.1:8400/callback?QUERY",
@@ -228,7 +228,7 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
-        "a whole address that is pasted must be the redirect address, but for how a browser writes it",
+        "a whole pasted URL must be the redirect URI, except for spelling that browsers change",
         arguments: [
             ("http://127.0.0.1:8400/callback", "https://127.0.0.1:8400/callback?QUERY", false),
             ("http://127.0.0.1:8400/callback", "http://127.0.0.1:8401/callback?QUERY", false),
@@ -260,7 +260,7 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
-        "in a pasted address another state is untrusted, and so is no state",
+        "a pasted URL with another state, or without one, is untrusted",
         arguments: [
             ("code=abc&state=other", "another one"), ("code=abc&x=y", "none"),
             ("error=access_denied", "none"),
@@ -273,7 +273,7 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
-        "in a pasted address a stranger's answer is an error of its class",
+        "a pasted URL of another sign-in is an error of its kind",
         arguments: [
             ("code=a&code=b&\(iss)", OIDCError.Kind.refused),
             ("error=access_denied&iss=https%3A%2F%2Fevil.example", .untrusted),
@@ -288,7 +288,7 @@ struct AuthorizationResponseTests {
     }
 
     @Test(
-        "what cannot be the address is a usage error with the remedy",
+        "pasted text that cannot be the URL is a usage error with a hint",
         arguments: [
             ("", "no address was given"), ("  \n", "no address was given"),
             ("abc", "the pasted text has no code and state in it"),

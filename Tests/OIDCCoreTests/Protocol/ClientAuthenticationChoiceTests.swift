@@ -27,7 +27,7 @@ struct ClientAuthenticationChoiceTests {
         return credentials
     }
 
-    @Test("a provider that lists no method is told so")
+    @Test("a provider that lists no usable method is an error that says so")
     func none() throws {
         let error = Fixture.error { try choose(Self.credentials("secret"), methods: []) }
         #expect(error?.message.contains("takes no method at all, and") == true)
@@ -71,7 +71,7 @@ struct ClientAuthenticationChoiceTests {
     }
 
     @Test(
-        "a named method without its credential names the setting",
+        "a named method without its credential is an error that names the setting",
         arguments: [
             ("client_secret_basic", "a secret", .advice(.giveClientSecret)),
             ("client_secret_post", "a secret", .advice(.giveClientSecret)),
@@ -122,7 +122,7 @@ struct ClientAuthenticationChoiceTests {
         #expect(algorithm.rawValue == expected)
     }
 
-    @Test("an empty secret is none")
+    @Test("an empty secret counts as no secret")
     func emptySecret() {
         let error = Fixture.error {
             try choose(ClientCredentials(secret: Redacted("")), methods: nil)

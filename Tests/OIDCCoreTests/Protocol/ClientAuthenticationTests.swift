@@ -30,7 +30,7 @@ struct ClientAuthenticationTests {
         #expect(request.bodyText == "grant_type=client_credentials")
     }
 
-    @Test("client_secret_post puts the secret into the body, never into the address")
+    @Test("client_secret_post puts the secret into the body, never into the URL")
     func post() throws {
         let request = try sent(Client(id: "cli", authentication: .clientSecretPost(Redacted("p&w"))))
         #expect(request.bodyText == "grant_type=client_credentials&client_id=cli&client_secret=p%26w")
@@ -48,7 +48,7 @@ struct ClientAuthenticationTests {
     }
 
     @Test(
-        "private_key_jwt: an assertion for the issuer alone, signed, short-lived and fresh",
+        "private_key_jwt: an assertion for the issuer only, signed, short-lived and fresh",
         arguments: [PrivateKey.Kind.p256, .p384, .p521, .rsa2048, .ed25519])
     func privateKey(_ kind: PrivateKey.Kind) throws {
         let key = try SampleKeys.key(kind)
@@ -81,7 +81,7 @@ struct ClientAuthenticationTests {
         #expect(try token.verify(keys: others) != .valid)
     }
 
-    @Test("without an issuer the audience is the address that is called, still one string")
+    @Test("without an issuer the audience is the endpoint's URL, still one string")
     func audienceOfAddress() throws {
         let signer = try JWTSigner(try PrivateKey.generate(.p256))
         let request = try sent(Client(id: "cli", authentication: .privateKeyJWT(signer)))
@@ -119,7 +119,7 @@ struct ClientAuthenticationTests {
                 == "client_secret: \(algorithm.rawValue) needs at least \(needed) bytes, found \(needed - 1)")
     }
 
-    @Test("an assertion of another system is asked for at each request, and its failure is ours")
+    @Test("an assertion from outside is requested for each call, and its failure is returned")
     func outsideAssertion() throws {
         let request = try sent(
             Client(id: "cli", authentication: .assertion { Redacted("from.ci.system") }))

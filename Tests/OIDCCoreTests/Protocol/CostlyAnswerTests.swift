@@ -2,9 +2,9 @@ import Testing
 
 @testable import OIDCCore
 
-/// Answers of the greatest size that is taken in, made to cost time: each of them kept a reader that goes
-/// through the whole for every piece busy for minutes.
-@Suite("Answers made to cost time", .timeLimit(.minutes(1)))
+/// Answers of the largest accepted size that are expensive to read: each kept a reader with quadratic
+/// work busy for minutes.
+@Suite("Answers that are expensive to read", .timeLimit(.minutes(1)))
 struct CostlyAnswerTests {
     private func call(_ request: TokenRequest) throws -> EndpointCall<TokenEndpoint.Answer> {
         let endpoint = TokenEndpoint(
@@ -34,7 +34,7 @@ struct CostlyAnswerTests {
         #expect(throws: JSONError.self) { try JSONValue(parsing: "{\(members),\"0\":0}") }
     }
 
-    @Test("a number of a million digits is no whole number, and read all the same")
+    @Test("a number of a million digits is read, and is not an integer")
     func manyDigits() throws {
         for text in [
             "1" + String(repeating: "0", count: 1_000_000),
@@ -47,7 +47,7 @@ struct CostlyAnswerTests {
     }
 
     @Test(
-        "a long secret is taken out of a long text that nearly repeats it everywhere",
+        "a long secret is removed from a long text that nearly repeats it everywhere",
         arguments: [1_000, 60_000])
     func longSecret(_ count: Int) throws {
         let token = String(repeating: "a", count: count) + "b"
@@ -57,7 +57,7 @@ struct CostlyAnswerTests {
         #expect(error?.oauthError == "invalid_grant" && error?.message.utf8.count ?? 0 < 600)
     }
 
-    @Test("blanks without end are trimmed")
+    @Test("endless blanks are trimmed")
     func blanks() {
         let blanks = String(repeating: " ", count: 1 << 20)
         #expect(ASCII.trimmed(blanks + "a" + blanks) == "a")

@@ -18,7 +18,7 @@ struct DPoPTests {
         + "F0IjoxNTYyMjY1Mjk2fQ.pAqut2IRDm_De6PR93SYmGBPXpwrAk90e8cP2hjiaG5QsGSuKDYW7_X620BxqhvYC8ynrrvZLTk41mSRroapUA"
     static let rfcThumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
 
-    @Test("the proof of RFC 9449 §4.1 holds, and its key has the thumbprint of §6.1")
+    @Test("the proof of RFC 9449 §4.1 is valid, and its key has the thumbprint of §6.1")
     func rfcVector() throws {
         let proof = try DPoP.verify(Self.rfcProof, method: .post, url: try Self.url(), now: Self.now)
         #expect(proof.thumbprint == Self.rfcThumbprint)
@@ -33,7 +33,7 @@ struct DPoPTests {
         #expect(try JWS(compact: proof).claims?["ath"] == "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo")
     }
 
-    @Test("a proof says what §4.2 asks for, and no more")
+    @Test("a proof has the claims of §4.2, and no others")
     func proof() throws {
         let key = try DPoPKey.generate()
         let bytes = (0..<16).map { UInt8($0) }
@@ -72,7 +72,7 @@ struct DPoPTests {
         ("https://A:443/B%2f", "https://a/B%2f"), ("http://[::1]:80/t", "http://[::1]/t"),
     ]
 
-    @Test("htu is the address as the request line names it", arguments: targets)
+    @Test("htu is the URL without query and fragment", arguments: targets)
     func target(_ text: String, _ expected: String) throws {
         let proof = try DPoPKey.generate().proof(
             method: .get, url: try Self.url(text), now: Self.now, random: Random.bytes)

@@ -35,7 +35,7 @@ struct DPoPVerificationTests {
             now: now)
     }
 
-    @Test("a leeway of any size is no trap", arguments: [Int64.min, -1, 0, .max])
+    @Test("no leeway traps", arguments: [Int64.min, -1, 0, .max])
     func leeway(_ leeway: Int64) throws {
         let proof = try Self.proof()
         let url = try DPoPTests.url()
@@ -43,7 +43,7 @@ struct DPoPVerificationTests {
         #expect((verified != nil) == (leeway >= 0))
     }
 
-    @Test("a proof of ours holds, with token and nonce")
+    @Test("our proof is valid, with token and nonce")
     func holds() throws {
         let key = try DPoPKey.generate()
         let proof = try key.proof(
@@ -82,7 +82,7 @@ struct DPoPVerificationTests {
         }
     }
 
-    @Test("a proof for another access token, or for none, does not hold")
+    @Test("a proof for another access token, or for none, is not valid")
     func accessTokenHash() throws {
         let refusal = DPoP.Refusal(reason: "ath: expected the access token's hash", wantsNonce: false)
         for changes in [[:], ["ath": "x"], ["ath": 1]] as [[String: JSONValue?]] {
@@ -90,7 +90,7 @@ struct DPoPVerificationTests {
         }
     }
 
-    @Test("a missing or another nonce asks for the right one")
+    @Test("a missing or wrong nonce leads to a request for the right one")
     func nonce() throws {
         let refusal = DPoP.Refusal(reason: "nonce: expected the one that was given out", wantsNonce: true)
         for changes in [[:], ["nonce": "x"], ["nonce": 1]] as [[String: JSONValue?]] {
@@ -112,14 +112,14 @@ struct DPoPVerificationTests {
         }
     }
 
-    @Test("a proof signed with another key than it shows does not hold")
+    @Test("a proof that is not signed with the key in its header is not valid")
     func foreignKey() throws {
         let other = JSONWebKey(publicKey: try PrivateKey.generate(.p256).publicKey).json
         let refusal = DPoP.Refusal(reason: "signature: no key verifies it with ES256", wantsNonce: false)
         #expect(throws: refusal) { try Self.verify(try Self.proof(header: ["jwk": other])) }
     }
 
-    @Test("an unsigned or broken proof does not hold")
+    @Test("an unsigned or broken proof is not valid")
     func form() throws {
         let jwk = JSONWebKey(publicKey: try SampleProvider.key(.p256).publicKey).json.compact
         let unsigned = SampleProvider.unsigned(

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Answers damaged in one byte")
 struct DamagedAnswerTests {
-    /// Every byte in turn replaced by each of a few that matter to JSON, forms and terminals.
+    /// Replaces every byte in turn by each of a few that matter to JSON, forms and terminals.
     private func damaged(_ text: String) -> [[UInt8]] {
         let bytes = Array(text.utf8)
         return bytes.indices.flatMap { index in

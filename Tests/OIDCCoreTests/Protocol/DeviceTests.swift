@@ -49,7 +49,7 @@ struct DeviceTests {
     }
 
     @Test(
-        "interval: five seconds unless something sensible is said",
+        "interval is five seconds unless the answer has a sensible value",
         arguments: [
             ("", 5), (#","interval":1"#, 1), (#","interval":"9""#, 9), (#","interval":0"#, 5),
             (#","interval":-3"#, 5), (#","interval":1e300"#, 5), (#","interval":[]"#, 5),
@@ -60,7 +60,7 @@ struct DeviceTests {
     }
 
     @Test(
-        "expires_in: ten minutes unless something sensible is said, a day at most",
+        "expires_in is ten minutes unless the answer has a sensible value, and a day at most",
         arguments: [
             ("", 600), (#","expires_in":60"#, 60), (#","expires_in":-1"#, 600), (#","expires_in":0"#, 600),
             (#","expires_in":1e999"#, 600), (#","expires_in":2000000000"#, 86_400),
@@ -85,7 +85,7 @@ struct DeviceTests {
             error?.message.hasPrefix("device: verification_uri: expected an http(s) URL, found ") == true)
     }
 
-    @Test("a complete URL that is not http(s) is left out")
+    @Test("a verification_uri_complete that is not an http(s) URL is left out")
     func badCompleteAddress() throws {
         #expect(
             try read(#","verification_uri_complete":"javascript:alert(1)""#).verificationURIComplete == nil)
@@ -111,7 +111,7 @@ struct DeviceTests {
     }
 
     @Test(
-        "pending is pending, whatever the provider's way to say it",
+        "authorization_pending is recognized in the forms that providers use",
         arguments: [
             Fixture.json(#"{"error":"authorization_pending"}"#),
             Fixture.json(#"{"error":"authorization_pending"}"#, status: 428),
@@ -206,7 +206,7 @@ struct DevicePollingTests {
         #expect(polling.interval == 15)
     }
 
-    @Test("pending and slow_down count whatever status they came with")
+    @Test("authorization_pending and slow_down count with any status")
     func pendingWithStatus() throws {
         var polling = try polling()
         let slow = error("slow_down", kind: .unreachable, retryAfter: 20)
@@ -214,7 +214,7 @@ struct DevicePollingTests {
         #expect(polling.interval == 10)
     }
 
-    @Test("what is temporary goes on, waiting longer each time, and back to normal afterwards")
+    @Test("polling continues after a temporary failure, with longer waits, and then returns to the interval")
     func transient() throws {
         var polling = try polling()
         let failures = (0..<6).map { _ in
@@ -250,7 +250,7 @@ struct DevicePollingTests {
         #expect(expired?.hint == .signIn)
     }
 
-    @Test("the first wait is the interval, or what is left of the code's life", arguments: [(3, 3), (8, 5)])
+    @Test("the first wait is the interval, or the rest of the code's lifetime", arguments: [(3, 3), (8, 5)])
     func firstWait(lifetime: Int, seconds: Int64) throws {
         #expect(try polling(lifetime: lifetime).firstWait(now: Fixture.now) == seconds)
         #expect(try polling(lifetime: lifetime).firstWait(now: Fixture.now.adding(9)) == 0)

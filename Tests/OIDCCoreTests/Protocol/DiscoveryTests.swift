@@ -63,7 +63,7 @@ struct DiscoveryTests {
     }
 
     @Test(
-        "the address of the metadata in the place of the issuer is explained",
+        "the URL of the metadata in place of the issuer is explained",
         arguments: ["/a/.well-known/openid-configuration", "/.well-known/oauth-authorization-server/a"])
     func metadataAddress(_ path: String) {
         let error = Fixture.error {
@@ -85,7 +85,7 @@ struct DiscoveryTests {
     }
 
     @Test(
-        "what is no metadata is one line",
+        "an answer that is not metadata is an error of one line",
         arguments: [
             (Fixture.html(), "discovery: expected a JSON object, found an HTML page with status 200"),
             (Fixture.json(""), "discovery: expected a JSON object, found an empty body with status 200"),
@@ -116,7 +116,7 @@ struct DiscoveryTests {
         if response.isSuccess { #expect(error?.hint == .advice(.checkIssuerMetadata)) }
     }
 
-    @Test("a provider that wants a login for its metadata says nothing about our client")
+    @Test("a 401 for the metadata is not blamed on the client")
     func unauthorized() {
         let error = Fixture.error { try read(Fixture.json("", status: 401)) }
         #expect(error?.kind == .refused)
@@ -130,7 +130,7 @@ struct DiscoveryTests {
         #expect(error?.retryAfter == 7)
     }
 
-    @Test("nothing at the first place: the second is asked; nothing at both: one line")
+    @Test("if nothing is at the first URL, the second is fetched; nothing at both is an error of one line")
     func places() throws {
         let found = ScriptedTransport(
             Fixture.json("", status: 404), Fixture.json(JSONValue.object(try Fixture.document()).compact))
@@ -145,7 +145,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test("a document of another issuer moves on, and is reported if nothing else holds")
+    @Test("the metadata of another issuer is skipped, and reported if no other URL has the right one")
     func untrustedURL() throws {
         let document = try Fixture.document(["issuer": "https://evil.example"])
         let foreign = Fixture.json(JSONValue.object(document).compact)

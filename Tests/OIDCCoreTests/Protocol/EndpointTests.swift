@@ -51,7 +51,7 @@ struct EndpointTests {
         #expect(try introspection().request.bodyText == "token=tk&client_id=cli&client_secret=pw")
     }
 
-    @Test("a revocation is accepted by its status, whatever the body", arguments: ["", "<html>", "{}"])
+    @Test("a revocation succeeds by its status, with any body", arguments: ["", "<html>", "{}"])
     func revoked(_ body: String) throws {
         try revocation().read(Fixture.json(body))
     }
@@ -70,7 +70,7 @@ struct EndpointTests {
         #expect(error?.stage == .revocation)
     }
 
-    @Test("what the provider says of a token", arguments: [true, false])
+    @Test("an introspection answer is active or not, with its claims", arguments: [true, false])
     func introspected(_ isActive: Bool) throws {
         let answer = try introspection().read(Fixture.json(#"{"active":\#(isActive),"sub":"alice"}"#))
         #expect(answer.isActive == isActive)
@@ -92,7 +92,7 @@ struct EndpointTests {
         #expect(error?.message.hasPrefix(message) == true)
     }
 
-    @Test("a client that is not let in is told what to check")
+    @Test("a client that is refused gets a hint what to check")
     func unauthorized() {
         let error = Fixture.error { try introspection().read(Fixture.json("", status: 401)) }
         #expect(error?.hint == .advice(.checkClient))
@@ -122,7 +122,7 @@ struct LogoutTests {
         #expect(pending.accept([FormEncoding.Pair("state", state)]))
     }
 
-    @Test("without a registered redirect there is no state, and nothing is ours")
+    @Test("without a registered redirect there is no state, and no request is accepted")
     func noRedirect() throws {
         let pending = try begin(redirect: nil)
         #expect(pending.url.text == "https://op.example/logout?id_token_hint=a.b.c&client_id=cli")
@@ -132,7 +132,7 @@ struct LogoutTests {
     }
 
     @Test(
-        "oidcc-client-test-rp-init-logout-other-state, -no-state: not taken for our sign-out",
+        "oidcc-client-test-rp-init-logout-other-state, -no-state: not accepted as our sign-out",
         arguments: ["", "state=", "state=other", "state=STATE&state=STATE", "x=STATE"])
     func strangers(_ query: String) throws {
         let pending = try begin(redirect: "http://127.0.0.1:8400/out")

@@ -43,7 +43,7 @@ struct IssuerTemplateTests {
         }
     }
 
-    @Test("it stands for an issuer with a word in its place, and never for one with a tenant's UUID")
+    @Test("it matches an issuer with a word in place of {tenantid}, and never one with a tenant's UUID")
     func alias() throws {
         let template = try #require(IssuerTemplate(Self.text))
         for (configured, mayStand) in [

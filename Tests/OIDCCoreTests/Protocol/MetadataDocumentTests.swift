@@ -26,7 +26,7 @@ struct MetadataDocumentTests {
     }
 
     @Test(
-        "an issuer that differs by one slash is refused, and the remedy prints the one that was found",
+        "an issuer that differs by one slash is refused, and the hint has the one that was found",
         arguments: [
             ("https://op.example", "https://op.example/"), ("https://op.example/", "https://op.example"),
         ])
@@ -105,7 +105,7 @@ struct MetadataDocumentTests {
     }
 
     @Test(
-        "an endpoint is an http(s) address, and the message names the member",
+        "an endpoint is an http(s) URL, and the message names the member",
         arguments: [
             "javascript:alert(1)", "file:///etc/passwd", "/authorize", "authorize", "ftp://op.example/",
             "https://", "https://op example/", "https://op.example/\u{1B}[2J", "https://user@op.example/",
@@ -126,7 +126,7 @@ struct MetadataDocumentTests {
     }
 
     @Test(
-        "an issuer that is not on loopback names no plain-http endpoint, on loopback neither",
+        "a plain-http endpoint of an issuer that is not on loopback is refused, even on loopback",
         arguments: ProviderEndpoint.discovered,
         ["http://op.example/x", "http://127.0.0.1/x", "http://localhost:80/x", "HTTP://op.example/x"])
     func plainHTTP(_ endpoint: ProviderEndpoint, _ text: String) {

@@ -86,7 +86,7 @@ struct PendingAuthorizationTests {
         #expect(error?.message == message)
     }
 
-    @Test("something that is no object is refused", arguments: [JSONValue.null, [], "x"])
+    @Test("a value that is not an object is refused", arguments: [JSONValue.null, [], "x"])
     func noObject(_ json: JSONValue) {
         #expect(Fixture.error { try PendingAuthorization(json: json) }?.kind == .usage)
     }

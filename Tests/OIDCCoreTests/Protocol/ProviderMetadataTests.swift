@@ -17,7 +17,7 @@ struct ProviderMetadataTests {
         try Fixture.metadata().validate(for: [endpoint], scope: Scope("openid"))
     }
 
-    @Test("jwks_uri must be there when openid is asked for, and only then")
+    @Test("jwks_uri is required if openid is requested, and only then")
     func keysForOpenID() throws {
         let metadata = try Fixture.metadata(["jwks_uri": nil])
         try metadata.validate(for: [.token], scope: Scope("api"))
@@ -25,7 +25,7 @@ struct ProviderMetadataTests {
         #expect(error?.message == "discovery: jwks_uri is missing from the metadata")
     }
 
-    @Test("without discovery a missing endpoint is a setting to be made, and missing keys are no failure")
+    @Test("without discovery a missing endpoint is a missing setting, and missing keys are not an error")
     func configured() throws {
         let token = try Fixture.url("https://op.example/t")
         let metadata = ProviderMetadata(issuer: nil, endpoints: [.token: token])
@@ -89,7 +89,7 @@ struct ProviderMetadataTests {
         #expect(!url.isSecure)
     }
 
-    @Test("metadata cannot switch on none, and its remarks say what is missing or unsafe")
+    @Test("metadata cannot switch on none, and warnings say what is missing or unsafe")
     func remarks() throws {
         #expect(try Fixture.metadata().remarks == [])
         let metadata = try Fixture.metadata([

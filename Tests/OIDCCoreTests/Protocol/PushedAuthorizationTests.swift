@@ -29,7 +29,7 @@ struct PushedAuthorizationTests {
     }
 
     @Test(
-        "FAPI 2.0 client: PAR: the address holds client_id and request_uri only", arguments: [200, 201])
+        "FAPI 2.0 client: PAR: the URL has only client_id and request_uri", arguments: [200, 201])
     func address(_ status: Int) throws {
         let pending = try Fixture.pending(["authorization_endpoint": "https://op.example/a?p=1"])
         let answer = Fixture.json(
@@ -57,7 +57,7 @@ struct PushedAuthorizationTests {
         }
     }
 
-    @Test("a request_uri of 100 KB is the provider's fault, whatever par is set to")
+    @Test("a request_uri of 100 KB is an error of the provider, with any setting of par")
     func longReference() throws {
         let call = try call(Fixture.pending())
         func answer(_ count: Int) -> HTTPResponse {
@@ -82,7 +82,7 @@ struct PushedAuthorizationTests {
         #expect(try call(pending).request.value("x")?.utf8.count == 70_000)
     }
 
-    @Test("use_dpop_nonce is not answered with the hint to set what is set")
+    @Test("use_dpop_nonce has no hint to set what is already set")
     func nonceDemand() throws {
         let answer = Fixture.json(#"{"error":"use_dpop_nonce"}"#, status: 400)
         var request = Fixture.request()
@@ -93,7 +93,7 @@ struct PushedAuthorizationTests {
         #expect(Fixture.error { try plain.read(answer) }?.hint == .set(.dpop, to: "true"))
     }
 
-    @Test("a refusal keeps the provider's code, a failure of the server means later")
+    @Test("a refusal keeps the provider's code, and a server error means try later")
     func refused() throws {
         let call = try call(Fixture.pending())
         let refused = Fixture.error {
@@ -105,7 +105,7 @@ struct PushedAuthorizationTests {
         #expect(Fixture.error { try call.read(Fixture.html(status: 502)) }?.kind == .unreachable)
     }
 
-    @Test("what authorize-url prints of a pushed request opens the short address")
+    @Test("authorize-url prints the short URL of a pushed request")
     func pendingJSON() throws {
         let pending = try Fixture.pending()
         let pushed = try call(pending).read(Fixture.json(#"{"request_uri":"urn:x"}"#, status: 201))

@@ -31,7 +31,7 @@ struct RegistrationTests {
         #expect(document["contacts"] == ["a@b.example"])
     }
 
-    @Test("what the provider made of it; its addresses are shown, and not used")
+    @Test("the registered client is returned; its URLs are shown, and not used")
     func answer() throws {
         let registered = try call().read(
             Fixture.json(
@@ -67,7 +67,7 @@ struct RegistrationTests {
     }
 
     @Test(
-        "a secret is kept but beside the method none",
+        "a secret is kept, unless the method is none",
         arguments: [("none", nil), ("client_secret_basic", "s")] as [(String, String?)])
     func secretOfAPublicClient(_ method: String, _ kept: String?) throws {
         let body = #"{"client_id":"c","client_secret":"s","token_endpoint_auth_method":"\#(method)"}"#
@@ -94,7 +94,8 @@ struct RegistrationTests {
     }
 
     @Test(
-        "neither a token that is no header value nor a bad redirect is sent", arguments: ["", "a\r\nb", "ä"])
+        "a token that is not a header value, or a bad redirect URI, is not sent",
+        arguments: ["", "a\r\nb", "ä"])
     func badInput(_ token: String) {
         #expect(Fixture.error { try call(token: token) }?.kind == .usage)
         let registration = Registration(clientName: "x", redirectURIs: ["http://example.com/"])

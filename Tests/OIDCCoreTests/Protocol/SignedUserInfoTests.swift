@@ -54,7 +54,7 @@ struct SignedUserInfoTests {
         }
     }
 
-    @Test("iss and aud SHOULD be there, so they may be missing; the signature holds all the same (§5.3.2)")
+    @Test("iss and aud may be missing (a SHOULD in §5.3.2); the signature is still verified")
     func bare() throws {
         let body = try Self.body(["iss": nil, "aud": nil])
         guard case .claims(let claims) = try Self.read(body, keys: try Self.keys()) else {
@@ -70,7 +70,7 @@ struct SignedUserInfoTests {
         #expect(throws: OIDCError.self) { try Self.read(algorithm, keys: try Self.keys()) }
     }
 
-    @Test("a signature that does not hold is refused, after one refetch")
+    @Test("an invalid signature is refused, after one refetch")
     func signature() throws {
         let other = JWKSet(keys: [JSONWebKey(publicKey: try PrivateKey.generate(.p256).publicKey)])
         let keys = RotatingKeys(other)
@@ -103,7 +103,7 @@ struct SignedUserInfoTests {
         ),
     ]
 
-    @Test("what is no signed token is refused", arguments: forms)
+    @Test("an answer that is not a signed token is refused", arguments: forms)
     func form(_ body: String, _ message: String) throws {
         #expect(throws: UserInfoTests.untrusted(message)) { try Self.read(body, keys: try Self.keys()) }
     }
@@ -117,7 +117,7 @@ struct SignedUserInfoTests {
         }
     }
 
-    @Test("HMAC is verified with the client's secret where the client is registered so")
+    @Test("HMAC is verified with the client's secret if the client is registered for it")
     func clientSecret() throws {
         var rules = UserInfoTests.rules
         rules.clientSecret = Redacted("a client secret of thirty-two by")
@@ -126,7 +126,7 @@ struct SignedUserInfoTests {
         #expect(throws: Never.self) { try Self.read(body, rules: rules, keys: try Self.keys()) }
     }
 
-    @Test("without an issuer or its keys a signed answer is not believed")
+    @Test("a signed answer is refused if there is no issuer or no keys")
     func unknownIssuer() throws {
         var rules = UserInfoTests.rules
         rules.issuer = nil

@@ -9,7 +9,7 @@ struct StepUpTests {
     }
 
     @Test(
-        "a challenge says what the next sign-in must ask for",
+        "a challenge names what the next sign-in must request",
         arguments: [
             (#"acr_values="urn:a""#, "urn:a", nil),
             (#"acr_values="urn:a urn:b", max_age="60""#, "urn:a urn:b", 60), ("max_age=0", nil, 0),
@@ -32,7 +32,7 @@ struct StepUpTests {
     }
 
     @Test(
-        "another challenge asks for no step-up",
+        "other challenges do not ask for a step-up",
         arguments: ["Bearer", #"Bearer error="invalid_token", max_age=5"#])
     func other(_ field: String) {
         #expect(stepUp(field) == nil)

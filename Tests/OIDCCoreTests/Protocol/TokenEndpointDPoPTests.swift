@@ -23,7 +23,7 @@ struct TokenEndpointDPoPTests {
             #"{"error":"use_dpop_nonce"}"#, status: 400, nonce.map { [("DPoP-Nonce", $0)] } ?? [])
     }
 
-    @Test("the request carries a proof for this address")
+    @Test("the request has a proof for this URL")
     func proof() throws {
         let key = try DPoPKey.generate()
         let transport = ScriptedTransport(Fixture.json(Self.bound))
@@ -59,7 +59,7 @@ struct TokenEndpointDPoPTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test("a demand without a nonce is a refusal")
+    @Test("use_dpop_nonce without a nonce is a refusal")
     func noNonce() throws {
         let transport = ScriptedTransport(Self.demand(nil), Fixture.json(Self.bound))
         let error = Fixture.error { try send(transport, try DPoPKey.generate()) }
@@ -69,7 +69,7 @@ struct TokenEndpointDPoPTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("a demand to a client without a key says which setting it takes")
+    @Test("use_dpop_nonce for a client without a key names the setting")
     func noKey() {
         let transport = ScriptedTransport(Self.demand("n-1"))
         let error = Fixture.error { try send(transport, nil) }
@@ -78,7 +78,7 @@ struct TokenEndpointDPoPTests {
         #expect(transport.requests.first?.headers["DPoP"] == nil)
     }
 
-    @Test("DPoP asked and Bearer answered is refused")
+    @Test("Bearer is refused if DPoP was requested")
     func downgrade() throws {
         let transport = ScriptedTransport(
             Fixture.json(#"{"access_token":"at","token_type":"Bearer"}"#))

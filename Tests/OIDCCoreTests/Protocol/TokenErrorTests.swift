@@ -15,7 +15,7 @@ struct TokenErrorTests {
     private static let refresh = TokenRequest.refresh(Redacted("rt"))
 
     @Test(
-        "an OAuth error is a refusal with the provider's code, whatever its status",
+        "an OAuth error is a refusal with the provider's code, with any status",
         arguments: [200, 400, 401, 403, 404, 418])
     func anyStatus(_ status: Int) throws {
         let response = Fixture.json(
@@ -29,7 +29,7 @@ struct TokenErrorTests {
     }
 
     @Test(
-        "an error body without the member error lends its words",
+        "the message of an error body without the member error is shown",
         arguments: [
             (#"{"status":400,"message":"invalid client"}"#, "invalid client"),
             (#"{"errors":[{"message":"Access token expired"}]}"#, "Access token expired"),
@@ -70,7 +70,7 @@ struct TokenErrorTests {
         #expect(found?.kind == .refused && found?.hint == hint)
     }
 
-    @Test("those words leave out what the request held in confidence")
+    @Test("that message is shown without the secrets of the request")
     func secretInWords() throws {
         let response = Fixture.json(#"{"message":"no token a-secret-refresh-token"}"#, status: 400)
         let found = try error(response, .refresh(Redacted("a-secret-refresh-token")))
@@ -92,7 +92,7 @@ struct TokenErrorTests {
         #expect(found?.hint == hint)
     }
 
-    @Test("429 and 5xx mean try later, with the code and the wait kept", arguments: [429, 500, 503])
+    @Test("429 and 5xx mean try later, with the code and the time to wait", arguments: [429, 500, 503])
     func temporary(_ status: Int) throws {
         for request in [TokenRequest.clientCredentials(), Self.refresh] {
             let response = Fixture.json(
@@ -127,7 +127,7 @@ struct TokenErrorTests {
         #expect(try error(response)?.retryAfter == seconds)
     }
 
-    @Test("Retry-After as a date is counted from when the answer came, if that has no date")
+    @Test("Retry-After as a date is relative to the answer's Date, or else to its arrival")
     func retryAfterByOurClock() throws {
         var response = Fixture.json("{}", status: 503, [("Retry-After", "Sun, 06 Nov 1994 08:51:37 GMT")])
         #expect(response.retryAfter == nil)
@@ -166,7 +166,7 @@ struct TokenErrorTests {
     }
 
     @Test(
-        "a refresh refused otherwise keeps the session, and the hint is to sign in",
+        "a refresh that is refused with another code keeps the session, and the hint is to sign in",
         arguments: [
             (Fixture.json("", status: 400), .signIn), (Fixture.html(status: 403), .signIn),
             (Fixture.json(#"{"error":"bad_refresh_token"}"#), .signIn),
@@ -200,7 +200,7 @@ struct TokenErrorTests {
     }
 
     @Test(
-        "an answer that is no OAuth error is a refusal that names status and content type",
+        "an answer that is not an OAuth error is a refusal that names status and content type",
         arguments: [
             (Fixture.html(status: 403), "token: the provider answered an HTML page with status 403"),
             (Fixture.json("", status: 400), "token: the provider answered an empty body with status 400"),
@@ -235,7 +235,7 @@ struct TokenErrorTests {
         #expect(found?.message == "token: the provider answered INVALID_ARGUMENT (“bad thing”)")
     }
 
-    @Test("an error text that repeats what is secret comes without it")
+    @Test("an error text that repeats a secret is shown without it")
     func withheld() throws {
         let code = try Fixture.code()
         let secret = "s3cret/client"
@@ -262,7 +262,7 @@ struct TokenErrorTests {
     }
 
     @Test(
-        "a broken answer that repeats what is secret is described without it",
+        "a broken answer that repeats a secret is described without it",
         arguments: [
             #"{"access_token":"a","token_type":"SECRET"}"#,
             #"{"access_token":"a","refresh_token":"rt","token_type":"SECRET"}"#,
@@ -309,7 +309,7 @@ struct TokenErrorTests {
         #expect(found?.endsSession == true)
     }
 
-    @Test("text of a provider is cut and clean")
+    @Test("a provider's text is cut and cleaned")
     func clean() throws {
         let long = String(repeating: "x", count: 10_000)
         let found = try error(

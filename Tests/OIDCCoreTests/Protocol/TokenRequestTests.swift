@@ -17,7 +17,7 @@ struct TokenRequestTests {
         try endpoint.call(request, now: Fixture.now, random: Fixture.random()).request
     }
 
-    @Test("a code goes out with its verifier and redirect address, in the body alone")
+    @Test("a code is sent with its verifier and redirect URI, only in the body")
     func code() throws {
         let code = try Fixture.code()
         let request = try sent(.authorizationCode(code, resources: ["https://api.example/"]), endpoint())
@@ -75,7 +75,7 @@ struct TokenRequestTests {
         for (request, body) in rows { #expect(try sent(request, endpoint()).bodyText == body) }
     }
 
-    @Test("only what redeems a code or a refresh token says that its answer must not be lost")
+    @Test("only requests that redeem a code or a refresh token are marked as single-use")
     func singleUse() throws {
         let secret = Redacted("t0ken")
         let rows: [(TokenRequest, Bool)] = [
@@ -162,7 +162,7 @@ struct TokenRequestTests {
         }
     }
 
-    @Test("no description shows what is secret")
+    @Test("no description shows a secret")
     func redaction() throws {
         var dumped = ""
         dump(TokenRequest.refresh(Redacted("s3cret")), to: &dumped)

@@ -154,7 +154,7 @@ struct TokenResponseTests {
         #expect(tokens.access.scope == Scope("a b c"))
     }
 
-    @Test("an HTML page is no token response")
+    @Test("an HTML page is not a token response")
     func html() {
         #expect(
             throws: OIDCError(
@@ -182,7 +182,7 @@ struct TokenResponseTests {
         #expect(failed?.message == "token: the provider answered bad_verification_code (“old code”)")
     }
 
-    @Test("a token exchange may give what is no access token (RFC 8693 §2.2.1)")
+    @Test("a token exchange may return a token that is not an access token (RFC 8693 §2.2.1)")
     func notApplicable() throws {
         let exchange = TokenExchange(subjectToken: Redacted("st"))
         let tokens = try read(

@@ -35,7 +35,7 @@ struct UserInfoTests {
 
     static func untrusted(_ message: String) -> OIDCError { Sample.untrusted(message, stage: .userInfo) }
 
-    @Test("oidcc-client-test-userinfo-bearer-header: the token stands in the header and nowhere else")
+    @Test("oidcc-client-test-userinfo-bearer-header: the token is in the header and nowhere else")
     func bearerHeader() throws {
         let request = try Self.call().request
         #expect(request.method == .get)
@@ -56,7 +56,7 @@ struct UserInfoTests {
     }
 
     @Test(
-        "a token that could not stand in a header is never sent",
+        "a token that is not a valid header value is never sent",
         arguments: ["", "a\r\nX: y", "a b", "a\u{7F}", "é"])
     func tokenCharacters(_ text: String) throws {
         var token = Self.token
@@ -75,7 +75,7 @@ struct UserInfoTests {
         }
     }
 
-    @Test("oidcc-client-test-userinfo-invalid-sub: an answer about somebody else is refused")
+    @Test("oidcc-client-test-userinfo-invalid-sub: an answer about another user is refused")
     func invalidSubject() throws {
         for (body, found) in [
             (#"{"sub":"bob"}"#, "“bob”"), (#"{"sub":"Alice"}"#, "“Alice”"), ("{}", "none"),
@@ -89,7 +89,7 @@ struct UserInfoTests {
         }
     }
 
-    @Test("where there was no ID token, sub may be missing")
+    @Test("sub may be missing if there was no ID token")
     func plainOAuth() throws {
         var rules = Self.rules
         rules.subject = nil
@@ -109,13 +109,13 @@ struct UserInfoTests {
         ("a.b.c", "text/plain\u{1B}", "“text/plain” (expected a value at byte 0)"),
     ]
 
-    @Test("what is no JSON object is refused, naming the content type", arguments: nonsense)
+    @Test("an answer that is not a JSON object is refused, with its content type", arguments: nonsense)
     func noJSON(_ body: String, _ type: String?, _ found: String) {
         let error = OIDCError(.refused, "userinfo: expected a JSON object, found \(found)", stage: .userInfo)
         #expect(throws: error) { try Self.read(Self.response(body, type: type)) }
     }
 
-    @Test("a 401 is told apart, with its challenge")
+    @Test("a 401 is returned with its challenge")
     func unauthorized() throws {
         var response = Self.response("", type: nil, status: 401)
         response.headers["WWW-Authenticate"] =
@@ -201,7 +201,7 @@ struct UserInfoTests {
         }
     }
 
-    @Test("FAPI 2.0 client: a DPoP nonce demanded by the resource is told apart, in any case")
+    @Test("FAPI 2.0 client: a DPoP nonce required by the resource is recognized, in any case")
     func nonce() throws {
         for scheme in ["DPoP", "dpop", "DPOP"] {
             var response = HTTPResponse(status: 401)

@@ -7,7 +7,7 @@ struct WithheldSecretsTests {
     private static let secret = "abc/def+GHI= j"
 
     @Test(
-        "a secret is taken out however it is written",
+        "a secret is removed in every encoding",
         arguments: [
             secret, "abc%2Fdef%2BGHI%3D%20j", "abc%2fdef%2bGHI%3d+j", "abc%252Fdef%252BGHI%253D%2520j",
             #"abc\/def+GHI= j"#, #"abc\u002fdef\u002bGHI\u003D j"#, "abc/\u{200B}def\u{202E}+GHI=\u{7} j",
@@ -18,7 +18,7 @@ struct WithheldSecretsTests {
         #expect(secrets.removed(from: "no “\(text)”, é=\(text)&x") == "no “(secret)”, é=(secret)&x")
     }
 
-    @Test("a long one is taken out in pieces too, and what is beside it stays")
+    @Test("a long secret is removed in parts too, and the text around it stays")
     func pieces() {
         let secret = "0123456789abcdefghijklmnopqrstuvwxyz"
         let secrets = WithheldSecrets([secret, "another-secret"])
@@ -29,7 +29,7 @@ struct WithheldSecretsTests {
     }
 
     @Test(
-        "a short one counts as a word, and a very short one is none",
+        "a short secret is removed as a whole word, and a very short one not at all",
         arguments: [
             ("test", "the latest test, test_1: test", "the latest (secret), test_1: (secret)"),
             ("hunter2", "hunter2 hunter22", "(secret) hunter22"), ("abc", "abc", "abc"), ("", "a b", "a b"),
@@ -40,7 +40,7 @@ struct WithheldSecretsTests {
     }
 
     @Test(
-        "an echo of the whole request is shown without its secrets",
+        "an echo of the request is shown without its secrets",
         arguments: RequestFormat.allCases, [true, false])
     func echo(format: RequestFormat, isBasic: Bool) throws {
         let secret = Redacted("abc/def+GHI=")

@@ -9,7 +9,7 @@ struct Base64URLTests {
         ("foobar", "Zm9vYmFy"),
     ]
 
-    @Test("the vectors of RFC 4648 §10 hold both ways", arguments: vectors)
+    @Test("the vectors of RFC 4648 §10 work in both directions", arguments: vectors)
     func holdsBothWays(_ plain: String, _ encoded: String) {
         #expect(Base64URL.encode(Array(plain.utf8)) == encoded)
         #expect(Base64URL.decode(encoded) == Array(plain.utf8))
@@ -21,7 +21,7 @@ struct Base64URLTests {
         #expect(Base64URL.decode("A-z_4ME") == [3, 236, 255, 224, 193])
     }
 
-    @Test("every byte at every place of a group survives")
+    @Test("every byte survives at every position of a group")
     func roundTrip() {
         for length in 1...4 {
             for byte in UInt8.min...UInt8.max {
@@ -32,7 +32,7 @@ struct Base64URLTests {
     }
 
     @Test(
-        "what is not the one encoding of some bytes is refused",
+        "an encoding that is not canonical is refused",
         arguments: [
             "Zg==", "Zm8=", "=", "Zm9v\n", " Zm9v", "Zm 9v", "Zm+v", "Zm/v", "Z", "Zm9vY", "Zh", "Zm9",
             "Zm9vé",
@@ -51,7 +51,7 @@ struct Base64Tests {
         ("foobar", "Zm9vYmFy"),
     ]
 
-    @Test("the vectors of RFC 4648 §10 hold both ways", arguments: vectors)
+    @Test("the vectors of RFC 4648 §10 work in both directions", arguments: vectors)
     func holdsBothWays(_ plain: String, _ encoded: String) {
         #expect(Base64.encode(Array(plain.utf8)) == encoded)
         #expect(Base64.decode(encoded) == Array(plain.utf8))

@@ -42,7 +42,7 @@ struct FormEncodingTests {
     }
 
     @Test(
-        "a broken escape, or bytes that are no UTF-8, spoil the whole",
+        "a broken escape, or bytes that are not UTF-8, make the whole form invalid",
         arguments: [
             "a=%", "a=%4", "a=%zz", "%G0=a", "a=1&b=%+1", "a=%FF", "a=%C3", "a=%ED%A0%80", "a=%C0%80",
         ])
@@ -50,7 +50,7 @@ struct FormEncodingTests {
         #expect(FormEncoding.decode(text) == nil)
     }
 
-    @Test("whatever byte is changed, decoding ends, and what it gives comes back through encoding")
+    @Test("decoding ends whichever byte is changed, and the pairs can be encoded and read back")
     func fuzz() {
         let sample = Array("code=SplxlOBeZQQYbYS6WxSbIA&state=af0%20ifjs%2Bldkj&iss=https%3A%2F%2Fop".utf8)
         var random = SystemRandomNumberGenerator()

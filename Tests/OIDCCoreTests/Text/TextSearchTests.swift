@@ -1,10 +1,10 @@
 import OIDCCore
 import Testing
 
-@Suite("Looking for a text in a text")
+@Suite("Searching for a string in a string")
 struct TextSearchTests {
     @Test(
-        "it is found at any place, byte for byte",
+        "it is found at any position, byte for byte",
         arguments: [
             ("needle in hay", "needle", true), ("hay needle", "needle", true), ("nneedle", "needle", true),
             ("needl", "needle", false), ("", "needle", false), ("Needle", "needle", false),

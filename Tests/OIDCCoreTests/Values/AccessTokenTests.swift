@@ -28,7 +28,7 @@ struct AccessTokenTests {
         #expect(Self.token(lifetime: lifetime).isFresh(at: now, minimum: minimum) == isFresh)
     }
 
-    @Test("a token type is known in any case, and kept where it is unknown")
+    @Test("a token type is recognized in any case, and kept if it is unknown")
     func types() {
         #expect(TokenType("bearer") == .bearer)
         #expect(TokenType("DPOP") == .dpop)

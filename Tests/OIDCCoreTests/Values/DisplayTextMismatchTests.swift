@@ -22,7 +22,7 @@ struct DisplayTextMismatchTests {
         ("a\n", "a\r\n", #"a\u{A}"#, #"a\u{D}\u{A}"#),
     ]
 
-    @Test("sides that look alike are written so that the difference is seen", arguments: alike)
+    @Test("values that look alike are written so that the difference is visible", arguments: alike)
     func escaped(_ expected: String, _ found: String, _ left: String, _ right: String) {
         let sides = DisplayText.sides(expected: expected, found: found)
         #expect(sides.expected == left && sides.found == right)
@@ -30,7 +30,7 @@ struct DisplayTextMismatchTests {
     }
 
     @Test(
-        "sides that can be told apart stay as they are",
+        "values that look different stay as they are",
         arguments: [
             ("Bearer", "mac"), ("日本", "中国"), ("caf\u{E9}", "tea"), ("a", ""), ("Alice", "alice"), ("a", "a"),
         ])

@@ -40,7 +40,7 @@ struct DisplayTextTests {
         #expect(ExactText.isSame(DisplayText.clean(text), text))
     }
 
-    @Test("lines stay lines, however long")
+    @Test("lines of any length stay lines")
     func lines() {
         let long = String(repeating: "x", count: 1_000)
         #expect(DisplayText.lines("a\u{1B}[31m\n\n  \(long)\u{202E}\r\n") == "a[31m\n\n  \(long) \n")

@@ -21,7 +21,7 @@ struct HintTests {
     }
 
     @Test(
-        "a stored string is text, as earlier versions wrote it; what a later one writes is no hint",
+        "a stored string is a hint as earlier versions wrote it; an unknown form is ignored",
         arguments: [
             ("\"oidc login\"", .text("oidc login")), (#"{"code":"later","value":"x"}"#, nil), ("{}", nil),
             (#"{"code":"advice","value":"later"}"#, nil), (#"{"code":"or_sign_in"}"#, nil), ("1", nil),

@@ -65,7 +65,7 @@ struct RedactedTests {
     }
 
     @Test(
-        "what was not granted is named, however either side is separated",
+        "scopes that were not granted are named, with any separator",
         arguments: [
             ("gist,repo", "repo gist", []), ("read write", "read,write", []), ("repo", "repo gist", ["gist"]),
             ("gist,repo", "repo user", ["user"]), ("a,b", "c", ["c"]), ("read", "read,write", ["write"]),

@@ -43,7 +43,7 @@ struct SessionJSONTests {
             ])
     }
 
-    @Test("a session comes back as it was, by its key and without it")
+    @Test("a session can be written and read back, with its key and without it")
     func roundTrip() throws {
         for session in [try Self.minimal(), try Self.full()] {
             #expect(try Session(stored: session.json.bytes, for: session.key) == session)
@@ -51,14 +51,14 @@ struct SessionJSONTests {
         }
     }
 
-    @Test("the key stands in the file, whole and before anything secret")
+    @Test("the whole key is in the file, before anything secret")
     func keyFirst() throws {
         let session = try Self.full()
         #expect(session.json.object?.names.prefix(2) == ["version", "key"])
         #expect(session.json["key"]?.string == session.key.text)
     }
 
-    @Test("a file that holds another key is not ours, though it looks the same")
+    @Test("a file with another key is not used, even if the keys look alike")
     func otherKey() throws {
         let session = try Self.full()
         var other = session.key
@@ -125,7 +125,7 @@ struct SessionJSONTests {
         }
     }
 
-    @Test("a newer version is left alone, and half a file is no session")
+    @Test("a newer version is not used, and half a file is not a session")
     func unreadable() throws {
         var object = try #require(try Self.minimal().json.object)
         object["version"] = 2
@@ -139,14 +139,15 @@ struct SessionJSONTests {
         #expect(throws: Session.Damage.member("version")) { try Session(stored: Array("[]".utf8)) }
     }
 
-    @Test("whatever byte is changed, reading ends in a session, nothing or a damage")
+    @Test("if any byte is changed, reading returns a session, nil or an error")
     func fuzz() throws {
         let session = try Self.full()
         let bytes = session.json.bytes
         for index in bytes.indices {
-            for bit in 0..<8 {
+            // The lowest bit makes another character, the highest one that is not ASCII.
+            for mask in [0x01, 0x80] as [UInt8] {
                 var changed = bytes
-                changed[index] ^= 1 << UInt8(bit)
+                changed[index] ^= mask
                 _ = try? Session(stored: changed)
                 _ = try? Session(stored: changed, for: session.key)
             }
@@ -163,7 +164,7 @@ struct SessionJSONTests {
 
 @Suite("members of a session file that this version does not know")
 struct UnknownMemberTests {
-    @Test("they come back as they were, after what is known")
+    @Test("they are written again unchanged, after the known members")
     func kept() throws {
         let text = #"""
             {"version":1,"key":"{}","created_at":1,"token_endpoint":"https://op.example/token",
@@ -203,7 +204,7 @@ struct EarlierSessionTests {
         #expect(session.source(for: TokenDemand(scope: Scope("admin"))) == .wider(Scope("admin")))
     }
 
-    @Test("without a refresh token, its own token stands in for a narrower one, with a warning")
+    @Test("without a refresh token, the session's token is used instead of a narrower one, with a warning")
     func withoutRefreshToken() throws {
         let session = try session(#""scope":"gist,repo""#)
         let demand = TokenDemand(scope: Scope("repo"))

@@ -5,7 +5,7 @@ import Testing
 struct SessionKeyTests {
     static let key = SessionKey(provider: "https://op.example/", clientID: "cli")
 
-    @Test("the key is one line that names all it is made of")
+    @Test("the key is one line that names all its parts")
     func text() {
         #expect(
             Self.key.text

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("WebURL")
 struct WebURLTests {
-    @Test("an address is taken apart, and kept as it was written")
+    @Test("a URL is split into its parts, and kept as it was written")
     func parts() throws {
         let url = try #require(WebURL("HTTPS://Op.Example:8443/a/b%20c?x=1&y=?#frag"))
         #expect(url.text == "HTTPS://Op.Example:8443/a/b%20c?x=1&y=?#frag")
@@ -30,7 +30,7 @@ struct WebURLTests {
     }
 
     @Test(
-        "what is no absolute http(s) address with a host is none",
+        "a string that is not an absolute http(s) URL with a host is refused",
         arguments: [
             "", "a", "/a", "//a/b", "https:", "https:/a", "https://", "https:///a", "https://?x",
             "https://:80",
@@ -48,7 +48,7 @@ struct WebURLTests {
         #expect(WebURL(text) == nil)
     }
 
-    @Test("an address of more than 64 KiB is none")
+    @Test("a URL of more than 64 KiB is refused")
     func tooLong() {
         #expect(WebURL("https://a/" + String(repeating: "x", count: 65_526)) != nil)
         #expect(WebURL("https://a/" + String(repeating: "x", count: 65_527)) == nil)
@@ -83,7 +83,7 @@ struct WebURLTests {
         #expect(url == WebURL(expected))
     }
 
-    @Test("a query that makes the address very long is not lost")
+    @Test("a query that makes the URL very long is kept")
     func longQuery() throws {
         let value = String(repeating: "x", count: 70_000)
         let url = try #require(WebURL("https://a/b")).appendingQuery([.init("x", value)])

@@ -1,7 +1,7 @@
 import DemoProvider
 import OIDCCore
 
-/// A whole answer that is broken, or unusual and right; possible at every endpoint.
+/// A whole answer that is broken, or unusual but valid; possible at every endpoint.
 package enum AnswerFault: String, Sendable, CaseIterable {
     case emptySuccess, emptyBadRequest, htmlSuccess, htmlForbidden, htmlServerError
     case unauthorized, notFound, serverError, badGateway, unavailable, tooManyRequests
@@ -13,13 +13,13 @@ package enum AnswerFault: String, Sendable, CaseIterable {
     /// The real answer, changed.
     case duplicateMembers, invalidUTF8, truncated, plainTextType, byteOrderMark
 
-    /// The faults that the HTTP transport meets: sizes, compression and redirects.
+    /// The faults that concern the HTTP transport: sizes, compression and redirects.
     package static let ofTransport: [AnswerFault] = [
         .hugeBody, .compressionBomb, .redirectSameOrigin, .redirectSameOriginKeepingMethod, .redirectLoop,
         .redirectForeign, .redirectForeignKeepingMethod, .redirectScript,
     ]
 
-    /// The faults that the protocol meets, whatever the transport.
+    /// The faults that concern the protocol, with any transport.
     package static let ofProtocol = allCases.filter { !ofTransport.contains($0) }
 }
 

@@ -9,7 +9,7 @@ struct AuthorizationAnswer {
     var pairs: [FormEncoding.Pair]
     var delivery: Delivery
 
-    /// Nil for the provider's own pages, and for redirects to them.
+    /// Takes the parameters out of a response; nil for the provider's own pages, and for redirects to them.
     init?(_ response: HTTPResponse, from demo: DemoProvider) {
         if let location = response.headers["Location"] {
             guard !location.hasPrefix(demo.address("/")) else { return nil }
@@ -30,7 +30,7 @@ struct AuthorizationAnswer {
 
     mutating func `repeat`(_ name: String) { pairs += pairs.filter { $0.name == name } }
 
-    /// The answer again, with the headers of the one that it was taken from.
+    /// Returns the changed answer, with the headers of the original one.
     func response(like original: HTTPResponse) -> HTTPResponse {
         var response = original
         if delivery == .form {
@@ -38,6 +38,7 @@ struct AuthorizationAnswer {
             guard let start = page.firstRange(of: "<form "), let end = page.firstRange(of: "</form>") else {
                 return original
             }
+            let form = Page.form(id: "answer", action: target, hidden: pairs, button: "Continue")
             response.body = Array("\(page[..<start.lowerBound])\(form)\(page[end.upperBound...])".utf8)
             return response
         }
@@ -46,32 +47,5 @@ struct AuthorizationAnswer {
         response.headers["Location"] = "\(target)\(separator)\(FormEncoding.encode(pairs))"
         response.body = []
         return response
-    }
-
-    private var form: String {
-        let inputs = pairs.map {
-            "<input type=\"hidden\" name=\"\(escaped($0.name))\" value=\"\(escaped($0.value))\">"
-        }
-        return """
-            <form id="answer" method="post" action="\(escaped(target))">
-            \(inputs.joined(separator: "\n"))
-            <button type="submit">Continue</button>
-            </form>
-            """
-    }
-
-    private func escaped(_ text: String) -> String {
-        var escaped = ""
-        for character in text.unicodeScalars {
-            switch character {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            case "'": escaped += "&#39;"
-            default: escaped.unicodeScalars.append(character)
-            }
-        }
-        return escaped
     }
 }

@@ -1,7 +1,7 @@
 import DemoProvider
 import OIDCCore
 
-/// What can be wrong with a device authorization (RFC 8628), or unusual and right (`intervalMissing`).
+/// What can be wrong with a device authorization (RFC 8628), or unusual but valid (`intervalMissing`).
 package enum DeviceFault: String, Sendable, CaseIterable {
     case intervalMissing, intervalZero, intervalNegative, intervalText, intervalHuge, intervalInfinite
     case expiresInMissing, expiresInNegative, expiresInHuge

@@ -1,17 +1,17 @@
 package import DemoProvider
 
-/// One thing that the provider does wrong, or oddly but legally, by the part of an answer that it concerns.
+/// One thing that the provider does wrong, or in an unusual but valid way, by the part of an answer that it concerns.
 package enum Fault: Hashable, Sendable {
     case metadata(MetadataFault)
     case keys(KeySetFault)
     case authorization(AuthorizationFault)
     /// In every ID token.
     case idToken(IDTokenFault)
-    /// In ID tokens that come with a refresh, alone.
+    /// Only in ID tokens of refresh responses.
     case refreshedIDToken(IDTokenFault)
     /// In every token response.
     case tokenResponse(TokenResponseFault)
-    /// In the responses to a refresh, alone.
+    /// Only in refresh responses.
     case refreshResponse(TokenResponseFault)
     case userInfo(UserInfoFault)
     case device(DeviceFault)
@@ -20,7 +20,7 @@ package enum Fault: Hashable, Sendable {
     case registration(RegistrationFault)
     /// A whole answer of one endpoint.
     case answer(Endpoint, AnswerFault)
-    /// That error code from one endpoint, in place of what it would say (RFC 6749 §5.2).
+    /// That error code from one endpoint, instead of its own answer (RFC 6749 §5.2).
     case refuses(Endpoint, String)
 
     /// Every fault, for tests that must survive each of them.

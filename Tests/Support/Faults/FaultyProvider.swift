@@ -65,7 +65,7 @@ package struct FaultyProvider: Sendable {
         log = []
     }
 
-    /// Adds a fault that ends by itself after that many answers; only for faults of a whole answer.
+    /// Adds a fault that ends after that many answers; only for faults of a whole answer.
     package mutating func inject(_ fault: Fault, times: Int) {
         faults.insert(fault)
         limits[fault] = times

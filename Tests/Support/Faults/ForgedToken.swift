@@ -14,7 +14,7 @@ struct ForgedToken {
     var header: JSONObject
     var claims: JSONObject
     var signer: Signer
-    /// In place of the claims.
+    /// Bytes to sign instead of the claims.
     var payload: [UInt8]?
     /// The secret of the client that the token is for.
     let clientSecret: [UInt8]?

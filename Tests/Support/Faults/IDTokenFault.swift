@@ -2,7 +2,7 @@ import DemoProvider
 import OIDCCore
 import OIDCCrypto
 
-/// What can be wrong with an ID token, or unusual and right (`audienceArray`, `keyIDMissing`).
+/// What can be wrong with an ID token, or unusual but valid (`audienceArray`, `keyIDMissing`).
 package enum IDTokenFault: String, Sendable, CaseIterable {
     case missing
     /// Nothing about the user but `sub`.

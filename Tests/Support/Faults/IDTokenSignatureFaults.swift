@@ -37,7 +37,7 @@ extension FaultyProvider {
         }
     }
 
-    /// RFC 8725 §3.10: keys that a token itself brings are nobody's.
+    /// Signs with a key that the token itself brings, which a client must not trust (RFC 8725 §3.10).
     private func offerForeignKey(_ fault: IDTokenFault, _ token: inout ForgedToken) throws(CryptoError) {
         let key = try PrivateKey.generate(.p256)
         token.header["alg"] = "ES256"
@@ -76,7 +76,7 @@ extension FaultyProvider {
 
 /// Changes to a signed token.
 enum TokenDamage {
-    /// The signature changed in its middle, so that its form stays right.
+    /// Changes the signature in its middle, which keeps its form.
     static func flippedSignature(_ token: String) -> String {
         replacingSignature(token) { signature in
             var signature = signature

@@ -13,7 +13,7 @@ package enum ProofFault: String, Sendable, CaseIterable {
 }
 
 extension FaultyProvider {
-    /// Returns the demand for another nonce, whatever nonce the request's proof has.
+    /// Returns a demand for another nonce, for any nonce in the request's proof.
     func demandingProof(_ call: FaultyCall) -> HTTPResponse? {
         let endpoints: Set<Endpoint> = [.token, .pushedAuthorization, .userinfo, .resource]
         guard has(.proof(.nonceAlwaysDemanded)), endpoints.contains(call.endpoint),

@@ -1,7 +1,7 @@
 import DemoProvider
 import OIDCCore
 
-/// What can be wrong with a token response, or unusual and right (`typeCase`, `expiresInMissing`).
+/// What can be wrong with a token response, or unusual but valid (`typeCase`, `expiresInMissing`).
 package enum TokenResponseFault: String, Sendable, CaseIterable {
     case typeCase, typeMissing, typeUnknown
     /// Bearer where a bound token was asked for.

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Another, unprivileged user of this machine, who can reach our loopback ports.
-package enum Stranger {
+package enum OtherUser {
     private static let program = "/usr/bin/setpriv"
 
     /// Becoming another user takes root and util-linux.

@@ -4,7 +4,7 @@ package import OIDCCore
 import OIDCSystem
 
 extension Program {
-    /// Signs alice in, played through the provider's pages; `before` may meddle with the listener first.
+    /// Signs alice in on the provider's pages; `before` may send requests to the listener first.
     @discardableResult
     package func signIn(
         at provider: ProviderServer, _ options: [String] = [], choice: BrowserStandIn.Choice = .approve,

@@ -1,8 +1,8 @@
 package import OIDCCore
 import Synchronization
 
-/// The requests that came to one server, in their order.
-package final class Seen: Sendable {
+/// The requests that one server received, in their order.
+package final class RequestLog: Sendable {
     private let requests = Mutex<[HTTPRequest]>([])
 
     package init() {}

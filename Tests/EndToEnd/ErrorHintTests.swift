@@ -2,57 +2,57 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("what an error says to do next, by the built program", .serialized, .waiting)
-struct RemedyTests {
+@Suite("the hint of an error, in the built program", .serialized, .waiting)
+struct ErrorHintTests {
     private struct Slip: CustomTestStringConvertible, Sendable {
         let arguments: [String]
         var variables: [String: String] = [:]
-        let remedy: String
+        let hint: String
 
         var testDescription: String { arguments.joined(separator: " ") }
     }
 
     private static let slips = [
-        Slip(arguments: ["token", "--set", "foo=bar"], remedy: "oidc help settings"),
+        Slip(arguments: ["token", "--set", "foo=bar"], hint: "oidc help settings"),
         Slip(
             arguments: ["token", "--issuer", "login.example.com", "--client-id", "x"],
-            remedy: "--issuer https://login.example.com"),
-        Slip(arguments: ["pkce", "--verifier-file", "none"], remedy: "check the path in --verifier-file"),
-        Slip(arguments: ["exchange", "--pending", "none"], remedy: "check the path in --pending"),
-        Slip(arguments: ["exec", "--", "nosuch"], remedy: "check its name and PATH"),
-        Slip(arguments: ["exec", "--", "/dev/null"], remedy: "check that the file may be executed"),
+            hint: "--issuer https://login.example.com"),
+        Slip(arguments: ["pkce", "--verifier-file", "none"], hint: "check the path in --verifier-file"),
+        Slip(arguments: ["exchange", "--pending", "none"], hint: "check the path in --pending"),
+        Slip(arguments: ["exec", "--", "nosuch"], hint: "check its name and PATH"),
+        Slip(arguments: ["exec", "--", "/dev/null"], hint: "check that the file may be executed"),
         Slip(
             arguments: ["config", "init"], variables: ["OIDC_ISSUER": "https://a.example"],
-            remedy: "--issuer URL --client-id ID"),
+            hint: "--issuer URL --client-id ID"),
         Slip(
             arguments: ["config", "init", "--issuer", "https://a.example"],
-            remedy: "--issuer URL --client-id ID"),
+            hint: "--issuer URL --client-id ID"),
         Slip(
             arguments: ["pkce", "--verifier-file", String(repeating: "a", count: 700)],
-            remedy: "check the path in --verifier-file"),
+            hint: "check the path in --verifier-file"),
         Slip(
             arguments: ["token", "--config", String(repeating: "a", count: 700)],
-            remedy: "check the path in --config or OIDC_CONFIG"),
-        Slip(arguments: ["token"], remedy: "oidc config init --issuer URL --client-id ID"),
+            hint: "check the path in --config or OIDC_CONFIG"),
+        Slip(arguments: ["token"], hint: "oidc config init --issuer URL --client-id ID"),
         Slip(
             arguments: [
                 "config", "init", "-p", "a\nb", "--issuer", "https://127.0.0.1:9", "--client-id", "x",
             ],
-            remedy: "-p NAME"),
+            hint: "-p NAME"),
     ]
 
-    @Test("a slip of the hand is told with its remedy", arguments: slips)
-    private func remedies(slip: Slip) throws {
+    @Test("a typing mistake is an error with a hint", arguments: slips)
+    private func hints(slip: Slip) throws {
         let program = try Program()
         defer { program.remove() }
         let outcome = try program.start(slip.arguments, slip.variables).finish()
         #expect(outcome.status != 0)
-        let remedy = outcome.errorOutput.split(separator: "\n").last
-        #expect(remedy?.hasPrefix("  try: ") == true && remedy?.contains(slip.remedy) == true, "\(outcome)")
+        let hint = outcome.errorOutput.split(separator: "\n").last
+        #expect(hint?.hasPrefix("  try: ") == true && hint?.contains(slip.hint) == true, "\(outcome)")
         #expect(!FileManager.default.fileExists(atPath: program.home.path + "/.config"))
     }
 
-    @Test("a text that is no token is told with what a token is")
+    @Test("an operand that is not a token is an error that says what a token is")
     func junk() throws {
         let program = try Program()
         defer { program.remove() }
@@ -61,19 +61,19 @@ struct RemedyTests {
         #expect(outcome.errorOutput.contains("  try: a signed token has three parts"))
     }
 
-    @Test("a remedy does not repeat a long value whole")
+    @Test("a hint does not repeat a long value in full")
     func length() throws {
         let program = try Program()
         defer { program.remove() }
         let outcome = try program.run(
             "token", "--issuer", "https://a.example", "--client-id", "c", "--audience",
             String(repeating: "a", count: 500))
-        let remedy = outcome.errorOutput.split(separator: "\n").last
-        #expect(remedy?.contains("--client-id c --audience aaa") == true && remedy?.hasSuffix("…") == true)
-        #expect((remedy?.count ?? 0) < 200)
+        let hint = outcome.errorOutput.split(separator: "\n").last
+        #expect(hint?.contains("--client-id c --audience aaa") == true && hint?.hasSuffix("…") == true)
+        #expect((hint?.count ?? 0) < 200)
     }
 
-    @Test("a file without keys is told with where keys are")
+    @Test("a file without keys is an error that says where keys are")
     func keys() throws {
         let program = try Program()
         defer { program.remove() }
@@ -84,7 +84,7 @@ struct RemedyTests {
         #expect(outcome.errorOutput.contains("  try: use the document at the provider's jwks_uri"))
     }
 
-    @Test("a directory that cannot be made is told with the variable that names it")
+    @Test("a directory that cannot be created is an error that names its variable")
     func directory() throws {
         let provider = try ProviderServer()
         let program = try Program(
@@ -95,7 +95,7 @@ struct RemedyTests {
         #expect(outcome.errorOutput.contains("OIDC_STATE_DIR"), "\(outcome)")
     }
 
-    @Test("without an issuer, the profiles to choose from are named; broken JSON is told with a remedy")
+    @Test("without an issuer, the error lists the profiles; broken JSON is an error with a hint")
     func profiles() throws {
         let program = try Program()
         defer { program.remove() }

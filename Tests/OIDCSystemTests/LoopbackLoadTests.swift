@@ -1,0 +1,113 @@
+import Foundation
+import OIDCCore
+@testable import OIDCSystem
+import Testing
+
+@Suite("The listener under load")
+struct LoopbackLoadTests {
+    private func soon(_ milliseconds: Int64 = 30_000) -> MonotonicTime {
+        MonotonicTime.now().adding(milliseconds: milliseconds)
+    }
+
+    @Test("a thousand idle connections do not block the callback, and stay within the limit of descriptors")
+    func thousandIdle() throws {
+        let server = try LoopbackServer()
+        var idle: [LoopbackClient] = []
+        defer { for client in idle { client.close() } }
+        for round in 0..<10 {
+            idle += try (0..<100).map { _ in try LoopbackClient(server) }
+            if round % 2 == 0 { try idle[idle.count - 50].send("GET / HTTP") }
+            _ = server.run(until: soon(5)) { _ in .hold }
+        }
+        let client = try LoopbackClient(server)
+        defer { client.close() }
+        try client.send(LoopbackServerTests.callback)
+        guard case .held(_, let connection) = server.run(until: soon(), handle: { _ in .hold }) else {
+            Issue.record("kept out")
+            return
+        }
+        #expect(server.connections.all.count <= 256)
+        server.answer(connection, LoopbackServerTests.page)
+        server.finish(milliseconds: 200)
+        #expect(client.received()?.hasSuffix("signed in") == true)
+    }
+
+    @Test("more clients than allowed connections are all served")
+    func manyClients() throws {
+        let server = try LoopbackServer(maximumConnections: 64)
+        let clients = try (0..<400).map { _ in try LoopbackClient(server) }
+        defer { for client in clients { client.close() } }
+        for client in clients { try client.send("GET /\(client.descriptor.rawValue) HTTP/1.0\r\n\r\n") }
+        var served = 0
+        let limit = soon()
+        while served < clients.count, MonotonicTime.now() < limit {
+            _ = server.serve(until: soon(10)) { request in
+                served += 1
+                return HTTPResponse(status: 200, body: Array(request.target.utf8))
+            }
+        }
+        #expect(served == clients.count)
+        for client in clients {
+            #expect(client.received()?.hasSuffix("/\(client.descriptor.rawValue)") == true)
+        }
+    }
+
+    @Test("connections that are reset, or send endlessly, do not block the callback")
+    func resetsAndFloods() throws {
+        let server = try LoopbackServer()
+        let flood = try LoopbackClient(server)
+        let filler = [UInt8](repeating: 0x41, count: 65_536)
+        for index in 0..<200 {
+            let client = try LoopbackClient(server)
+            try client.send("GET / HTTP/1.1\r\n")
+            client.close()
+            _ = try? LoopbackSocket.send(
+                index == 0 ? Array("POST /".utf8)[...] : filler[...], to: flood.descriptor)
+            _ = server.run(until: soon(1)) { _ in .hold }
+        }
+        let client = try LoopbackClient(server)
+        try client.send(LoopbackServerTests.callback)
+        guard case .held = server.run(until: soon(), handle: { _ in .hold }) else {
+            Issue.record("kept out")
+            return
+        }
+        #expect(server.connections.all.count <= 3)
+    }
+
+    @Test("a connection that never finishes its request is closed")
+    func slowloris() throws {
+        var limits = LoopbackConnections.Limits()
+        limits.idleMilliseconds = 30
+        limits.requestMilliseconds = 60
+        let server = try LoopbackServer(LoopbackAddress(), limits: HTTP1.Limits(), connectionLimits: limits)
+        let silent = try LoopbackClient(server)
+        let slow = try LoopbackClient(server)
+        let start = MonotonicTime.now()
+        while server.connections.all.count > 0 || MonotonicTime.now() < start.adding(milliseconds: 20) {
+            _ = try? slow.send("X")
+            _ = server.run(until: soon(10)) { _ in .hold }
+            if MonotonicTime.now() > start.adding(seconds: 5) { break }
+        }
+        #expect(silent.received() == nil)
+        #expect(slow.received()?.hasPrefix("HTTP/1.1 408") == true)
+    }
+
+    @Test("a listener without free descriptors closes idle connections, and continues")
+    func descriptorsExhausted() async {
+        await #expect(processExitsWith: .exitCode(9)) {
+            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            var limits = LoopbackConnections.Limits()
+            limits.graceMilliseconds = 5
+            let server = try LoopbackServer(
+                LoopbackAddress(), limits: HTTP1.Limits(), connectionLimits: limits)
+            var clients: [LoopbackClient] = []
+            while let client = try? LoopbackClient(server) { clients.append(client) }
+            try clients[clients.count - 1].send(LoopbackServerTests.callback)
+            for client in clients.prefix(2) { client.close() }
+            let event = server.run(until: MonotonicTime.now().adding(seconds: 20)) { _ in .hold }
+            guard case .held = event else { exit(1) }
+            exit(9)
+        }
+    }
+}
