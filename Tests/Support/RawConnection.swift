@@ -8,12 +8,13 @@ import Foundation
 package final class RawConnection: Sendable {
     private let descriptor: Int32
 
-    /// Nil if nothing listens on the port, or no more connections are accepted.
-    package init?(port: UInt16) {
+    /// Nil if nothing listens on the port, or no more connections are accepted. `address` is 127.0.0.1, or another
+    /// one of 127.0.0.0/8.
+    package init?(port: UInt16, address host: UInt32 = 0x7F00_0001) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_addr.s_addr = host.bigEndian
         address.sin_port = port.bigEndian
         let isConnected = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {

@@ -85,7 +85,7 @@ private struct IDTokenChecks {
         guard let maxAge = rules.maxAge else { return }
         guard let time = try claims.time("auth_time") else {
             throw claims.refusal(
-                "auth_time", expected: "a time, as max_age was asked for", found: "none",
+                "auth_time", expected: "a time, as max_age was requested", found: "none",
                 hint: .advice(.leaveOutMaxAge))
         }
         guard time.adding(maxAge).adding(rules.leeway) >= now, time <= now.adding(rules.leeway) else {

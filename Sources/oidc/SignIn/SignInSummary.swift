@@ -21,7 +21,7 @@ struct SignInSummary {
 
     private var rows: [(String, String)] {
         let profile = report.profile.map { " (profile \($0))" } ?? ""
-        var rows = [("where", session.key.provider + profile), ("until", expiry)]
+        var rows = [("where", report.issuer + profile), ("until", expiry)]
         if let granted = session.grantedScope, let requested = session.requestedScope,
             differs(granted, requested)
         {

@@ -12,7 +12,7 @@ struct SessionReport {
     var canRefresh: Bool { session.tokens.refreshToken != nil || !session.key.grant.needsPerson }
 
     /// Who issued the tokens: of a provider with many tenants, the tenant.
-    private var issuer: String { session.endpoints.issuer ?? session.key.provider }
+    var issuer: String { session.endpoints.issuer ?? session.key.provider }
 
     var isUsable: Bool { canRefresh || session.tokens.access.isFresh(at: now, minimum: 0) }
 

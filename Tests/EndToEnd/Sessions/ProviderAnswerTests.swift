@@ -101,7 +101,9 @@ struct ProviderAnswerTests {
         answering(provider, #"{"access_token":"at"}"#)
         let refused = try program.signIn(at: provider, ["--scope", "api:read"])
         #expect(refused.status == 4)
-        #expect(refused.errorOutput.hasSuffix("  try: set token_type to Bearer\n"), "\(refused.errorOutput)")
+        #expect(
+            refused.errorOutput.hasSuffix("  try: oidc config set token_type=Bearer\n"),
+            "\(refused.errorOutput)")
         #expect(provider.requestCount(.revocation) == 1)
         #expect(
             try program.signIn(at: provider, ["--scope", "api:read", "--set", "token_type=Bearer"]).status
