@@ -61,8 +61,9 @@ struct PresetParameter: Sendable {
             case .label: "letters, digits, - and _"
             case .segment: "letters, digits, -, _ and ."
             case .uuid: "a UUID"
-            case .server: "an https URL without a slash at the end"
-            case .issuer, .address: "an https URL"
+            case .server: "a host name, or an https URL without a slash at the end"
+            case .issuer: "a host name, or an https URL"
+            case .address: "an https URL"
             case .oneOf(let words): "one of \(words.joined(separator: ", "))"
             }
         }
@@ -77,10 +78,22 @@ struct PresetParameter: Sendable {
             case .segment:
                 return value.utf8.first != UInt8(ascii: ".") && Check.isLabel(value, allowing: "-_.")
             case .uuid: return Check.isUUID(value)
-            case .server: return Check.isURL(value, allowsLoopback: true) && !value.hasSuffix("/")
-            case .issuer: return Check.isURL(value, allowsLoopback: true)
+            case .server: return Check.isURL(completed(value), allowsLoopback: true) && !value.hasSuffix("/")
+            case .issuer: return Check.isURL(completed(value), allowsLoopback: true)
             case .address: return Check.isURL(value, allowsLoopback: false)
             case .oneOf(let words): return words.contains { ExactText.isSame($0, value) }
+            }
+        }
+
+        /// Returns the URL of a server that is named by its host, perhaps with a port.
+        func completed(_ value: String) -> String {
+            switch self {
+            case .server, .issuer:
+                let parts = value.split(separator: ":", omittingEmptySubsequences: false)
+                let isPort = parts.count < 2 || UInt16(parts[1]) != nil
+                return parts.count < 3 && isPort && Check.host.accepts(String(parts[0]))
+                    ? "https://\(value)" : value
+            default: return value
             }
         }
 

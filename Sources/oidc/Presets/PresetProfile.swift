@@ -71,7 +71,7 @@ extension Preset {
             if let problem = parameter.problem(value) {
                 throw OIDCError.usage("\(key): \(problem)", hint: line(example()))
             }
-            values[key] = value
+            values[key] = parameter.check.completed(value)
         }
         for parameter in parameters where values[parameter.name] == nil {
             values[parameter.name] = parameter.standard

@@ -4,43 +4,43 @@ extension Preset {
         Preset(
             name: "keycloak", title: "Keycloak",
             parameters: [
-                PresetParameter("url", "https://sso.example.com", .server, "the server's URL"),
+                PresetParameter("domain", "https://sso.example.com", .server, "the server's host or URL"),
                 PresetParameter("realm", "main", .segment, "the realm"),
             ],
-            settings: [.issuer: "{url}/realms/{realm}", .prompt: "off"],
+            settings: [.issuer: "{domain}/realms/{realm}", .prompt: "off"],
             application: "a client with Client authentication off",
-            registrationPlace: "{url}/admin/{realm}/console > Clients",
+            registrationPlace: "{domain}/admin/{realm}/console > Clients",
             secret: .optional, flows: [.browser, .device, .paste],
             note: "the device flow is off until “OAuth 2.0 Device Authorization Grant” is switched on",
             source: "Keycloak: Server administration, OIDC clients"),
         Preset(
             name: "zitadel", title: "Zitadel",
             parameters: [
-                PresetParameter("url", "https://example-abc123.zitadel.cloud", .server, "the instance's URL")
+                PresetParameter("domain", "https://example-abc123.zitadel.cloud", .server, "the instance's host or URL")
             ],
-            settings: [.issuer: "{url}", .prompt: "off"],
+            settings: [.issuer: "{domain}", .prompt: "off"],
             application: "a “Native” application with Refresh Token",
-            registrationPlace: "{url}/ui/console > Projects > Applications",
+            registrationPlace: "{domain}/ui/console > Projects > Applications",
             secret: .none, flows: [.browser, .device, .paste],
             refreshNeeds: [.scope: "offline_access"], refreshSwitch: "Refresh Token",
             source: "Zitadel: OpenID Connect endpoints; Recommended authorization flows"),
         Preset(
             name: "authentik", title: "authentik",
             parameters: [
-                PresetParameter("url", "https://auth.example.com", .server, "the server's URL"),
+                PresetParameter("domain", "https://auth.example.com", .server, "the server's host or URL"),
                 PresetParameter("app", "cli", .segment, "the application's slug"),
             ],
-            settings: [.issuer: "{url}/application/o/{app}/", .port: "8484", .prompt: "off"],
+            settings: [.issuer: "{domain}/application/o/{app}/", .port: "8484", .prompt: "off"],
             application: "an OAuth2/OpenID provider of type “Public” with the scope offline_access",
-            registrationPlace: "{url}/if/admin > Applications > Providers",
+            registrationPlace: "{domain}/if/admin > Applications > Providers",
             redirect: .exactPort, secret: .optional, flows: [.browser, .device, .paste],
             refreshNeeds: [.scope: "offline_access"], refreshSwitch: "the scope offline_access",
             note: "the device flow needs a device code flow in the brand's settings",
             source: "authentik: OAuth 2.0 provider; Device code flow"),
         Preset(
             name: "authelia", title: "Authelia",
-            parameters: [PresetParameter("url", "https://auth.example.com", .server, "the server's URL")],
-            settings: [.issuer: "{url}", .prompt: "off"],
+            parameters: [PresetParameter("domain", "https://auth.example.com", .server, "the server's host or URL")],
+            settings: [.issuer: "{domain}", .prompt: "off"],
             application: "a client with public: true",
             registrationPlace: "configuration.yml > identity_providers.oidc.clients",
             secret: .optional, flows: [.browser, .device, .paste],
@@ -48,9 +48,9 @@ extension Preset {
             source: "Authelia: OpenID Connect 1.0 provider and clients"),
         Preset(
             name: "kanidm", title: "Kanidm",
-            parameters: [PresetParameter("url", "https://idm.example.com", .server, "the server's URL")],
+            parameters: [PresetParameter("domain", "https://idm.example.com", .server, "the server's host or URL")],
             settings: [
-                .issuer: "{url}/oauth2/openid/{client_id}", .redirectURI: "http://localhost/callback",
+                .issuer: "{domain}/oauth2/openid/{client_id}", .redirectURI: "http://localhost/callback",
             ],
             application: "a public client with localhost redirects enabled",
             registrationPlace: "kanidm system oauth2 create-public, then enable-localhost-redirects",
@@ -59,8 +59,8 @@ extension Preset {
             source: "Kanidm: OAuth2"),
         Preset(
             name: "dex", title: "Dex",
-            parameters: [PresetParameter("url", "https://dex.example.com/dex", .issuer, "the issuer")],
-            settings: [.issuer: "{url}", .prompt: "off"],
+            parameters: [PresetParameter("domain", "https://dex.example.com/dex", .issuer, "the issuer")],
+            settings: [.issuer: "{domain}", .prompt: "off"],
             application: "a client with public: true and no redirectURIs",
             registrationPlace: "the configuration file > staticClients",
             redirect: .unregistered, secret: .optional, flows: [.browser, .device, .paste],
@@ -69,9 +69,9 @@ extension Preset {
         Preset(
             name: "hydra", title: "Ory Hydra",
             parameters: [
-                PresetParameter("url", "https://example.projects.oryapis.com", .issuer, "the issuer")
+                PresetParameter("domain", "https://example.projects.oryapis.com", .issuer, "the issuer")
             ],
-            settings: [.issuer: "{url}", .scope: "openid offline_access"],
+            settings: [.issuer: "{domain}", .scope: "openid offline_access"],
             application: "a client with token_endpoint_auth_method none and the scope openid,offline_access",
             registrationPlace: "ory create oauth2-client, or hydra create oauth2-client",
             secret: .optional,
@@ -80,9 +80,9 @@ extension Preset {
         Preset(
             name: "logto", title: "Logto",
             parameters: [
-                PresetParameter("url", "https://example.logto.app", .server, "the tenant's endpoint")
+                PresetParameter("domain", "https://example.logto.app", .server, "the tenant's endpoint")
             ],
-            settings: [.issuer: "{url}/oidc"],
+            settings: [.issuer: "{domain}/oidc"],
             application: "a “Native” application",
             registrationPlace: "the Logto console > Applications",
             secret: .none,

@@ -71,14 +71,14 @@ struct ConfigInitTests {
         let server = try ProviderServer()
         let program = try Program()
         defer { program.remove() }
-        let made = try program.run("config", "init", "dex", "url=\(server.origin)", "--client-id", "demo")
+        let made = try program.run("config", "init", "dex", "domain=\(server.origin)", "--client-id", "demo")
         #expect(made.status == 0, "\(made.errorOutput)")
         #expect(made.errorOutput.contains("Register:     a client with public: true"))
         let failed = try program.run(
-            "config", "init", "-p", "two", "dex", "url=\(server.origin)/other", "--client-id", "demo")
+            "config", "init", "-p", "two", "dex", "domain=\(server.origin)/other", "--client-id", "demo")
         #expect(failed.status == 4 || failed.status == 7, "\(failed.errorOutput)")
         let unasked = try program.run(
-            "config", "init", "-p", "three", "dex", "url=http://127.0.0.1:9", "--client-id", "demo")
+            "config", "init", "-p", "three", "dex", "domain=http://127.0.0.1:9", "--client-id", "demo")
         #expect(unasked.status == 0)
         #expect(unasked.errorOutput.hasPrefix("warning: the provider was not asked: "))
         #expect(try Self.profiles(program).names == ["default", "three"])

@@ -65,10 +65,10 @@ struct InitDialogTests {
     func given() throws {
         var command = ConfigInitCommand()
         command.provider = "keycloak"
-        command.words = ["url=https://sso.example.com"]
+        command.words = ["domain=https://sso.example.com"]
         command.options.clientID = "cid"
         let result = try Script(["main", "", ""]).run(command)
-        #expect(result.command.words == ["url=https://sso.example.com", "realm=main"])
+        #expect(result.command.words == ["domain=https://sso.example.com", "realm=main"])
         #expect(result.secret == nil)
     }
 

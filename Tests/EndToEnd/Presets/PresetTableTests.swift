@@ -125,6 +125,19 @@ struct PresetTableTests {
         }
     }
 
+    @Test("a server is named by its host or its URL")
+    func hosts() throws {
+        let preset = try #require(Preset.named("keycloak"))
+        for (domain, issuer) in [
+            ("sso.example.com", "https://sso.example.com/realms/main"),
+            ("sso.example.com:8443", "https://sso.example.com:8443/realms/main"),
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080/realms/main"),
+        ] {
+            let entries = try Self.profile(preset, ["domain=\(domain)", "realm=main"])
+            #expect(entries.filter { $0.setting == .issuer }.map(\.value) == [.string(issuer)])
+        }
+    }
+
     @Test("an option replaces the preset's value; a redirect URL replaces the port beside it")
     func options() throws {
         let preset = try #require(Preset.named("bitbucket"))

@@ -17,7 +17,7 @@ LOGTO = "https://example.logto.app/oidc"
 SERVERS = [
     StandIn(
         "keycloak", "Keycloak", "Keycloak: Server Administration Guide, OpenID Connect clients, basic settings",
-        parameters=("url=https://sso.example.com", "realm=main"), issuer=KEYCLOAK, authorize=f"{CONNECT}/auth",
+        parameters=("domain=https://sso.example.com", "realm=main"), issuer=KEYCLOAK, authorize=f"{CONNECT}/auth",
         token=f"{CONNECT}/token", device=f"{CONNECT}/auth/device", userinfo=f"{CONNECT}/userinfo",
         jwks=f"{CONNECT}/certs",
         revocation=f"{CONNECT}/revoke", introspection=f"{CONNECT}/token/introspect", end_session=f"{CONNECT}/logout",
@@ -33,7 +33,7 @@ SERVERS = [
         note="the device grant is off for the client, as it is until it is switched on"),
     StandIn(
         "zitadel", "Zitadel", "Zitadel: OpenID Connect endpoints; scopes; recommended flows",
-        parameters=(f"url={ZITADEL}",), issuer=ZITADEL, authorize=f"{ZITADEL}/oauth/v2/authorize",
+        parameters=(f"domain={ZITADEL}",), issuer=ZITADEL, authorize=f"{ZITADEL}/oauth/v2/authorize",
         token=f"{ZITADEL}/oauth/v2/token", device=f"{ZITADEL}/oauth/v2/device_authorization",
         userinfo=f"{ZITADEL}/oidc/v1/userinfo", jwks=f"{ZITADEL}/oauth/v2/keys",
         revocation=f"{ZITADEL}/oauth/v2/revoke",
@@ -43,7 +43,7 @@ SERVERS = [
         rotation="reuse ends all", lifetime=43199),
     StandIn(
         "authentik", "authentik", "authentik: OAuth 2.0 provider; device code flow",
-        parameters=("url=https://authentik.example.com", "app=cli"), issuer=f"{AUTHENTIK}/cli/",
+        parameters=("domain=https://authentik.example.com", "app=cli"), issuer=f"{AUTHENTIK}/cli/",
         authorize=f"{AUTHENTIK}/authorize/", token=f"{AUTHENTIK}/token/", device=f"{AUTHENTIK}/device/",
         userinfo=f"{AUTHENTIK}/userinfo/", jwks=f"{AUTHENTIK}/cli/jwks/", revocation=f"{AUTHENTIK}/revoke/",
         introspection=f"{AUTHENTIK}/introspect/", end_session=f"{AUTHENTIK}/cli/end-session/",
@@ -52,7 +52,7 @@ SERVERS = [
         denial=("access_denied", "The resource owner or authorization server denied the request")),
     StandIn(
         "authelia", "Authelia", "Authelia: OpenID Connect 1.0 integration, endpoints and clients",
-        parameters=(f"url={AUTHELIA}",), issuer=AUTHELIA, authorize=f"{AUTHELIA}/api/oidc/authorization",
+        parameters=(f"domain={AUTHELIA}",), issuer=AUTHELIA, authorize=f"{AUTHELIA}/api/oidc/authorization",
         token=f"{AUTHELIA}/api/oidc/token", device=f"{AUTHELIA}/api/oidc/device-authorization",
         userinfo=f"{AUTHELIA}/api/oidc/userinfo", jwks=f"{AUTHELIA}/jwks.json", methods=(*METHODS, "private_key_jwt"),
         revocation=f"{AUTHELIA}/api/oidc/revocation", introspection=f"{AUTHELIA}/api/oidc/introspection",
@@ -62,7 +62,7 @@ SERVERS = [
                                                             "request."),
         note="PKCE is enforced for public clients"),
     StandIn(
-        "kanidm", "Kanidm", "Kanidm: OAuth2, public clients and endpoints", parameters=(f"url={KANIDM}",),
+        "kanidm", "Kanidm", "Kanidm: OAuth2, public clients and endpoints", parameters=(f"domain={KANIDM}",),
         issuer=f"{KANIDM}/oauth2/openid/client-1", authorize=f"{KANIDM}/ui/oauth2", token=f"{KANIDM}/oauth2/token",
         userinfo=f"{KANIDM}/oauth2/openid/client-1/userinfo", jwks=f"{KANIDM}/oauth2/openid/client-1/public_key.jwk",
         revocation=f"{KANIDM}/oauth2/token/revoke", introspection=f"{KANIDM}/oauth2/token/introspect",
@@ -72,7 +72,7 @@ SERVERS = [
         note="PKCE is enforced, ES256 is the default"),
     StandIn(
         "dex", "Dex", "Dex: public clients (validateRedirectURI); refresh tokens; configuring tokens",
-        parameters=(f"url={DEX}",),
+        parameters=(f"domain={DEX}",),
         issuer=DEX, authorize=f"{DEX}/auth", token=f"{DEX}/token", device=f"{DEX}/device/code",
         userinfo=f"{DEX}/userinfo",
         jwks=f"{DEX}/keys", introspection=f"{DEX}/token/introspect", redirects=LOOPBACK,
@@ -83,7 +83,7 @@ SERVERS = [
         note="a spent refresh token is taken again for three seconds"),
     StandIn(
         "hydra", "Ory Hydra", "Ory: OAuth 2.0 authorization code flow; Hydra reference configuration",
-        parameters=(f"url={HYDRA}",), issuer=HYDRA, authorize=f"{HYDRA}/oauth2/auth", token=f"{HYDRA}/oauth2/token",
+        parameters=(f"domain={HYDRA}",), issuer=HYDRA, authorize=f"{HYDRA}/oauth2/auth", token=f"{HYDRA}/oauth2/token",
         userinfo=f"{HYDRA}/userinfo", jwks=f"{HYDRA}/.well-known/jwks.json", revocation=f"{HYDRA}/oauth2/revoke",
         end_session=f"{HYDRA}/oauth2/sessions/logout", methods=("client_secret_post", "client_secret_basic",
                                                                "private_key_jwt", "none"),
@@ -95,7 +95,7 @@ SERVERS = [
         note="a scope that the client is not allowed is refused"),
     StandIn(
         "logto", "Logto", "Logto: OpenID configuration; refresh tokens; global API resources; logto issue 4630",
-        parameters=("url=https://example.logto.app",), issuer=LOGTO, authorize=f"{LOGTO}/auth", token=f"{LOGTO}/token",
+        parameters=("domain=https://example.logto.app",), issuer=LOGTO, authorize=f"{LOGTO}/auth", token=f"{LOGTO}/token",
         userinfo=f"{LOGTO}/me", jwks=f"{LOGTO}/jwks", revocation=f"{LOGTO}/token/revocation",
         introspection=f"{LOGTO}/token/introspection", end_session=f"{LOGTO}/session/end",
         methods=(*METHODS, "client_secret_jwt", "private_key_jwt"), pkce="required", algorithm="ES384",
