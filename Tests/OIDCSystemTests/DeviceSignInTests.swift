@@ -40,8 +40,8 @@ struct DeviceSignInTests {
                 "device_authorization_endpoint":"https://op.example/device"}
                 """)
         let client = Client(id: "app")
-        let login = Login(
-            environment: LoginEnvironment(
+        let login = SignInFlow(
+            environment: ProviderEnvironment(
                 transport: provider, cache: NoCache(), now: { Clock.now() },
                 random: { [UInt8](repeating: 1, count: $0) }),
             metadata: try ProviderMetadata(

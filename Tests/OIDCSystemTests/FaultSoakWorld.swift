@@ -52,7 +52,7 @@ struct SoakWorld {
             let dpop = try DPoPKey.generate()
             var request = login.request
             request.dpopThumbprint = dpop.thumbprint
-            login = Login(
+            login = SignInFlow(
                 environment: login.environment, metadata: login.metadata,
                 tokenEndpoint: TokenEndpoint(
                     url: login.tokenEndpoint.url, client: login.tokenEndpoint.client, dpop: dpop),
@@ -67,7 +67,7 @@ struct SoakWorld {
         get throws { try store.load(key)?.tokens.refreshToken?.revealed }
     }
 
-    private var environment: LoginEnvironment {
+    private var environment: ProviderEnvironment {
         var environment = provider.environment
         environment.now = { [provider, skew] in provider.now.adding(skew.value) }
         if isCached { environment.cache = MetadataCache(directory: scratch["cache"]) }

@@ -86,7 +86,7 @@ private final class Race {
             let client = Client(id: "demo")
             let metadata = try ProviderDocuments(environment: provider.environment).metadata(
                 issuer: InMemoryProvider.issuer)
-            let login = Login(
+            let login = SignInFlow(
                 environment: provider.environment, metadata: metadata,
                 tokenEndpoint: TokenEndpoint(url: try metadata.require(.token), client: client),
                 request: AuthorizationRequest(

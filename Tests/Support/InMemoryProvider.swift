@@ -59,15 +59,15 @@ package final class InMemoryProvider: HTTPTransport {
     }
 
     /// What the flows get: this provider, its clock, no cache.
-    package var environment: LoginEnvironment {
-        LoginEnvironment(
+    package var environment: ProviderEnvironment {
+        ProviderEnvironment(
             transport: self, cache: NoCache(), now: { [self] in now }, random: { Random.bytes($0) })
     }
 
     /// A whole sign-in of the public demo client, as the flows do it.
     package func signIn(
         _ scope: String = "openid profile email offline_access", client: Client = Client(id: "demo"),
-        dpop: DPoPKey? = nil, _ change: (inout Login) throws -> Void = { _ in }
+        dpop: DPoPKey? = nil, _ change: (inout SignInFlow) throws -> Void = { _ in }
     ) throws -> Session {
         try outcome(scope, client: client, dpop: dpop, change).session
     }
@@ -75,8 +75,8 @@ package final class InMemoryProvider: HTTPTransport {
     /// The same, with the warnings.
     package func outcome(
         _ scope: String = "openid profile email offline_access", client: Client = Client(id: "demo"),
-        dpop: DPoPKey? = nil, _ change: (inout Login) throws -> Void = { _ in }
-    ) throws -> Login.Outcome {
+        dpop: DPoPKey? = nil, _ change: (inout SignInFlow) throws -> Void = { _ in }
+    ) throws -> SignInFlow.Outcome {
         var login = try login(scope, client: client, dpop: dpop)
         try change(&login)
         let (pending, url) = try login.begin(redirectURI: "http://127.0.0.1:8765/callback")
@@ -88,13 +88,13 @@ package final class InMemoryProvider: HTTPTransport {
         _ scope: String = "openid profile email offline_access", client: Client = Client(id: "demo"),
         dpop: DPoPKey? = nil, explicit: [ProviderEndpoint: WebURL] = [:],
         endpoint change: (inout TokenEndpoint) -> Void = { _ in }
-    ) throws -> Login {
+    ) throws -> SignInFlow {
         let metadata = try ProviderDocuments(environment: environment).metadata(
             issuer: InMemoryProvider.issuer
         ).merging(explicit: explicit)
         var endpoint = TokenEndpoint(url: try metadata.require(.token), client: client, dpop: dpop)
         change(&endpoint)
-        return Login(
+        return SignInFlow(
             environment: environment, metadata: metadata, tokenEndpoint: endpoint,
             request: AuthorizationRequest(
                 client: client, redirectURI: "http://127.0.0.1/callback", scope: Scope(scope)),
@@ -102,7 +102,7 @@ package final class InMemoryProvider: HTTPTransport {
     }
 
     /// Runs a sign-in that was prepared.
-    package func finish(_ login: Login) throws -> Login.Outcome {
+    package func finish(_ login: SignInFlow) throws -> SignInFlow.Outcome {
         let (pending, url) = try login.begin(redirectURI: "http://127.0.0.1:8765/callback")
         return try login.finish(try pending.acceptPasted(callback(of: url)))
     }

@@ -93,7 +93,7 @@ extension InMemoryProvider {
         let client = Client(id: "demo")
         let metadata = try ProviderDocuments(environment: environment).metadata(
             issuer: issuer, at: metadataURL.flatMap { WebURL($0) })
-        var login = Login(
+        var login = SignInFlow(
             environment: environment, metadata: metadata,
             tokenEndpoint: TokenEndpoint(url: try metadata.require(.token), client: client),
             request: AuthorizationRequest(

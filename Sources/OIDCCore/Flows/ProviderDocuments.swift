@@ -1,9 +1,9 @@
 /// Fetches what a provider publishes, metadata and keys, and remembers it as long as it may.
 package struct ProviderDocuments: Sendable {
-    package let environment: LoginEnvironment
+    package let environment: ProviderEnvironment
     package let allowsInsecureHTTP: Bool
 
-    package init(environment: LoginEnvironment, allowsInsecureHTTP: Bool = false) {
+    package init(environment: ProviderEnvironment, allowsInsecureHTTP: Bool = false) {
         self.environment = environment
         self.allowsInsecureHTTP = allowsInsecureHTTP
     }
@@ -57,7 +57,7 @@ package struct ProviderDocuments: Sendable {
 /// A provider's key set (RFC 7517 §5): from the cache first, and fetched again once if that is not enough.
 package struct PublishedKeys: KeySource {
     let url: WebURL
-    let environment: LoginEnvironment
+    let environment: ProviderEnvironment
 
     /// True: cached keys may be older than the signature, and so may keys that were just fetched, if the provider
     /// changed them at that moment.

@@ -41,7 +41,7 @@ extension Session {
         }
         guard let granted = grantedScope, granted.missing(from: scope).isEmpty else { return .wider(scope) }
         // GitHub issues no refresh token, so there is no token for less: the session's own covers the scope.
-        if wantsOwnResources, tokens.refreshToken == nil, key.grant.needsPerson { return .own }
+        if wantsOwnResources, tokens.refreshToken == nil, key.grant.needsUser { return .own }
         return .derived(scope: scope, resources: wantsOwnResources ? [] : demand.resources)
     }
 

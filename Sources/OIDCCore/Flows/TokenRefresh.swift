@@ -4,7 +4,7 @@ import OIDCCrypto
 /// the successor of the refresh token, and the checks of everything else. The successor is stored between the
 /// two, so no fault of a clock, a key set or a claim can cost the session.
 package struct TokenRefresh: Sendable {
-    package let environment: LoginEnvironment
+    package let environment: ProviderEnvironment
     /// The session's own token endpoint.
     package let tokenEndpoint: TokenEndpoint
     package var leeway: Int64
@@ -12,7 +12,7 @@ package struct TokenRefresh: Sendable {
     package var allowedAlgorithms: [String]?
 
     package init(
-        environment: LoginEnvironment, tokenEndpoint: TokenEndpoint, leeway: Int64 = 60,
+        environment: ProviderEnvironment, tokenEndpoint: TokenEndpoint, leeway: Int64 = 60,
         allowedAlgorithms: [String]? = nil
     ) {
         self.environment = environment

@@ -35,7 +35,7 @@ extension TokenTypeHint {
 extension TokenEndpoint.Issued {
     /// Revokes tokens that nobody will use: the refresh token, which ends the others at most providers, else the
     /// access token. A failure is not reported, since the caller has a better error.
-    package func revoke(at endpoint: WebURL?, client: Client, _ environment: LoginEnvironment) {
+    package func revoke(at endpoint: WebURL?, client: Client, _ environment: ProviderEnvironment) {
         guard let endpoint else { return }
         for (token, hint) in [(refreshToken, TokenTypeHint.refreshToken), (accessToken, .accessToken)] {
             guard let token else { continue }

@@ -20,7 +20,7 @@ public struct GrantType: Hashable, Sendable, RawRepresentable {
     public static let all: [GrantType] = [.authorizationCode, .clientCredentials, .tokenExchange, .jwtBearer]
 
     /// Whether the grant needs a user to sign in; the others can be repeated at any time.
-    public var needsPerson: Bool { self == .authorizationCode }
+    public var needsUser: Bool { self == .authorizationCode }
 }
 
 /// The identity of a session. Commands with the same key share one session, whatever their profiles are.

@@ -52,15 +52,15 @@ public struct ClientConfiguration: Sendable {
         Client(id: clientID, authentication: authentication, assertionAudience: issuer)
     }
 
-    func environment(isCancelled: @escaping @Sendable () -> Bool) -> LoginEnvironment {
+    func environment(isCancelled: @escaping @Sendable () -> Bool) -> ProviderEnvironment {
         if let transport {
-            return LoginEnvironment(
+            return ProviderEnvironment(
                 transport: transport, cache: NoCache(), now: { Clock.now() }, random: Random.bytes)
         }
         var configuration = CurlConfiguration()
         configuration.isCancelled = isCancelled
         let cache = StateDirectories(environment: ProcessEnvironment.current).cache
-        return LoginEnvironment(
+        return ProviderEnvironment(
             transport: CurlTransport(configuration),
             cache: cache.map { MetadataCache(directory: $0) } ?? NoCache(), now: { Clock.now() },
             random: Random.bytes)

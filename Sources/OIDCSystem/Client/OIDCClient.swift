@@ -107,7 +107,7 @@ extension OIDCClient {
         let environment = configuration.environment(isCancelled: isCancelled)
         let login = try login(scope, onDevice: onDevice, environment)
         let deadline = MonotonicTime.now().adding(seconds: configuration.timeout.components.seconds)
-        let keep = { (outcome: Login.Outcome) throws(OIDCError) in
+        let keep = { (outcome: SignInFlow.Outcome) throws(OIDCError) in
             let wait = LockWait(limit: .seconds(90), isCancelled: { false })
             do throws(OIDCError) {
                 try store.withLock(configuration.key, wait) { () throws(OIDCError) in
@@ -133,8 +133,8 @@ extension OIDCClient {
     }
 
     private func login(
-        _ scope: Scope, onDevice: Bool, _ environment: LoginEnvironment
-    ) throws(OIDCError) -> Login {
+        _ scope: Scope, onDevice: Bool, _ environment: ProviderEnvironment
+    ) throws(OIDCError) -> SignInFlow {
         let metadata = try ProviderDocuments(environment: environment).metadata(
             issuer: configuration.issuer, at: configuration.metadataURL)
         try metadata.validate(for: [onDevice ? .deviceAuthorization : .authorization, .token], scope: scope)
@@ -146,7 +146,7 @@ extension OIDCClient {
         request.resources = configuration.resources
         request.promptsForOfflineAccess = configuration.promptsForOfflineAccess
         request.dpopThumbprint = dpop?.thumbprint
-        var login = Login(
+        var login = SignInFlow(
             environment: environment, metadata: metadata,
             tokenEndpoint: endpoint(
                 try metadata.require(.token, presentingCertificate: client.presentsCertificate), dpop),
@@ -165,7 +165,7 @@ extension OIDCClient {
     /// Returns the session's tokens, which are refreshed at its endpoint, with its client authentication and
     /// the key that they are bound to.
     private func tokens(
-        _ environment: LoginEnvironment, _ isCancelled: @escaping @Sendable () -> Bool
+        _ environment: ProviderEnvironment, _ isCancelled: @escaping @Sendable () -> Bool
     ) -> SessionTokens {
         let leeway = configuration.leeway
         return SessionTokens(

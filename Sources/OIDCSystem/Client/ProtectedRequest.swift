@@ -14,13 +14,14 @@ package protocol AccessTokenSource {
 /// required (RFC 9449 §9), and with another token if this one is no longer accepted.
 package struct ProtectedRequest {
     let tokens: any AccessTokenSource
-    let environment: LoginEnvironment
+    let environment: ProviderEnvironment
     let demand: TokenDemand
     let isRepeatable: Bool
 
     /// Makes a request; `isRepeatable` says whether its body can be sent again.
     package init(
-        _ tokens: any AccessTokenSource, environment: LoginEnvironment, demand: TokenDemand = TokenDemand(),
+        _ tokens: any AccessTokenSource, environment: ProviderEnvironment,
+        demand: TokenDemand = TokenDemand(),
         isRepeatable: Bool = true
     ) {
         self.tokens = tokens
@@ -46,7 +47,7 @@ package struct ProtectedRequest {
         let nonce: String?
         package let mayProveAgain: Bool
         package let mayRefresh: Bool
-        fileprivate let environment: LoginEnvironment
+        fileprivate let environment: ProviderEnvironment
 
         package func proof(_ method: HTTPMethod, _ url: WebURL) throws(OIDCError) -> String? {
             try delivery.session.proof(method, url, delivery.access, nonce: nonce, environment)
@@ -105,7 +106,7 @@ extension Session {
     /// Returns the proof for a token that is bound to a key (RFC 9449 §7.1); nil for a bearer token.
     fileprivate func proof(
         _ method: HTTPMethod, _ url: WebURL, _ access: AccessToken, nonce: String?,
-        _ environment: LoginEnvironment
+        _ environment: ProviderEnvironment
     ) throws(OIDCError) -> String? {
         guard access.type == .dpop else { return nil }
         guard let dpopKey else {

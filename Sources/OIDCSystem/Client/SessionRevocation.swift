@@ -5,9 +5,9 @@ package import OIDCCore
 package struct SessionRevocation {
     let session: Session
     let client: Client
-    let environment: LoginEnvironment
+    let environment: ProviderEnvironment
 
-    package init(_ session: Session, as client: Client, _ environment: LoginEnvironment) {
+    package init(_ session: Session, as client: Client, _ environment: ProviderEnvironment) {
         self.session = session
         self.client = client
         self.environment = environment

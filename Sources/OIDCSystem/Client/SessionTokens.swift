@@ -101,7 +101,7 @@ package struct SessionTokens {
             case .none: try seen?.accessToken(from: seen?.source(for: demand).granted() ?? .own)
             case .of(let access): access
             }
-        if key.grant.needsPerson { try refuseUnrefreshable(seen) }
+        if key.grant.needsUser { try refuseUnrefreshable(seen) }
         let known = store.failure(of: key)
         let source = try seen?.source(for: demand).granted() ?? .own
         if let known, answersUs(known), isAbout(known, seen, source) { throw take(known) }
@@ -123,7 +123,7 @@ package struct SessionTokens {
             }
         } catch {
             // A grant without a user cannot lose anything, so it needs neither lock nor store.
-            guard !isHeld, !key.grant.needsPerson, error.kind == .failed else { throw error }
+            guard !isHeld, !key.grant.needsUser, error.kind == .failed else { throw error }
             let outcome = try request(nil, .own).check()
             return Delivery(
                 session: outcome.session, access: try outcome.access.get(),
@@ -262,7 +262,7 @@ package struct SessionTokens {
 
 extension SessionTokens: AccessTokenSource {
     package func canRefresh(_ session: Session) -> Bool {
-        session.tokens.refreshToken != nil || !key.grant.needsPerson
+        session.tokens.refreshToken != nil || !key.grant.needsUser
     }
 }
 

@@ -6,7 +6,7 @@ package import OIDCCore
 /// One thread does all of it, so only one answer is ever redeemed: callbacks wait in the kernel while the
 /// device code is polled, and a device code that lost is never redeemed.
 package struct BrowserSignIn {
-    package let login: Login
+    package let login: SignInFlow
     package let redirect: RedirectAddress
     /// Whether stdin is read for a pasted URL.
     package var readsInput: Bool
@@ -27,7 +27,7 @@ package struct BrowserSignIn {
     package var words: (Hint) -> String = { $0.description }
 
     package init(
-        login: Login, redirect: RedirectAddress, readsInput: Bool, browser: BrowserChoice?,
+        login: SignInFlow, redirect: RedirectAddress, readsInput: Bool, browser: BrowserChoice?,
         environment: [String: String], deadline: MonotonicTime,
         notice: @escaping (SignInNotice) -> Void
     ) {
@@ -42,8 +42,8 @@ package struct BrowserSignIn {
 
     /// Runs the sign-in. `keep` stores the session before the page says that the user is signed in.
     package func run(
-        keep: (Login.Outcome) throws(OIDCError) -> Void
-    ) throws(OIDCError) -> Login.Outcome {
+        keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
+    ) throws(OIDCError) -> SignInFlow.Outcome {
         let server: LoopbackServer? = try redirect.loopback.map {
             (address) throws(OIDCError) in try LoopbackServer(address, identifiesPeers: true)
         }
@@ -91,12 +91,12 @@ package struct BrowserSignIn {
     private enum Answer {
         case redirected(RedirectReceiver.Arrival)
         /// The device code was approved.
-        case signedIn(Login.Outcome)
+        case signedIn(SignInFlow.Outcome)
     }
 
     private func receive(
         _ pending: PendingAuthorization, _ server: LoopbackServer?, _ browser: Browser?,
-        keep: (Login.Outcome) throws(OIDCError) -> Void
+        keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> Answer {
         var receiver = RedirectReceiver(
             pending: pending, path: redirect.path, server: server, words: words,
@@ -109,7 +109,7 @@ package struct BrowserSignIn {
         }
         var browser = browser
         var device = try deviceCode(isOnlyWay: server == nil && input == nil)
-        var outcome: Login.Outcome?
+        var outcome: SignInFlow.Outcome?
         var silenceEnd: MonotonicTime? = .now().adding(milliseconds: silence)
         let arrival = try receiver.wait(
             until: deadline, reading: &input, isTerminal: Terminal.isTerminal(.standardInput)
@@ -155,8 +155,8 @@ package struct BrowserSignIn {
     /// Polls the device code when that is due. A refusal by the user ends the sign-in; if the code expired or
     /// the provider refuses it, the other ways remain.
     private func request(
-        _ device: inout DeviceCodeWait?, isOnlyWay: Bool, keep: (Login.Outcome) throws(OIDCError) -> Void
-    ) throws(OIDCError) -> Login.Outcome? {
+        _ device: inout DeviceCodeWait?, isOnlyWay: Bool, keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
+    ) throws(OIDCError) -> SignInFlow.Outcome? {
         guard let next = device?.nextRequest, next <= .now() else { return nil }
         switch try device?.request(keep: keep) {
         case .signedIn(let outcome): return outcome
@@ -171,7 +171,7 @@ package struct BrowserSignIn {
         return nil
     }
 
-    private func page(_ result: Result<Login.Outcome, OIDCError>) -> HTTPResponse {
+    private func page(_ result: Result<SignInFlow.Outcome, OIDCError>) -> HTTPResponse {
         switch result {
         case .success(let outcome):
             ResultPage.success(

@@ -3,7 +3,7 @@ import OIDCCore
 /// A device code that the user has not approved yet, and the polling for its tokens (RFC 8628 §3.4).
 struct DeviceCodeWait {
     enum Answer {
-        case signedIn(Login.Outcome)
+        case signedIn(SignInFlow.Outcome)
         /// Not approved yet; poll again at `nextRequest`.
         case pending
         /// The code is useless, as it was declined, refused or has expired.
@@ -16,14 +16,14 @@ struct DeviceCodeWait {
     /// The time of the next request for the tokens; never after `end`.
     private(set) var nextRequest: MonotonicTime
 
-    private let login: Login
+    private let login: SignInFlow
     private let deadline: MonotonicTime
     private let notice: (SignInNotice) -> Void
     private var polling: DevicePolling
 
     /// Requests a code; no request is made after `deadline`.
     init(
-        _ login: Login, deadline: MonotonicTime, notice: @escaping (SignInNotice) -> Void
+        _ login: SignInFlow, deadline: MonotonicTime, notice: @escaping (SignInNotice) -> Void
     ) throws(OIDCError) {
         self.login = login
         self.deadline = deadline
@@ -38,7 +38,7 @@ struct DeviceCodeWait {
     /// Requests the tokens once, and stores the session if they were issued. Throws if the sign-in has ended:
     /// it was interrupted, or the tokens were refused or could not be stored.
     mutating func request(
-        keep: (Login.Outcome) throws(OIDCError) -> Void
+        keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> Answer {
         let error: OIDCError
         switch try redeem(keep: keep) {
@@ -63,8 +63,8 @@ struct DeviceCodeWait {
 
     /// Returns an error if no tokens were issued.
     private func redeem(
-        keep: (Login.Outcome) throws(OIDCError) -> Void
-    ) throws(OIDCError) -> Result<Login.Outcome, OIDCError> {
+        keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
+    ) throws(OIDCError) -> Result<SignInFlow.Outcome, OIDCError> {
         try Interruption.postponedOnceRedeeming { () throws(OIDCError) in
             switch Result(catching: { () throws(OIDCError) in try login.poll(authorization) }) {
             case .failure(let error): return .failure(error)

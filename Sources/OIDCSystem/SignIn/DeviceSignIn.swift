@@ -2,13 +2,13 @@ package import OIDCCore
 
 /// A sign-in on another device, with a code (RFC 8628).
 package struct DeviceSignIn {
-    package let login: Login
+    package let login: SignInFlow
     package var notice: (SignInNotice) -> Void
     package var deadline: MonotonicTime
     /// Called every second; true ends the wait with an error of kind `interrupted`.
     package var isCancelled: () -> Bool = { false }
 
-    package init(login: Login, deadline: MonotonicTime, notice: @escaping (SignInNotice) -> Void) {
+    package init(login: SignInFlow, deadline: MonotonicTime, notice: @escaping (SignInNotice) -> Void) {
         self.login = login
         self.deadline = deadline
         self.notice = notice
@@ -16,8 +16,8 @@ package struct DeviceSignIn {
 
     /// Shows a code and waits until it is approved. `keep` stores the session.
     package func run(
-        keep: (Login.Outcome) throws(OIDCError) -> Void
-    ) throws(OIDCError) -> Login.Outcome {
+        keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
+    ) throws(OIDCError) -> SignInFlow.Outcome {
         var code = try DeviceCodeWait(login, deadline: deadline, notice: notice)
         notice(.device(code.authorization))
         while true {

@@ -43,7 +43,7 @@ struct TokenCommand: RunnableCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options)
         let access = try SessionAccess(provider, mayKeepNothing: mayLogIn)
-        guard type == .access || access.key.grant.needsPerson else {
+        guard type == .access || access.key.grant.needsUser else {
             throw OIDCError.usage(
                 "grant \(access.key.grant.rawValue) gives no ID token", hint: "leave --type id out")
         }

@@ -11,7 +11,7 @@ struct DemoTour {
     func run() throws(OIDCError) {
         let stage = try DemoStage()
         defer { stage.end() }
-        let environment = LoginEnvironment(
+        let environment = ProviderEnvironment(
             transport: transport, cache: NoCache(), now: { Clock.now() }, random: Random.bytes)
         try say("A provider runs at \(stage.origin), with one account: alice.")
         let metadata = try discover(stage.origin, environment)
@@ -45,7 +45,7 @@ struct DemoTour {
     }
 
     private func discover(
-        _ issuer: String, _ environment: LoginEnvironment
+        _ issuer: String, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> ProviderMetadata {
         let metadata = try ProviderDocuments(environment: environment).metadata(issuer: issuer)
         try say("Discovery: GET \(issuer)/.well-known/openid-configuration. `issuer` is the one asked for.")
@@ -56,11 +56,11 @@ struct DemoTour {
     }
 
     private func signIn(
-        _ stage: DemoStage, _ metadata: ProviderMetadata, _ environment: LoginEnvironment
-    ) throws(OIDCError) -> Login.Outcome {
+        _ stage: DemoStage, _ metadata: ProviderMetadata, _ environment: ProviderEnvironment
+    ) throws(OIDCError) -> SignInFlow.Outcome {
         let client = Client(id: "demo")
         let url = try metadata.require(.token)
-        let login = Login(
+        let login = SignInFlow(
             environment: environment, metadata: metadata,
             tokenEndpoint: TokenEndpoint(url: url, client: client),
             request: AuthorizationRequest(
@@ -102,7 +102,7 @@ extension DemoTour {
         try line("sub: \(DisplayText.clean(idToken.subject)) — who signed in")
     }
 
-    func userInfo(_ session: Session, _ environment: LoginEnvironment) throws(OIDCError) {
+    func userInfo(_ session: Session, _ environment: ProviderEnvironment) throws(OIDCError) {
         guard let endpoint = session.endpoints.userInfo else { return }
         let call = try UserInfo.call(
             endpoint: endpoint, accessToken: session.tokens.access,
@@ -118,7 +118,7 @@ extension DemoTour {
     }
 
     func refresh(
-        _ session: Session, _ environment: LoginEnvironment, _ metadata: ProviderMetadata
+        _ session: Session, _ environment: ProviderEnvironment, _ metadata: ProviderMetadata
     ) throws(OIDCError) -> Session {
         let endpoint = TokenEndpoint(url: session.endpoints.token, client: Client(id: session.key.clientID))
         try say(
@@ -133,7 +133,7 @@ extension DemoTour {
         return outcome.session
     }
 
-    func signOut(_ session: Session, _ environment: LoginEnvironment) throws(OIDCError) {
+    func signOut(_ session: Session, _ environment: ProviderEnvironment) throws(OIDCError) {
         guard let endpoint = session.endpoints.revocation, let token = session.tokens.refreshToken else {
             return
         }

@@ -40,7 +40,7 @@ struct ProviderChecks {
             : Finding("provider", .ok, "endpoints are set; without issuer, ID tokens are not accepted")
     }
 
-    private func discovery(_ environment: LoginEnvironment, _ probe: DateProbe) -> [Finding] {
+    private func discovery(_ environment: ProviderEnvironment, _ probe: DateProbe) -> [Finding] {
         var findings: [Finding] = []
         let metadata: ProviderMetadata
         do throws(OIDCError) {
@@ -71,7 +71,7 @@ struct ProviderChecks {
                 + (isTemplate ? "; a session is of the tenant that signed in first" : ""))
     }
 
-    private func keys(_ url: WebURL, _ environment: LoginEnvironment) -> Finding {
+    private func keys(_ url: WebURL, _ environment: ProviderEnvironment) -> Finding {
         do throws(OIDCError) {
             let count = try provider.documents(environment).keys(url).keys(refetching: true).keys.count
             return count > 0
@@ -83,7 +83,7 @@ struct ProviderChecks {
     }
 
     /// Checks that the client can authenticate. Reads its secrets, but never prints them.
-    private func client(_ metadata: ProviderMetadata?, _ environment: LoginEnvironment) -> Finding {
+    private func client(_ metadata: ProviderMetadata?, _ environment: ProviderEnvironment) -> Finding {
         do throws(OIDCError) {
             let client = try provider.client(metadata, environment)
             for secret in settings.client.secretFiles {

@@ -67,7 +67,7 @@ struct StoreChecks {
     private func session(_ store: any SessionStoring, _ key: SessionKey) -> Finding {
         do throws(OIDCError) {
             guard let session = try store.load(key) else {
-                return key.grant.needsPerson
+                return key.grant.needsUser
                     ? Finding("session", .warning, "not signed in", hint: provider.settings.loginLine)
                     : Finding("session", .ok, "none yet; a token is requested on demand")
             }

@@ -8,7 +8,7 @@ struct PresetChecks {
 
     func finding() -> Finding {
         let preset = match.preset
-        if settings.token.grant.needsPerson, let warning = redirect ?? secret ?? refresh { return warning }
+        if settings.token.grant.needsUser, let warning = redirect ?? secret ?? refresh { return warning }
         return Finding("provider", .ok, "\(preset.title), as of \(preset.date)")
     }
 

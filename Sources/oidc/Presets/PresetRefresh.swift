@@ -5,7 +5,7 @@ extension PresetMatch {
     /// Returns a warning for a session that cannot be refreshed although the provider issues refresh tokens: with the
     /// command that gets one, or what to switch on.
     func refreshWarning(for session: Session, _ settings: Settings) -> Warning? {
-        guard session.tokens.refreshToken == nil, session.key.grant.needsPerson else { return nil }
+        guard session.tokens.refreshToken == nil, session.key.grant.needsUser else { return nil }
         if let fix = refreshFix(settings, scope: session.requestedScope) {
             return Warning(
                 "no refresh token: \(preset.title) issues one only with \(fix.needed)",

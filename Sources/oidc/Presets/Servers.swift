@@ -16,7 +16,8 @@ extension Preset {
         Preset(
             name: "zitadel", title: "Zitadel",
             parameters: [
-                PresetParameter("domain", "https://example-abc123.zitadel.cloud", .server, "the instance's host or URL")
+                PresetParameter(
+                    "domain", "https://example-abc123.zitadel.cloud", .server, "the instance's host or URL")
             ],
             settings: [.issuer: "{domain}", .prompt: "off"],
             application: "a “Native” application with Refresh Token",
@@ -39,7 +40,9 @@ extension Preset {
             source: "authentik: OAuth 2.0 provider; Device code flow"),
         Preset(
             name: "authelia", title: "Authelia",
-            parameters: [PresetParameter("domain", "https://auth.example.com", .server, "the server's host or URL")],
+            parameters: [
+                PresetParameter("domain", "https://auth.example.com", .server, "the server's host or URL")
+            ],
             settings: [.issuer: "{domain}", .prompt: "off"],
             application: "a client with public: true",
             registrationPlace: "configuration.yml > identity_providers.oidc.clients",
@@ -48,7 +51,9 @@ extension Preset {
             source: "Authelia: OpenID Connect 1.0 provider and clients"),
         Preset(
             name: "kanidm", title: "Kanidm",
-            parameters: [PresetParameter("domain", "https://idm.example.com", .server, "the server's host or URL")],
+            parameters: [
+                PresetParameter("domain", "https://idm.example.com", .server, "the server's host or URL")
+            ],
             settings: [
                 .issuer: "{domain}/oauth2/openid/{client_id}", .redirectURI: "http://localhost/callback",
             ],

@@ -6,7 +6,7 @@ import OIDCSystem
 extension ProviderContext {
     /// Returns the client. Its method is the one that is set, else the session's, else what the metadata supports.
     func client(
-        _ metadata: ProviderMetadata?, method: String? = nil, _ environment: LoginEnvironment
+        _ metadata: ProviderMetadata?, method: String? = nil, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> Client {
         let credentials = try credentials(environment)
         let authentication = try ClientAuthentication.choose(
@@ -22,7 +22,7 @@ extension ProviderContext {
             presentsCertificate: credentials.hasCertificate)
     }
 
-    private func credentials(_ environment: LoginEnvironment) throws(OIDCError) -> ClientCredentials {
+    private func credentials(_ environment: ProviderEnvironment) throws(OIDCError) -> ClientCredentials {
         let settings = settings.client
         var credentials = ClientCredentials(secret: try secrets.value(settings.secret))
         if let pem = try secrets.text(settings.privateKey) {
@@ -77,7 +77,7 @@ extension ProviderContext {
 
     /// Returns the endpoint that refreshes a session, whatever the settings say now.
     func tokenEndpoint(
-        of session: Session, _ environment: LoginEnvironment
+        of session: Session, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> TokenEndpoint {
         // Signing needs the algorithms that the provider accepts; the metadata is usually cached.
         let signs = ["private_key_jwt", "client_secret_jwt"].contains(session.clientAuthentication)

@@ -29,13 +29,13 @@ struct ProviderContext {
     var allowsInsecureHTTP: Bool { settings.provider.allowsInsecureHTTP }
 
     /// Returns the transport and cache of the settings.
-    func environment() throws(OIDCError) -> LoginEnvironment { environment(over: try transport()) }
+    func environment() throws(OIDCError) -> ProviderEnvironment { environment(over: try transport()) }
 
-    func environment(over transport: any HTTPTransport) -> LoginEnvironment {
-        LoginEnvironment(transport: transport, cache: cache, now: { Clock.now() }, random: Random.bytes)
+    func environment(over transport: any HTTPTransport) -> ProviderEnvironment {
+        ProviderEnvironment(transport: transport, cache: cache, now: { Clock.now() }, random: Random.bytes)
     }
 
-    func documents(_ environment: LoginEnvironment) -> ProviderDocuments {
+    func documents(_ environment: ProviderEnvironment) -> ProviderDocuments {
         ProviderDocuments(environment: environment, allowsInsecureHTTP: allowsInsecureHTTP)
     }
 
@@ -92,7 +92,7 @@ struct ProviderContext {
 
     /// Returns the metadata: discovered, unless no issuer is set or every needed endpoint is.
     func metadata(
-        _ environment: LoginEnvironment, for needed: [ProviderEndpoint]
+        _ environment: ProviderEnvironment, for needed: [ProviderEndpoint]
     ) throws(OIDCError) -> ProviderMetadata {
         let explicit = try settings.provider.checkedEndpoints()
         let configured = ProviderMetadata(
@@ -112,7 +112,7 @@ struct ProviderContext {
 
     /// Returns the metadata from the well-known URLs or `metadata_url`.
     func discovered(
-        _ issuer: String, _ environment: LoginEnvironment
+        _ issuer: String, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> ProviderMetadata {
         try documents(environment).metadata(issuer: issuer, at: try settings.provider.checkedMetadataURL())
     }
@@ -153,7 +153,7 @@ struct ProviderContext {
             provider: try identifier(), clientID: try settings.client.requiredID(),
             grant: settings.token.grant,
             audience: settings.token.audience, account: settings.token.account)
-        guard !key.grant.needsPerson else { return key }
+        guard !key.grant.needsUser else { return key }
         key.scope = settings.token.scope
         key.resources = settings.token.resources
         key.subject = try SubjectToken(self).identity()

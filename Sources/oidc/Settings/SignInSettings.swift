@@ -27,7 +27,7 @@ struct SignInSettings: Sendable {
     let acrValues: String?
     let uiLocales: String?
     let extraParameters: [FormEncoding.Pair]
-    let pushing: Login.Pushing
+    let pushing: SignInFlow.Pushing
     let postLogoutRedirectURI: String?
     /// Seconds for the whole sign-in.
     let timeout: Int64

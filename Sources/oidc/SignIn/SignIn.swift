@@ -33,7 +33,7 @@ struct SignIn {
         let place = Preset.matching(provider.settings)?.registrationPlace
         let reporter = SignInReporter(context: provider.context, registrationPlace: place)
         defer { reporter.end() }
-        let outcome: Login.Outcome
+        let outcome: SignInFlow.Outcome
         switch flow {
         case .device:
             outcome = try DeviceSignIn(login: login, deadline: deadline, notice: reporter.report).run(
@@ -74,7 +74,7 @@ struct SignIn {
     /// Finishes a sign-in for `exchange`. Reads the answer only once everything else it needs is available.
     func finish(
         _ pending: PendingAuthorization, answer: () throws(OIDCError) -> String
-    ) throws(OIDCError) -> Login.Outcome {
+    ) throws(OIDCError) -> SignInFlow.Outcome {
         try refuseBinding()
         let code = try pending.acceptPasted(try answer())
         let environment = try provider.environment()
@@ -85,7 +85,7 @@ struct SignIn {
     }
 
     private func refuseMachine(_ command: String) throws(OIDCError) {
-        guard !key.grant.needsPerson else { return }
+        guard !key.grant.needsUser else { return }
         throw OIDCError.usage(
             "\(command) is for users, and grant is \(key.grant.rawValue)",
             hint: "oidc token --grant \(ShellWord.quoted(key.grant.rawValue))")
@@ -97,7 +97,7 @@ struct SignIn {
         throw OIDCError.usage("dpop needs a session to keep its key in", hint: "oidc login")
     }
 
-    private func keep(_ outcome: Login.Outcome) throws(OIDCError) {
+    private func keep(_ outcome: SignInFlow.Outcome) throws(OIDCError) {
         do {
             try save(outcome.session)
         } catch {
@@ -135,15 +135,15 @@ struct SignIn {
     }
 
     private func login(
-        _ metadata: ProviderMetadata, _ environment: LoginEnvironment
-    ) throws(OIDCError) -> Login {
+        _ metadata: ProviderMetadata, _ environment: ProviderEnvironment
+    ) throws(OIDCError) -> SignInFlow {
         remarkOnPrompt()
         let client = try provider.client(metadata, environment)
         let scope = scope(metadata)
         try metadata.validate(for: [.token], scope: scope)
         let url = try metadata.require(.token, presentingCertificate: client.presentsCertificate)
         let dpop: DPoPKey? = provider.settings.token.bindsTokens ? try DPoPKey.generate() : nil
-        return Login(
+        return SignInFlow(
             environment: environment, metadata: metadata,
             tokenEndpoint: try provider.tokenEndpoint(at: url, client: client, dpop: dpop),
             request: provider.settings.authorizationRequest(client, scope, dpop), key: key,

@@ -59,7 +59,7 @@ extension SessionAccess {
     func signingIn<Value>(
         _ mayLogIn: Bool, _ body: (SessionAccess) throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
-        guard mayLogIn, key.grant.needsPerson else { return try body(self) }
+        guard mayLogIn, key.grant.needsUser else { return try body(self) }
         let earlier = try? load()
         do { return try body(self) } catch {
             guard error.kind == .loginRequired else { throw error }

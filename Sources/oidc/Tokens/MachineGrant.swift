@@ -36,7 +36,7 @@ struct MachineGrant {
         return TokenRefresh.Outcome(session: session, access: .success(tokens.access))
     }
 
-    private func request(_ environment: LoginEnvironment) throws(OIDCError) -> TokenRequest {
+    private func request(_ environment: ProviderEnvironment) throws(OIDCError) -> TokenRequest {
         switch key.grant {
         case .tokenExchange: return .tokenExchange(try exchange(environment))
         case .jwtBearer:
@@ -50,7 +50,7 @@ struct MachineGrant {
         }
     }
 
-    private func exchange(_ environment: LoginEnvironment) throws(OIDCError) -> TokenExchange {
+    private func exchange(_ environment: ProviderEnvironment) throws(OIDCError) -> TokenExchange {
         let settings = provider.settings.subject
         var exchange = TokenExchange(
             subjectToken: try SubjectToken(provider).token(environment.transport),

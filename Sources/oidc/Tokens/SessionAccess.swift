@@ -15,7 +15,7 @@ struct SessionAccess {
         self.provider = provider
         key = try provider.sessionKey()
         let store = try provider.store()
-        guard mayKeepNothing, key.grant.needsPerson, store is UnavailableStore else {
+        guard mayKeepNothing, key.grant.needsUser, store is UnavailableStore else {
             self.store = store
             return
         }
@@ -50,7 +50,7 @@ struct SessionAccess {
 
     /// Returns what the settings ask for. A grant without a user has its scope and resources in the session key.
     func demand(minimumValidity: Int64 = 60) -> TokenDemand {
-        guard key.grant.needsPerson else { return TokenDemand(minimumValidity: minimumValidity) }
+        guard key.grant.needsUser else { return TokenDemand(minimumValidity: minimumValidity) }
         return TokenDemand(
             scope: provider.settings.token.scope, resources: provider.settings.token.resources,
             minimumValidity: minimumValidity)
@@ -81,7 +81,7 @@ struct SessionAccess {
         _ demand: TokenDemand, seen: Session?, refusing refusal: SessionTokens.Refusal
     ) throws(OIDCError) -> SessionTokens.Delivery {
         try refuseWider(seen, demand)
-        if seen == nil, key.grant.needsPerson { throw noSession }
+        if seen == nil, key.grant.needsUser { throw noSession }
         let tokens = SessionTokens(
             store: store, key: key, now: { Clock.now() }, wait: provider.refreshWait,
             startedAt: context.startedAt,
@@ -99,7 +99,7 @@ struct SessionAccess {
     private func request(
         _ current: Session?, _ source: TokenSource
     ) throws(OIDCError) -> SessionTokens.Answer {
-        guard key.grant.needsPerson else {
+        guard key.grant.needsUser else {
             let outcome = try MachineGrant(provider: provider, key: key).outcome()
             return SessionTokens.Answer { () throws(OIDCError) in outcome }
         }
@@ -163,7 +163,7 @@ struct SessionAccess {
         let profile = provider.settings.profile.map { " (profile \(DisplayText.clean($0)))" } ?? ""
         return OIDCError(
             .loginRequired, "not signed in at \(DisplayText.clean(key.provider))\(profile)",
-            hint: key.grant.needsPerson
+            hint: key.grant.needsUser
                 ? provider.settings.loginLine
                 : provider.settings.line("oidc token", and: [("--grant", .grant)]), stage: .token)
     }
@@ -171,7 +171,7 @@ struct SessionAccess {
 
 extension SessionAccess: AccessTokenSource {
     func canRefresh(_ session: Session) -> Bool {
-        session.tokens.refreshToken != nil || !key.grant.needsPerson
+        session.tokens.refreshToken != nil || !key.grant.needsUser
     }
 }
 

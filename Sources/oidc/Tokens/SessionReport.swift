@@ -9,7 +9,7 @@ struct SessionReport {
     let now: Instant
 
     /// Whether a token is available without signing in again.
-    var canRefresh: Bool { session.tokens.refreshToken != nil || !session.key.grant.needsPerson }
+    var canRefresh: Bool { session.tokens.refreshToken != nil || !session.key.grant.needsUser }
 
     /// Who issued the tokens: of a provider with many tenants, the tenant.
     var issuer: String { session.endpoints.issuer ?? session.key.provider }
@@ -65,7 +65,7 @@ struct SessionReport {
         if let profile { lines.append(("profile", profile)) }
         lines.append(("provider", issuer))
         lines.append(("client", session.key.clientID))
-        if !session.key.grant.needsPerson { lines.append(("grant", session.key.grant.rawValue)) }
+        if !session.key.grant.needsUser { lines.append(("grant", session.key.grant.rawValue)) }
         if let audience = session.key.audience { lines.append(("audience", audience)) }
         if let account = session.key.account { lines.append(("account", account)) }
         if session.subject != nil { lines.append(("signed in as", subjectText)) }
@@ -92,7 +92,7 @@ struct SessionReport {
     }
 
     private var refreshText: String {
-        if !session.key.grant.needsPerson { return "requested again automatically" }
+        if !session.key.grant.needsUser { return "requested again automatically" }
         return session.tokens.refreshToken != nil
             ? "automatic, by refresh token" : "no refresh token: sign in again"
     }

@@ -77,7 +77,7 @@ extension TokenOperand {
 struct AuthenticatedEndpoint {
     let url: WebURL
     let client: Client
-    let environment: LoginEnvironment
+    let environment: ProviderEnvironment
 
     init(provider: ProviderContext, endpoint: ProviderEndpoint, session: Session?) throws(OIDCError) {
         environment = try provider.environment()
@@ -98,7 +98,7 @@ struct AuthenticatedEndpoint {
     }
 
     func perform<Value>(
-        _ call: (WebURL, Client, LoginEnvironment) throws(OIDCError) -> EndpointCall<Value>
+        _ call: (WebURL, Client, ProviderEnvironment) throws(OIDCError) -> EndpointCall<Value>
     ) throws(OIDCError) -> Value {
         try environment.transport.perform(try call(url, client, environment))
     }

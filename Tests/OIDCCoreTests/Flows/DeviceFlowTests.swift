@@ -9,14 +9,14 @@ struct DeviceFlowTests {
     private func signIn(_ provider: InMemoryProvider) throws -> Session { try outcome(provider).session }
 
     private func outcome(
-        _ provider: InMemoryProvider, dpop: DPoPKey? = nil, _ change: (inout Login) -> Void = { _ in }
-    ) throws -> Login.Outcome {
+        _ provider: InMemoryProvider, dpop: DPoPKey? = nil, _ change: (inout SignInFlow) -> Void = { _ in }
+    ) throws -> SignInFlow.Outcome {
         var login = try provider.login(dpop: dpop)
         change(&login)
         return try outcome(provider, login)
     }
 
-    private func outcome(_ provider: InMemoryProvider, _ login: Login) throws -> Login.Outcome {
+    private func outcome(_ provider: InMemoryProvider, _ login: SignInFlow) throws -> SignInFlow.Outcome {
         let authorization = try login.beginOnDevice()
         var polling = DevicePolling(authorization)
         provider.pass(polling.firstWait(now: provider.now))

@@ -9,7 +9,7 @@ struct ResourceParameterTests {
 
     private func login(
         _ provider: InMemoryProvider, _ change: (inout TokenEndpoint) -> Void = { _ in }
-    ) throws -> Login {
+    ) throws -> SignInFlow {
         var login = try provider.login(endpoint: change)
         login.request.resources = Self.resources
         return login

@@ -1,5 +1,5 @@
 /// The device grant (RFC 8628): the user signs in elsewhere, while the token endpoint is polled.
-extension Login {
+extension SignInFlow {
     /// Requests a code for the user to enter.
     package func beginOnDevice() throws(OIDCError) -> DeviceAuthorization {
         try tokenEndpoint.check(resources: request.resources)

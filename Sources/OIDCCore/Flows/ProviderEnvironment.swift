@@ -1,5 +1,5 @@
 /// What the flows need of the world outside: everything that is not a value comes through here.
-package struct LoginEnvironment: Sendable {
+package struct ProviderEnvironment: Sendable {
     package var transport: any HTTPTransport
     package var cache: any DocumentCache
     package var now: @Sendable () -> Instant

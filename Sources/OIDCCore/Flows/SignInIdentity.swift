@@ -1,5 +1,5 @@
 /// Who signed in, at which tenant of a provider with many.
-extension Login {
+extension SignInFlow {
     /// Binds the sign-in to the tenant of an earlier one of the same session, if its ID token named one: a session
     /// never passes from one tenant to another unnoticed.
     package mutating func pin(to earlier: @autoclosure () -> Session?) {

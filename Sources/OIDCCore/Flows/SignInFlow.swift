@@ -2,8 +2,8 @@ import OIDCCrypto
 
 /// A sign-in by a user, in a browser or on another device: how it starts, and what its tokens must show before they
 /// become a session.
-package struct Login: Sendable {
-    package let environment: LoginEnvironment
+package struct SignInFlow: Sendable {
+    package let environment: ProviderEnvironment
     package let metadata: ProviderMetadata
     package let tokenEndpoint: TokenEndpoint
     /// The request; its redirect URI is known once the listener is bound.
@@ -33,7 +33,7 @@ package struct Login: Sendable {
     }
 
     package init(
-        environment: LoginEnvironment, metadata: ProviderMetadata, tokenEndpoint: TokenEndpoint,
+        environment: ProviderEnvironment, metadata: ProviderMetadata, tokenEndpoint: TokenEndpoint,
         request: AuthorizationRequest, key: SessionKey, pushing: Pushing = .auto, leeway: Int64 = 60
     ) {
         self.environment = environment
