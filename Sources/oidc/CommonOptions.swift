@@ -36,7 +36,7 @@ struct CommonOptions: OptionGroup {
     /// commands that use a session, which have the profile already, with the file.
     func completing(_ hint: String) -> String {
         if let config, let command = ["oidc login", "oidc token"].first(where: hint.hasPrefix),
-            !hint.contains("--config")
+            !hint.includes("--config")
         {
             return "\(command) --config \(ShellWord.quoted(config))\(hint.dropFirst(command.count))"
         }

@@ -112,7 +112,7 @@ struct RedirectReceiver {
                 let stray = StrayRequest(
                     reason: reason, status: status, method: request.method.name, path: request.path,
                     isCallback: reason != .otherPath,
-                    wantsPage: request.headers["Accept"]?.contains("text/html") == true)
+                    wantsPage: request.headers["Accept"]?.includes("text/html") == true)
                 turnedAway.note(stray)
                 return .respond(stray.page(words))
             case .answer(let answer):

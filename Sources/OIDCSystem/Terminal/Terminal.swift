@@ -23,8 +23,8 @@ package enum Terminal {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
         guard let locale else { return false }
         let encoding = ASCII.lowercased(locale)
-        return encoding.hasSuffix("utf-8") || encoding.hasSuffix("utf8") || encoding.contains("utf-8@")
-            || encoding.contains("utf8@")
+        return encoding.hasSuffix("utf-8") || encoding.hasSuffix("utf8") || encoding.includes("utf-8@")
+            || encoding.includes("utf8@")
     }
 
     /// Returns the text as it is, or in ASCII if the locale's encoding is not UTF-8.
