@@ -72,7 +72,7 @@ extension Hint.Advice {
         case .useKnownClientCertificate:
             "set tls_client_certificate and tls_client_key to a pair that the provider knows"
         case .usePEMPair: "set tls_client_certificate and tls_client_key to a PEM pair"
-        case .useMatchingPair: "set tls_client_certificate and tls_client_key to a pair"
+        case .useMatchingPair: "set tls_client_key to the key of tls_client_certificate"
         case .giveKeyPassphrase: "set private_key_passphrase_file"
         case .useRegisteredAuthentication: "set client_auth to the method that the client is registered for"
         case .checkClient: "check client_id, client_secret and client_auth"

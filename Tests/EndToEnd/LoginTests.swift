@@ -135,7 +135,7 @@ struct LoginTests {
         run.type(try #require(provider.redirect(of: url)).url.text + "\n")
         let outcome = run.finish()
         #expect(outcome.status == 0)
-        #expect(outcome.errorOutput.contains("(paste the whole address"), "\(outcome.errorOutput)")
+        #expect(outcome.errorOutput.contains("(paste the whole URL"), "\(outcome.errorOutput)")
     }
 
     @Test("a pasted URL with another state ends the sign-in with 7")

@@ -92,7 +92,7 @@ struct CurlTransportTests {
         let server = try ScriptedServer.answering(answer("200 OK"))
         let transport = CurlTransport()
         _ = try transport.send(.json(server.url()), stage: .discovery)
-        let connections = (Int32(3)..<1_024).filter { descriptor in
+        let connections = (Int32(3)..<Int32(getdtablesize())).filter { descriptor in
             var peer = sockaddr_in()
             var size = socklen_t(MemoryLayout<sockaddr_in>.size)
             let isConnected = withUnsafeMutablePointer(to: &peer) {

@@ -1,4 +1,4 @@
-/// What the flows need of the world outside: everything that is not a value comes through here.
+/// The transport, cache, clock and randomness that the flows use.
 package struct ProviderEnvironment: Sendable {
     package var transport: any HTTPTransport
     package var cache: any DocumentCache

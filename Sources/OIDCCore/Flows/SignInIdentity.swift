@@ -31,7 +31,7 @@ extension SignInFlow {
     }
 
     /// Returns the user's name from UserInfo, for providers whose ID tokens have a `sub` and nothing else; nil if
-    /// it cannot be had, which is no reason to fail. A token for other resources is not sent there.
+    /// it is unavailable, which is not an error. A token for other resources is not sent there.
     func nameFromUserInfo(_ session: Session) -> String? {
         guard request.scope.contains("profile") || request.scope.contains("email"),
             request.resources.isEmpty, let claims = try? userInfo(session)

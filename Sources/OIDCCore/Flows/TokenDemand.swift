@@ -1,6 +1,6 @@
-/// Which of a session's tokens is asked for.
+/// The access token that is wanted from a session.
 package struct TokenDemand: Hashable, Sendable {
-    /// Nil or empty: what the session was made for.
+    /// The wanted scope; nil or empty means the session's own.
     package var scope: Scope?
     package var resources: [String]
     /// Seconds that the token must still be valid, unless half its lifetime is less.
@@ -13,11 +13,11 @@ package struct TokenDemand: Hashable, Sendable {
     }
 }
 
-/// How a session answers a demand.
+/// Where the token for a demand comes from.
 package enum TokenSource: Hashable, Sendable {
     /// The session's own access token.
     case own
-    /// A token of its own, for less, got by the session's refresh token (RFC 6749 §6, RFC 8707 §2.2).
+    /// A separate, narrower token, obtained with the session's refresh token (RFC 6749 §6, RFC 8707 §2.2).
     case derived(scope: Scope?, resources: [String])
     /// More than was granted: only a new sign-in can give it.
     case wider(Scope)

@@ -1,5 +1,5 @@
 extension AuthorizationRequest {
-    /// The rules that the configuration can break, each named by its setting.
+    /// Checks the values that come from the configuration. Errors name the setting.
     func check() throws(OIDCError) {
         try client.check()
         try RedirectURI.check(redirectURI)
@@ -22,8 +22,8 @@ extension AuthorizationRequest {
 
 /// Where the answer goes (RFC 6749 §3.1.2, RFC 8252 §7).
 package enum RedirectURI {
-    /// An absolute address without fragment; plain http on loopback only, as the code travels in it, and nothing
-    /// that a browser itself runs or shows.
+    /// Checks for an absolute URI without a fragment. Plain http is for loopback only, as the URI transports the
+    /// code; schemes that a browser itself runs or shows are refused.
     package static func check(_ text: String, setting: String = "redirect_uri") throws(OIDCError) {
         let isPlain = text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"\"<>\\^`{|}".utf8.contains($0) }
         let scheme = text.prefix { $0 != ":" }
@@ -33,13 +33,13 @@ package enum RedirectURI {
             && scheme.utf8.first.map { !(0x2B...0x39).contains($0) } == true
         guard isPlain, isScheme, !text.utf8.contains(0x23) else {
             throw .usage(
-                "\(setting): expected an absolute address without a fragment, "
+                "\(setting): expected an absolute URI without a fragment, "
                     + "found \(DisplayText.clean(text))")
         }
         switch ASCII.lowercased(scheme) {
         case "https", "http":
             guard let url = WebURL(text) else {
-                throw .usage("\(setting): expected an address with a host, found \(DisplayText.clean(text))")
+                throw .usage("\(setting): expected a URL with a host, found \(DisplayText.clean(text))")
             }
             guard url.isSecure || url.isLoopback else {
                 throw .usage(
@@ -64,7 +64,7 @@ enum ResourceIndicator {
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x23 }
         guard isAbsolute else {
             throw .usage(
-                "resource: expected an absolute address without a fragment, found \(DisplayText.clean(text))",
+                "resource: expected an absolute URI without a fragment, found \(DisplayText.clean(text))",
                 hint: .advice(.giveAudience))
         }
     }

@@ -1,8 +1,8 @@
 import OIDCCrypto
 
 extension PendingAuthorization {
-    /// Judges what came to the redirect address (RFC 6749 §4.1.2, RFC 9207 §2.4), in this order: `state`,
-    /// `iss`, `error`, `code`. Nil means that it is not the answer to this sign-in, and the wait goes on; an
+    /// Checks a request to the redirect URL (RFC 6749 §4.1.2, RFC 9207 §2.4), in this order: `state`,
+    /// `iss`, `error`, `code`. Returns nil if it is not the answer to this sign-in, so the wait continues. An
     /// error ends the sign-in.
     public func accept(_ pairs: [FormEncoding.Pair]) throws(OIDCError) -> AuthorizationCode? {
         try code(judge(pairs))
@@ -21,8 +21,8 @@ extension PendingAuthorization {
         }
     }
 
-    /// Judges a query or form as it came, and says why it is not the answer. Nobody but the provider knows our
-    /// `state`: a `code` or `error` that comes with it and cannot be read is the answer all the same.
+    /// Checks an encoded query or form, and returns why it is not the answer. Only the provider knows our
+    /// `state`, so a `code` or `error` beside it is the answer even if it cannot be decoded.
     package func judge(form: String) -> CallbackJudgement {
         if let pairs = FormEncoding.decode(form) { return judge(pairs) }
         let parts = form.split(separator: "&")
@@ -38,8 +38,8 @@ extension PendingAuthorization {
                 .authorization, name, expected: "percent-encoded UTF-8", found: "something else"))
     }
 
-    /// The same, for what the user pasted: nobody else can still bring the true answer, so what is not
-    /// ours is an error too; where the whole address was pasted, it must be the redirect address.
+    /// Checks a pasted URL or query. No other answer can follow, so one that does not belong to this sign-in is an
+    /// error too. A whole URL must be the redirect URL.
     public func acceptPasted(_ text: String) throws(OIDCError) -> AuthorizationCode {
         let pasted = try PastedAddress(text)
         let judgement = judge(pasted.pairs)
@@ -47,7 +47,7 @@ extension PendingAuthorization {
         guard pasted.leads(to: redirectURI) else {
             throw .untrusted(
                 .authorization,
-                "the pasted address: expected \(DisplayText.clean(redirectURI)), "
+                "the pasted URL: expected \(DisplayText.clean(redirectURI)), "
                     + "found \(DisplayText.address(pasted.place))", hint: PastedAddress.hint)
         }
         switch judgement {
@@ -78,7 +78,7 @@ extension PendingAuthorization {
             let mismatch = CallbackMismatch.otherIssuer(expected: issuer, found: iss)
             return error != nil && code == nil ? .stranger(mismatch) : .end(mismatch.error)
         }
-        // Some providers promise `iss` and leave it out of errors: the user sees the error all the same.
+        // An error is shown even if its promised `iss` is missing, as some providers send `iss` with codes only.
         let isIssuerMissing = isIssuerPromised && iss == nil
         if let error {
             return .end(
@@ -89,7 +89,7 @@ extension PendingAuthorization {
                     isWithCode: code != nil, isIssuerMissing: isIssuerMissing))
         }
         let judgement = judge(code: code, from: iss, among: pairs)
-        // An answer without a usable code leads nowhere anyway; one with a code must not.
+        // A code is refused without the promised `iss`; an answer without a code is useless anyway.
         if isIssuerMissing, case .code = judgement {
             let expected = DisplayText.clean(issuer ?? "an issuer")
             return .end(.untrusted(.authorization, "iss", expected: expected, found: "none"))
@@ -97,7 +97,7 @@ extension PendingAuthorization {
         return judgement
     }
 
-    /// A code is visible ASCII (RFC 6749 appendix A.11); tokens have no place in an answer to
+    /// Checks that the code is visible ASCII (RFC 6749 appendix A.11), and that no token is in an answer to
     /// `response_type=code`.
     private func judge(code: String?, from issuer: String?, among pairs: [FormEncoding.Pair])
         -> CallbackJudgement
@@ -106,7 +106,7 @@ extension PendingAuthorization {
         if let token = pairs.first(where: { tokens.contains($0.name) }) {
             return .end(
                 .protocolViolation(
-                    .authorization, token.name, expected: "code alone", found: "a token in the address"))
+                    .authorization, token.name, expected: "code alone", found: "a token in the URL"))
         }
         guard let code else {
             return .end(

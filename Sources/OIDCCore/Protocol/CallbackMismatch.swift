@@ -18,7 +18,7 @@ package enum CallbackMismatch: Hashable, Sendable {
     /// Not percent-encoded UTF-8.
     case unreadable
 
-    /// The mismatch as an error, for an answer that was pasted: nobody else can still bring the true one.
+    /// The error for a pasted answer, after which no other answer can arrive.
     var error: OIDCError {
         switch self {
         case .noState: state(found: "none")

@@ -1,12 +1,12 @@
 public import OIDCCrypto
 
-/// What a client sends to prove that it holds the key a token is bound to (RFC 9449).
+/// Demonstrating Proof of Possession (RFC 9449): the proof that the client holds a token's key.
 package enum DPoP {
     package static let header = "DPoP"
     static let nonceHeader = "DPoP-Nonce"
     static let tokenType = "dpop+jwt"
 
-    /// The nonce that a server wants from now on (§8.2); nil where it breaks the grammar of §8.1.
+    /// Returns the nonce for the next proof (§8.2); nil if it is missing or malformed (§8.1).
     package static func nonce(in response: HTTPResponse) -> String? {
         let values = response.headers.values(nonceHeader)
         guard values.count == 1, let value = values.first, isNonce(value) else { return nil }
@@ -27,7 +27,7 @@ package enum DPoP {
             && response.challenges.contains { $0.isScheme("DPoP") && $0.error == "use_dpop_nonce" }
     }
 
-    /// §4.2: the address without query and fragment, as the request line names it.
+    /// Returns `htu`: the URL without query and fragment (§4.2).
     static func target(_ url: WebURL) -> String {
         "\(url.origin)\(url.path.isEmpty ? "/" : url.path)"
     }
@@ -76,10 +76,10 @@ public struct DPoPKey: Sendable {
         return try DPoPKey(key)
     }
 
-    /// As a session keeps it.
+    /// The PEM form of the private key, as stored in a session.
     public var pem: Redacted<String> { Redacted(String(decoding: privateKey.pem, as: UTF8.self)) }
 
-    /// The value of the `DPoP` field for one request (§4.2); never to be sent twice.
+    /// Returns the value of the `DPoP` header for one request (§4.2). A proof is single-use.
     public func proof(
         method: HTTPMethod, url: WebURL, accessToken: String? = nil, nonce: String? = nil, now: Instant,
         random: (Int) -> [UInt8]

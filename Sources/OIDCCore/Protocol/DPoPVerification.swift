@@ -3,9 +3,9 @@ import OIDCCrypto
 extension DPoP {
     /// A proof that held.
     package struct VerifiedProof: Hashable, Sendable {
-        /// Of the key that signed it, to be compared with the one a token is bound to.
+        /// The thumbprint of the signing key, to compare with the token's.
         package let thumbprint: String
-        /// `jti`, by which a server knows a proof that was sent before (§11.1).
+        /// `jti`, by which a server detects a replayed proof (§11.1).
         package let identifier: String
     }
 
@@ -21,7 +21,7 @@ extension DPoP {
         }
     }
 
-    /// What a server checks of a proof (§4.3), for a provider of tests and demonstrations.
+    /// Verifies a proof as a server does (§4.3), for the demo provider and tests.
     package static func verify(
         _ proof: String, method: HTTPMethod, url: WebURL, accessToken: String? = nil,
         expectedNonce: String? = nil, now: Instant, leeway: Int64 = 60

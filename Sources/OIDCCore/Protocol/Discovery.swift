@@ -8,7 +8,7 @@ extension ProviderMetadata {
             let meant = text.includes("//") ? nil : WebURL("https://\(text)")
             let isBare = meant.map { $0.query == nil && $0.fragment == nil } ?? false
             throw .usage(
-                "issuer: expected an https address without query and fragment, "
+                "issuer: expected an https URL without query and fragment, "
                     + "found \(DisplayText.address(text))",
                 hint: isBare
                     ? .useIssuer("https://\(DisplayText.clean(text, limit: 200))")
@@ -23,7 +23,7 @@ extension ProviderMetadata {
             let parts = text.parts(around: "/.well-known/\(name)")
             guard let parts else { continue }
             throw .usage(
-                "issuer: expected the issuer, found the address of its metadata",
+                "issuer: expected the issuer, found the URL of its metadata",
                 hint: .useIssuer("\(parts.before)\(parts.after)"))
         }
         return url
@@ -134,7 +134,7 @@ package struct MetadataSearch {
 }
 
 extension ProviderMetadata {
-    /// An endpoint that cannot be done without.
+    /// Returns an endpoint's URL, or throws if it is missing.
     public func require(
         _ endpoint: ProviderEndpoint, presentingCertificate: Bool = false
     ) throws(OIDCError) -> WebURL {
@@ -148,14 +148,14 @@ extension ProviderMetadata {
             stage: .discovery)
     }
 
-    /// That everything is there which the steps ahead need; for `openid` discovered metadata names the keys
-    /// too (OpenID Connect Discovery §3). Without discovery an ID token goes unread instead.
+    /// Checks that the endpoints for the next steps are there and, for `openid`, the keys in discovered metadata
+    /// (OpenID Connect Discovery §3). Without discovery, an ID token is ignored instead.
     public func validate(for endpoints: [ProviderEndpoint], scope: Scope) throws(OIDCError) {
         for endpoint in endpoints { _ = try require(endpoint) }
         if isDiscovered && scope.contains("openid") { _ = try require(.keys) }
     }
 
-    /// What is missing or unsafe, a line each, for people to read.
+    /// The missing or unsafe members, one line each.
     public var remarks: [String] {
         var remarks: [String] = []
         for endpoint in [ProviderEndpoint.authorization, .token, .keys] where self[endpoint] == nil {

@@ -9,7 +9,7 @@ struct JSONAnswer {
         self.stage = stage
     }
 
-    /// Whatever the content type says: some providers send JSON as text.
+    /// Reads JSON of any content type, as some providers send it as text.
     init(_ response: HTTPResponse, stage: Stage) throws(OIDCError) {
         let value: JSONValue
         do {

@@ -13,7 +13,7 @@ package struct Logout: Sendable {
         self.postLogoutRedirectURI = postLogoutRedirectURI
     }
 
-    /// The address to open; `state` goes along where somebody comes back.
+    /// Returns the URL to open, with a `state` if the browser is redirected back.
     package func begin(at endpoint: WebURL, random: (Int) -> [UInt8]) throws(OIDCError) -> PendingLogout {
         var pairs: [FormEncoding.Pair] = []
         if let idTokenHint { pairs.append(FormEncoding.Pair("id_token_hint", idTokenHint.revealed)) }
@@ -29,7 +29,7 @@ package struct Logout: Sendable {
         let url = endpoint.appendingQuery(pairs)
         guard url.text.utf8.count <= AuthorizationRequest.maximumByteCount else {
             throw OIDCError(
-                .failed, "end_session: the ID token is too long for an address", stage: .endSession)
+                .failed, "end_session: the ID token is too long for a URL", stage: .endSession)
         }
         let bare = endpoint.appendingQuery(pairs.filter { $0.name != "id_token_hint" })
         return PendingLogout(url: url, urlWithoutToken: bare, state: state)
@@ -38,14 +38,14 @@ package struct Logout: Sendable {
 
 /// A sign-out that has begun.
 package struct PendingLogout: Sendable {
-    /// Holds the ID token, as the specification wants it: to be opened, and not to be printed.
+    /// The URL to open. It contains the ID token, so it must not be printed.
     package let url: WebURL
-    /// The same without the ID token, where it is not known who will see it: the provider asks the user.
+    /// The URL without the ID token, to print. The provider then asks the user to confirm.
     package let urlWithoutToken: WebURL
     let state: Redacted<String>?
 
-    /// Whether what came to the redirect address belongs to this sign-out: exactly one `state`, and the
-    /// right one.
+    /// Returns whether a request to the redirect URL belongs to this sign-out: it has exactly one `state`, which is
+    /// ours.
     package func accept(_ pairs: [FormEncoding.Pair]) -> Bool {
         let states = pairs.filter { $0.name == "state" }
         guard let state, states.count == 1 else { return false }

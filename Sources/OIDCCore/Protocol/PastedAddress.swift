@@ -1,13 +1,13 @@
-/// The address to which the browser was sent, as a user pastes it: whole, whatever its scheme, or its query.
+/// The URL that the browser was redirected to, as a user pastes it: all of it, or only its query.
 struct PastedAddress {
-    /// What stands before the query; empty where the query alone was pasted.
+    /// The part before the query; empty if only the query was pasted.
     let place: String
     let pairs: [FormEncoding.Pair]
 
     init(_ pasted: String) throws(OIDCError) {
         let text = PastedAddress.unwrapped(pasted)
         guard text.utf8.count <= 65_536 else {
-            throw .usage("the pasted address is longer than 65536 characters")
+            throw .usage("the pasted URL is longer than 65536 characters")
         }
         let beforeFragment = text.prefix { $0 != "#" }
         let query: Substring
@@ -21,19 +21,19 @@ struct PastedAddress {
             throw PastedAddress.withoutQuery(text)
         }
         guard let pairs = FormEncoding.decode(query) else {
-            throw .usage("the pasted address holds a broken escape (%)", hint: PastedAddress.hint)
+            throw .usage("the pasted URL has an invalid percent-encoding", hint: PastedAddress.hint)
         }
         if pairs.contains(where: { $0.name == "response_type" || $0.name == "code_challenge" }) {
             throw .usage(
-                "the pasted address is the one that was opened, not the one after it",
+                "the pasted URL is the one to open, not the one your browser was redirected to",
                 hint: PastedAddress.hint)
         }
         self.place = String(place)
         self.pairs = pairs
     }
 
-    /// Scheme, host, port and path are those of the redirect address; browsers show an address without its
-    /// scheme, or with a slash in place of no path.
+    /// Returns whether scheme, host, port and path are those of the redirect URL. Browsers may show a URL without
+    /// its scheme, or with a slash as its path.
     func leads(to redirectURI: String) -> Bool {
         guard !place.isEmpty else { return true }
         guard let expected = WebURL(redirectURI) else {
@@ -45,10 +45,10 @@ struct PastedAddress {
             && (found.path.isEmpty ? "/" : found.path) == (expected.path.isEmpty ? "/" : expected.path)
     }
 
-    static let hint: Hint = "paste the whole address that the browser was sent to at the end of the sign-in"
+    static let hint: Hint = "paste the whole URL that your browser was redirected to"
 
-    /// Without blanks, quotes and angle brackets around it, and without the line ends at which a terminal or
-    /// a mail wrapped it.
+    /// Removes blanks, quotes and angle brackets around the URL, and the line ends at which a terminal or an
+    /// email program wrapped it.
     private static func unwrapped(_ pasted: String) -> String {
         var text = ASCII.trimmed(
             String(decoding: pasted.utf8.filter { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self))
@@ -60,10 +60,10 @@ struct PastedAddress {
     }
 
     private static func withoutQuery(_ text: String) -> OIDCError {
-        if text.isEmpty { return .usage("no address was given", hint: hint) }
+        if text.isEmpty { return .usage("no URL was pasted", hint: hint) }
         if text.contains("#") {
             return .usage(
-                "the pasted address has its answer after #, where a code does not belong",
+                "the pasted URL has its answer after #, where no code is accepted",
                 hint: .set(.responseMode, to: "query"))
         }
         return .usage("the pasted text has no code and state in it", hint: hint)

@@ -1,5 +1,5 @@
 extension PendingAuthorization {
-    /// What `authorize-url` prints and `exchange --pending` reads; it holds the verifier, which is a secret.
+    /// The JSON form of a sign-in in progress. It contains the verifier, which is a secret.
     public var json: JSONValue { json(opening: url) }
 
     /// The same for a pushed request, whose address is another.
@@ -86,7 +86,7 @@ private struct PendingFile {
     func url(_ name: String) throws(OIDCError) -> WebURL? {
         guard let text = try string(name) else { return nil }
         guard let url = WebURL(text) else {
-            throw .usage("pending: \(name): expected an http(s) address, found \(DisplayText.clean(text))")
+            throw .usage("pending: \(name): expected an http(s) URL, found \(DisplayText.clean(text))")
         }
         return url
     }

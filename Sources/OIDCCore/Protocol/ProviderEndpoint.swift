@@ -16,11 +16,11 @@ public enum ProviderEndpoint: String, Hashable, Sendable, CaseIterable {
     /// The endpoints that metadata name.
     static let discovered = allCases.filter { $0 != .refresh }
 
-    /// Checks a URL of the configuration: https, or http on loopback; elsewhere only with `allow_insecure_http`.
+    /// Checks a URL of the configuration: https, or http on loopback; elsewhere only if `allowsInsecureHTTP`.
     public func configured(_ text: String, allowsInsecureHTTP: Bool = false) throws(OIDCError) -> WebURL {
         guard let url = WebURL(text), url.fragment == nil else {
             throw .usage(
-                "\(rawValue): expected an https address without a fragment, found \(DisplayText.clean(text))")
+                "\(rawValue): expected an https URL without a fragment, found \(DisplayText.clean(text))")
         }
         guard url.isSecure || url.isLoopback || allowsInsecureHTTP else {
             throw .usage(
@@ -30,21 +30,21 @@ public enum ProviderEndpoint: String, Hashable, Sendable, CaseIterable {
         return url
     }
 
-    /// An address that metadata names. The metadata of a provider that is not on loopback names no
-    /// plain-http address, on loopback neither: it would send codes and secrets into the open, or into
+    /// Checks a URL in metadata. The metadata of a provider beyond loopback must not contain plain-http URLs,
+    /// not even on loopback, as they would send codes and secrets unencrypted, or to any program on
     /// this machine.
     static func named(
         _ member: String, _ text: String, issuer: WebURL?, allowsInsecureHTTP: Bool
     ) throws(OIDCError) -> WebURL {
         guard let url = WebURL(text) else {
-            throw .protocolViolation(.discovery, member, expected: "an http(s) address", found: text)
+            throw .protocolViolation(.discovery, member, expected: "an http(s) URL", found: text)
         }
         guard url.fragment == nil else {
             throw .protocolViolation(
-                .discovery, member, expected: "an address without a fragment", found: text)
+                .discovery, member, expected: "a URL without a fragment", found: text)
         }
         guard url.isSecure || mayBePlain(url, issuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP) else {
-            throw .protocolViolation(.discovery, member, expected: "an https address", found: text)
+            throw .protocolViolation(.discovery, member, expected: "an https URL", found: text)
         }
         return url
     }

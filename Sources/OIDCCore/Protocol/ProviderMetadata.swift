@@ -31,7 +31,7 @@ public struct ProviderMetadata: Hashable, Sendable {
     /// `dpop_signing_alg_values_supported`.
     public var dpopSigningAlgValuesSupported: [String]?
 
-    /// RFC 9207 §3: an answer without `iss` is then not the provider's.
+    /// Whether every authorization response has `iss` (RFC 9207 §3).
     public var authorizationResponseIssParameterSupported = false
     /// RFC 9126 §5.
     public var requirePushedAuthorizationRequests = false
@@ -58,12 +58,12 @@ public struct ProviderMetadata: Hashable, Sendable {
         set { endpoints[endpoint] = newValue }
     }
 
-    /// The address for a client with a certificate is the alias where there is one (RFC 8705 §5).
+    /// Returns the endpoint's URL: for a client with a certificate, the alias if there is one (RFC 8705 §5).
     public func url(_ endpoint: ProviderEndpoint, presentingCertificate: Bool) -> WebURL? {
         (presentingCertificate ? mtlsEndpointAliases[endpoint] : nil) ?? endpoints[endpoint]
     }
 
-    /// With the endpoints of the configuration, which win over discovered ones and their aliases.
+    /// Returns the metadata with the configured endpoints, which override discovered ones and their aliases.
     public func merging(explicit: [ProviderEndpoint: WebURL]) -> ProviderMetadata {
         var merged = self
         for (endpoint, url) in explicit {

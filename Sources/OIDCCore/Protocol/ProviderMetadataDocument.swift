@@ -44,8 +44,8 @@ extension ProviderMetadata {
             try answer.bool("require_pushed_authorization_requests") ?? false
     }
 
-    /// Another issuer's document is never worth a suggestion to trust it. One slash is a typo, and a tenant's own
-    /// name in place of an alias or a template (Entra ID: `consumers`, a domain) is the same provider's.
+    /// Returns the error for another issuer. Suggests that issuer only if it differs by one slash, a typo, or if it
+    /// is the tenant's own in place of an alias or template (Entra ID: `consumers`, a domain).
     private static func issuerMismatch(expected: String, found: String) -> OIDCError {
         var hint = Hint.advice(.checkIssuerSpelling)
         let isSlash = found == expected + "/" || found + "/" == expected
@@ -77,7 +77,7 @@ extension ProviderMetadata {
         dpopSigningAlgValuesSupported = try answer.strings("dpop_signing_alg_values_supported")
     }
 
-    /// An empty string counts as absent: several providers write absence so.
+    /// Treats an empty string as absent, since several providers send one for a missing value.
     private static func endpoints(
         _ answer: JSONAnswer, within prefix: String = "", issuer: WebURL?, allowsInsecureHTTP: Bool
     ) throws(OIDCError) -> [ProviderEndpoint: WebURL] {

@@ -1,9 +1,9 @@
-/// An authorization request that the provider has taken in beforehand (RFC 9126): nothing of it stands in the
-/// address but a reference.
+/// A pushed authorization request (RFC 9126): the provider has its parameters already, and the URL contains only
+/// a reference to them.
 package struct PushedAuthorization: Hashable, Sendable {
     package let requestURI: String
     package let expiresAt: Instant?
-    /// The address to open: `client_id` and `request_uri` only (RFC 9126 §4).
+    /// The URL to open, with `client_id` and `request_uri` only (RFC 9126 §4).
     package let url: WebURL
 
     /// The provider's reference stands in a URL that a browser opens.

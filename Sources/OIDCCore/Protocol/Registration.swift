@@ -77,7 +77,7 @@ package struct Registration: Sendable {
     }
 }
 
-/// What the provider made of it (RFC 7591 §3.2.1). Addresses in the answer are shown, and not used: the
+/// The registered client (RFC 7591 §3.2.1). URLs in the answer are shown but not used, as the
 /// client keeps its own.
 package struct RegisteredClient: Sendable {
     package let clientID: String

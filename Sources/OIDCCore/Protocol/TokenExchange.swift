@@ -1,4 +1,4 @@
-/// What a token is exchanged for another with (RFC 8693 §2.1).
+/// The parameters of a token exchange (RFC 8693 §2.1).
 package struct TokenExchange: Sendable {
     /// Who acts for the subject; a token and its type come together.
     package struct Actor: Sendable {

@@ -8,8 +8,8 @@ struct ConfigInitCommand: RunnableCommand {
     static let declaration = Declaration<ConfigInitCommand>(
         discussion: """
             Writes the options into a profile of the configuration file, after fetching the provider's metadata. \
-            For a provider known by name, the profile has what signs in there, and stderr says what to register \
-            where: oidc help providers lists them with their parameters. The profile is named by -p, or \
+            For a provider known by name, the profile also gets its settings, and stderr says what to register, and \
+            where; oidc help providers lists these providers. The profile is named by -p, or \
             `default`. Other profiles are not changed.
             """,
         examples: [

@@ -12,7 +12,7 @@ struct ExchangeCommand: RunnableCommand {
             """,
         examples: [
             Example("(umask 077; oidc authorize-url > pending.json)", "start a manual sign-in"),
-            Example("oidc exchange --pending pending.json < address.txt", "finish it"),
+            Example("oidc exchange --pending pending.json < url.txt", "finish it"),
             Example("pbpaste | oidc exchange --pending pending.json", "from the clipboard"),
         ],
         options: [

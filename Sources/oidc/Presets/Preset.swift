@@ -37,7 +37,7 @@ struct Preset: Sendable {
         case anyPort = "any_port"
         /// The URL is registered with its port.
         case exactPort = "exact_port"
-        /// No URL of this machine is allowed: the user pastes what the browser ends on.
+        /// No URL of this machine is allowed: the user pastes the URL that the browser was redirected to.
         case pasted
     }
 

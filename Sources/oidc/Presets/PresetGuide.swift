@@ -21,7 +21,7 @@ struct PresetGuide {
         case .unregistered: "\(redirectURI) on any port; it need not be registered"
         case .anyPort: "\(redirectURI), without a port: the port does not matter"
         case .exactPort: "\(redirectURI), to the letter: the port matters"
-        case .pasted: "\(redirectURI), to the letter; paste the URL that the browser ends on"
+        case .pasted: "\(redirectURI), to the letter; paste the URL your browser was redirected to"
         }
     }
 

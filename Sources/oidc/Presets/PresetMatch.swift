@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// A preset that settings were made from, as far as their issuer or token endpoint tells.
+/// The preset that fits the issuer or token endpoint in the settings.
 struct PresetMatch {
     let preset: Preset
     /// The parameters' values, read from the issuer or token endpoint.
@@ -11,7 +11,7 @@ struct PresetMatch {
 
 extension Preset {
     /// Returns the preset of the provider that the settings name. If several fit, the one whose row the settings
-    /// follow most closely. Servers that can stand anywhere are recognized only by a telling path.
+    /// follow most closely. Self-hosted servers are recognized only by a distinctive path.
     static func matching(_ settings: Settings) -> PresetMatch? {
         let fits = all.flatMap { preset in
             preset.variants.compactMap { variant -> (match: PresetMatch, difference: Int)? in

@@ -38,7 +38,7 @@ struct PresetParameter: Sendable {
             + DisplayText.quoted(DisplayText.address(value), limit: 80)
     }
 
-    /// Which values are accepted. None lets a value leave its place in a URL.
+    /// The accepted values. No check lets a value change other parts of the URL.
     enum Check: Sendable {
         /// A host's name with at least one dot, without scheme and port.
         case host

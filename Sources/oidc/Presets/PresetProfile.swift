@@ -1,7 +1,7 @@
 import CommandLineKit
 import OIDCCore
 
-/// The profile that a preset makes of its parameters and of what the command line sets.
+/// The profile made from a preset, its parameters and the options.
 struct PresetProfile {
     let preset: Preset
     let registrationPlace: String
@@ -36,7 +36,7 @@ struct PresetProfile {
 }
 
 extension Setting {
-    /// Whether a preset's value of this setting goes when another one is set: `port` belongs to its redirect URL.
+    /// Whether setting `other` removes the preset's value of this setting: `port` belongs to the redirect URL.
     fileprivate func isReplaced(by other: Setting) -> Bool {
         let secrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
         return self == other || (self == .port && [.redirectURI, .redirectPorts].contains(other))
@@ -108,7 +108,7 @@ extension Preset {
         parameters.map(\.name).first { template.includes("{\($0)}") && values[$0] == nil }
     }
 
-    /// Fills a template in. `{tenantid}` is no parameter, and stays.
+    /// Fills in a template. `{tenantid}` is not a parameter and is kept.
     func filled(_ template: String, _ values: [String: String]) -> String {
         (parameters.map(\.name) + ["client_id"]).reduce(template) { text, name in
             values[name].map { text.pieces(between: "{\(name)}").joined(separator: $0) } ?? text

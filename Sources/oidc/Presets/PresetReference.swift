@@ -10,7 +10,7 @@ enum PresetReference {
             "PROVIDERS", topic: topic,
             """
             Providers known by name, for: oidc config init PROVIDER [NAME=VALUE...] --client-id ID. Parameters in \
-            brackets need not be given. What is said here was read in the providers' documents in the month named; \
+            brackets are optional. The facts are from the providers' documentation of the month shown; \
             any other provider works with --issuer URL.
             """,
             entries: Preset.all.map { (term: term($0), meaning: meaning($0)) })

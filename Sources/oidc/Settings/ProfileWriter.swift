@@ -57,7 +57,7 @@ struct ProfileWriter {
         guard !name.isEmpty else { throw OIDCError.usage("a profile needs a name", hint: "-p NAME") }
         guard DisplayText.clean(name).utf8.elementsEqual(name.utf8) else {
             throw OIDCError.usage(
-                "a profile's name has no control or invisible characters, and 300 at most", hint: "-p NAME")
+                "a profile's name has at most 300 characters, none of them invisible", hint: "-p NAME")
         }
     }
 

@@ -161,7 +161,7 @@ struct AuthorizationResponseTests {
         let query = "code=abc&\(name)=eyJ.secret&state=STATE&\(Self.iss)"
         let error = Fixture.error { try pending.accept(pairs(query, pending)) }
         #expect(error?.kind == .refused)
-        #expect(error?.message == "authorize: \(name): expected code alone, found a token in the address")
+        #expect(error?.message == "authorize: \(name): expected code alone, found a token in the URL")
     }
 
     @Test(
@@ -254,7 +254,7 @@ struct AuthorizationResponseTests {
         #expect(
             isRight
                 || error?.message.hasPrefix(
-                    "authorize: the pasted address: expected \(redirect), found") == true
+                    "authorize: the pasted URL: expected \(redirect), found") == true
         )
         #expect(error?.message.contains("me@") != true)
     }
@@ -290,17 +290,17 @@ struct AuthorizationResponseTests {
     @Test(
         "pasted text that cannot be the URL is a usage error with a hint",
         arguments: [
-            ("", "no address was given"), ("  \n", "no address was given"),
+            ("", "no URL was pasted"), ("  \n", "no URL was pasted"),
             ("abc", "the pasted text has no code and state in it"),
             ("http://127.0.0.1/callback", "the pasted text has no code and state in it"),
-            ("?code=%zz", "the pasted address holds a broken escape (%)"),
+            ("?code=%zz", "the pasted URL has an invalid percent-encoding"),
             (
                 "http://127.0.0.1/#code=a",
-                "the pasted address has its answer after #, where a code does not belong"
+                "the pasted URL has its answer after #, where no code is accepted"
             ),
             (
                 "https://op.example/authorize?response_type=code&state=x",
-                "the pasted address is the one that was opened, not the one after it"
+                "the pasted URL is the one to open, not the one your browser was redirected to"
             ),
         ])
     func notAnAddress(_ text: String, _ message: String) throws {

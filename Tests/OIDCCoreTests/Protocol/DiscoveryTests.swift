@@ -28,19 +28,19 @@ struct DiscoveryTests {
     @Test(
         "an issuer is https without query and fragment, or http on loopback",
         arguments: [
-            ("op.example", "issuer: expected an https address without query and fragment, found op.example"),
-            ("", "issuer: expected an https address without query and fragment, found "),
+            ("op.example", "issuer: expected an https URL without query and fragment, found op.example"),
+            ("", "issuer: expected an https URL without query and fragment, found "),
             (
                 "https://op.example?x=1",
-                "issuer: expected an https address without query and fragment, found https://op.example?x=1"
+                "issuer: expected an https URL without query and fragment, found https://op.example?x=1"
             ),
             (
                 "https://op.example#x",
-                "issuer: expected an https address without query and fragment, found https://op.example#x"
+                "issuer: expected an https URL without query and fragment, found https://op.example#x"
             ),
             (
                 "javascript:alert(1)",
-                "issuer: expected an https address without query and fragment, found javascript:alert(1)"
+                "issuer: expected an https URL without query and fragment, found javascript:alert(1)"
             ),
             ("http://op.example", "issuer: plain http is for loopback only, found http://op.example"),
         ])

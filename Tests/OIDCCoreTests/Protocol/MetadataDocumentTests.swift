@@ -115,14 +115,14 @@ struct MetadataDocumentTests {
         #expect(error?.kind == .refused)
         #expect(
             error?.message.hasPrefix(
-                "discovery: authorization_endpoint: expected an http(s) address, found ") == true)
+                "discovery: authorization_endpoint: expected an http(s) URL, found ") == true)
         #expect(error?.message.unicodeScalars.contains { $0.value < 0x20 } == false)
     }
 
     @Test("an endpoint has no fragment (RFC 6749 §3.1)")
     func fragment() {
         let error = Fixture.error { try Fixture.metadata(["token_endpoint": "https://op.example/#t"]) }
-        #expect(error?.message.contains("token_endpoint: expected an address without a fragment") == true)
+        #expect(error?.message.contains("token_endpoint: expected a URL without a fragment") == true)
     }
 
     @Test(
@@ -134,7 +134,7 @@ struct MetadataDocumentTests {
         #expect(document?.kind == .refused)
         #expect(
             document?.message
-                == "discovery: \(endpoint.rawValue): expected an https address, found \(text)")
+                == "discovery: \(endpoint.rawValue): expected an https URL, found \(text)")
         let alias = Fixture.error {
             try Fixture.metadata([
                 "mtls_endpoint_aliases": .object(JSONObject([(endpoint.rawValue, .string(text))]))

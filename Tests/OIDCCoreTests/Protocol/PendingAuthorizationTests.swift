@@ -67,7 +67,7 @@ struct PendingAuthorizationTests {
             ("redirect_uri", .some(.null), "pending: redirect_uri is missing"),
             ("resource", "x", "pending: resource: expected an array of strings, found a string"),
             ("max_age", "60", "pending: max_age: expected seconds, found a string"),
-            ("token_endpoint", "x", "pending: token_endpoint: expected an http(s) address, found x"),
+            ("token_endpoint", "x", "pending: token_endpoint: expected an http(s) URL, found x"),
             (
                 "response_mode", "fragment",
                 "pending: response_mode: expected query or form_post, found fragment"

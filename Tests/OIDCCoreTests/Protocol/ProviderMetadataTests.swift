@@ -70,11 +70,11 @@ struct ProviderMetadataTests {
             ),
             (
                 "op.example",
-                "token_endpoint: expected an https address without a fragment, found op.example"
+                "token_endpoint: expected an https URL without a fragment, found op.example"
             ),
             (
                 "https://op.example/#x",
-                "token_endpoint: expected an https address without a fragment, found https://op.example/#x"
+                "token_endpoint: expected an https URL without a fragment, found https://op.example/#x"
             ),
         ] as [(String, String?)])
     func configuredEndpoint(_ text: String, _ message: String?) {

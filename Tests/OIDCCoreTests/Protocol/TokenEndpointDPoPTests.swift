@@ -65,7 +65,7 @@ struct TokenEndpointDPoPTests {
         let error = Fixture.error { try send(transport, try DPoPKey.generate()) }
         #expect(error?.oauthError == "use_dpop_nonce")
         #expect(error?.kind == .refused)
-        #expect(error?.hint == "the provider sent no DPoP-Nonce header with it: tell its operator")
+        #expect(error?.hint == "the provider sent no DPoP-Nonce header with it: contact the provider")
         #expect(transport.requests.count == 1)
     }
 

@@ -50,8 +50,8 @@ public enum RequestFormat: String, Sendable, CaseIterable {
 }
 
 extension Client {
-    /// A POST in which the client proves itself; what it adds comes last, and nothing secret is in the
-    /// address.
+    /// Returns a POST with the client's authentication. Its parameters come last, and no secret is in the
+    /// URL.
     func request(
         to url: WebURL, _ parameters: [FormEncoding.Pair], format: RequestFormat = .form, now: Instant,
         random: (Int) -> [UInt8]

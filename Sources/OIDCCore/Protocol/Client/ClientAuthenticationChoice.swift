@@ -1,6 +1,6 @@
 package import OIDCCrypto
 
-/// What a client has to prove itself with, from the configuration.
+/// The client's credentials from the configuration.
 package struct ClientCredentials: Sendable {
     package var secret: Redacted<String>?
     package var privateKey: PrivateKey?
@@ -29,7 +29,7 @@ extension ClientAuthentication {
     ]
 
     /// The method that is named, or else the first that both the credentials and the metadata allow. Nothing
-    /// is ever tried out with a secret, and metadata cannot make a client with a secret a public one.
+    /// is tried out with a secret, and metadata cannot turn a client with a secret into a public one.
     package static func choose(
         method: String? = nil, _ credentials: ClientCredentials, _ metadata: ProviderMetadata?
     ) throws(OIDCError) -> ClientAuthentication {
@@ -105,7 +105,7 @@ extension ClientAuthentication {
 }
 
 extension ClientCredentials {
-    /// In the order of preference: what never leaves this machine before what does.
+    /// The possible methods, preferred first: those whose key never leaves this machine before the others.
     fileprivate var methods: [String] {
         var methods: [String] = []
         if privateKey != nil || assertion != nil { methods.append("private_key_jwt") }
