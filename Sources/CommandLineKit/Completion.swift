@@ -25,6 +25,8 @@ package struct CompletionQuery: Equatable, Sendable {
     package let typed: String
     /// All words up to the cursor, without the program's name.
     package let words: [String]
+    /// The command's operands before the cursor; none for the value of an option.
+    package let operands: [String]
 }
 
 extension Program {
@@ -95,7 +97,7 @@ private struct Completer {
         }
         return complete(
             scan, table: table, options: command.options,
-            otherwise: values(hint, typed: word, commandAt: words.count - 1 - index))
+            otherwise: values(hint, typed: word, commandAt: words.count - 1 - index, operands: scan.operands))
     }
 
     /// Completes the value of the preceding option, or else an option or an operand.
@@ -134,7 +136,9 @@ private struct Completer {
         return nil
     }
 
-    private func values(_ hint: CompletionHint, typed: String, commandAt start: Int? = nil) -> Completion {
+    private func values(
+        _ hint: CompletionHint, typed: String, commandAt start: Int? = nil, operands: [String] = []
+    ) -> Completion {
         switch hint {
         case .none, .commandNames: .words([])
         case .values(let words): narrowed(.words(words.map { Candidate($0) }), typed)
@@ -142,7 +146,10 @@ private struct Completer {
         case .directory: .directories
         case .command: .command(at: start ?? words.count - 1)
         case .dynamic(let kind):
-            narrowed(.words(dynamic(CompletionQuery(kind: kind, typed: typed, words: words))), typed)
+            narrowed(
+                .words(
+                    dynamic(CompletionQuery(kind: kind, typed: typed, words: words, operands: operands))),
+                typed)
         }
     }
 

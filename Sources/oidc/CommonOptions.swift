@@ -32,13 +32,20 @@ struct CommonOptions: OptionGroup {
     var isVerbose = false
     var isQuiet = false
 
-    /// Completes the command of a hint: `oidc config set` with the profile and file that the command line names, and
-    /// commands that use a session, which have the profile already, with the file.
+    /// Completes the commands of a hint: `oidc config set` with the profile and file that the command line names, and
+    /// others, which have the profile already, with the file.
     func completing(_ hint: String) -> String {
         if let config, let command = ["oidc login", "oidc token"].first(where: hint.hasPrefix),
             !hint.includes("--config")
         {
             return "\(command) --config \(ShellWord.quoted(config))\(hint.dropFirst(command.count))"
+        }
+        if let config, !hint.includes("--config") {
+            let option = " --config \(ShellWord.quoted(config))"
+            for command in ["oidc config init", "oidc config check", "oidc config use"] {
+                let parts = hint.split(separator: command, maxSplits: 1, omittingEmptySubsequences: false)
+                if parts.count == 2 { return parts[0] + command + option + parts[1] }
+            }
         }
         let command = "oidc config set "
         let place =

@@ -87,6 +87,50 @@ struct ConfigTests {
         #expect(broken.error?.contains("plain http") == true)
     }
 
+    @Test("a profile with a mistake does not get a second one, by set or unset, and can be changed otherwise")
+    func secondMistake() throws {
+        defer { program.remove() }
+        let flawed = #"{"prot":1,"issuer":"http://a.example","allow_insecure_http":true,"flow":"auto"}"#
+        try write(flawed)
+        for change in [
+            ["set", "allow_insecure_http=false"], ["unset", "allow_insecure_http"],
+            ["set", "token_endpoint=https://a b"],
+        ] {
+            let outcome = try program.run("config", change[0], change[1])
+            #expect(outcome.status == 2 && outcome.error?.contains("prot") == false, "\(outcome)")
+            #expect(text == flawed)
+        }
+        let other = try program.run("config", "set", "flow=device")
+        #expect(other.status == 0 && other.errorOutput.contains("warning: unknown setting “prot”"))
+        try write(#"{"port":"x","redirect_uri":"javascript:alert(1)"}"#)
+        #expect(try program.run("config", "set", "port=8080").status == 0)
+        #expect(try program.run("config", "unset", "redirect_uri").errorOutput.contains("warning") == false)
+        #expect(text == #"{"port":8080}"#)
+    }
+
+    @Test(
+        "a new profile leaves the one that is used without -p as it is",
+        arguments: [
+            (#"{"default":{},"other":{}}"#, "default", nil), (#"{"work":{}}"#, "work", "work"),
+            (#"{"a":{},"b":{}}"#, "new", "new"), (#"{"default":{}}"#, "default", nil),
+        ] as [(String, String, String?)])
+    func newProfile(profiles: String, chosen: String, written: String?) throws {
+        defer { program.remove() }
+        try write(#"{"profiles":\#(profiles)}"#)
+        #expect(try program.run("config", "init", "-p", "new", "spotify", "--client-id", "x").status == 0)
+        #expect(try JSONValue(parsing: text)["default_profile"]?.string == written)
+        let shown = try JSONValue(parsing: try program.run("config", "show", "-o", "json").output)
+        #expect(shown["profile"]?.string == chosen)
+    }
+
+    @Test("a file without profiles is named in the hint")
+    func noProfiles() throws {
+        defer { program.remove() }
+        try write("{}")
+        let outcome = try program.run("config", "show", "-p", "x", "--config", file.path)
+        #expect(outcome.errorOutput.hasSuffix("  try: oidc config init --config \(file.path)\n"))
+    }
+
     @Test("set makes the first profile, but no second one: its name may be misspelled")
     func profiles() throws {
         defer { program.remove() }

@@ -53,6 +53,12 @@ struct HintWordsTests {
                 == "install it, or: oidc config set -p 'my work' --config f.json store=file")
         #expect(common.completing("oidc config set -p x a=b") == "oidc config set -p x a=b")
         #expect(common.completing("oidc config list") == "oidc config list")
+        #expect(
+            common.completing("write one with: oidc config init")
+                == "write one with: oidc config init --config f.json")
+        #expect(
+            common.completing("oidc config init --config g --issuer URL")
+                == "oidc config init --config g --issuer URL")
         #expect(common.completing("oidc login -p x") == "oidc login --config f.json -p x")
         #expect(common.completing("set a, or oidc login") == "set a, or oidc login")
         let error = OIDCError(.usage, "no", hint: .set(.store, to: "file"))

@@ -78,8 +78,8 @@ struct CompletionValues {
 
     /// Completes `NAME=` of the provider on the line, and `NAME=VALUE` if the values can be listed.
     private var parameters: [Candidate] {
-        let given = query.words.dropLast()
-        guard let preset = given.lazy.compactMap({ Preset.named($0) }).first else { return [] }
+        let given = query.operands
+        guard let preset = given.first.flatMap({ Preset.named($0) }) else { return [] }
         guard let equals = query.typed.firstIndex(of: "=") else {
             return preset.parameters.filter { parameter in
                 !given.contains { $0.hasPrefix("\(parameter.name)=") }

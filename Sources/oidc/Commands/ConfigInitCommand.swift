@@ -61,7 +61,7 @@ struct ConfigInitCommand: RunnableCommand {
 
     /// Asks for what is missing, writes the profile and offers to sign in.
     private func converse(_ context: CommandContext, _ path: String) throws(OIDCError) -> Int32 {
-        let profiles = try ProfileWriter(path: path).existing().profiles.names
+        let profiles = try ProfileWriter(path: path).existing().profiles
         let dialog = InitDialog(
             say: { StandardError.write(DisplayText.lines($0) + "\n") },
             ask: { prompt, isHidden throws(OIDCError) in
@@ -70,15 +70,12 @@ struct ConfigInitCommand: RunnableCommand {
             registration: { command throws(OIDCError) in
                 guard command.provider != nil else { return [] }
                 return try command.made(context, path, isChecked: false).guide?.registration ?? []
-            })
+            }, home: context.environment["HOME"])
         var command = self
         command.common.profile = common.profile ?? context.settingsLoader.profileName
-        let secret = try dialog.complete(&command, profiles: profiles) {
-            RegisterCommand.secretFile(of: $0, beside: path)
-        }
+        let secret = try dialog.complete(&command, profiles: profiles, path: path)
         let profile = try command.made(context, path)
-        try secret?.keep(replacing: command.isForced)
-        try profile.write(replacing: command.isForced)
+        try profile.write(replacing: command.isForced, secret: secret)
         try profile.report(withRegistration: false)
         ProfileSessions.noteSharing(of: profile.name, context)
         guard profile.hasSecret, try dialog.confirms("Sign in now?") else { return 0 }
@@ -104,7 +101,7 @@ struct ConfigInitCommand: RunnableCommand {
         let made = try preset.map { preset throws(OIDCError) in
             try PresetProfile(
                 preset, words: words, options: given,
-                secretFile: RegisterCommand.secretFile(of: name, beside: path), line: commandLine)
+                secretFile: ProfileSecret(of: name, beside: path).file, line: commandLine)
         }
         let entries = made?.entries ?? given
         let settings = context.settings(
@@ -112,7 +109,7 @@ struct ConfigInitCommand: RunnableCommand {
         if isChecked { try check(settings, made, context) }
         return NewProfile(
             name: name, writer: writer, entries: entries, settings: settings, made: made,
-            console: context.console)
+            console: context.console, common: context.common)
     }
 
     /// Checks that the profile is complete, and that the provider has metadata if they are needed. The URLs of a

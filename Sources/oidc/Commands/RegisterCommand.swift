@@ -39,15 +39,15 @@ struct RegisterCommand: RunnableCommand {
         let name = context.settingsLoader.profileName ?? "default"
         let writer = ProfileWriter(path: path)
         try writer.checkName(name, replacing: isForced)
-        let secretFile = Self.secretFile(of: name, beside: path)
-        try check(secretFile, of: name, among: try writer.existing().profiles)
+        let secret = ProfileSecret(of: name, beside: path)
+        try secret.check(among: try writer.existing().profiles, replacing: isForced)
         let provider = ProviderContext(try settings(entries, context), context)
         let registered = try register(provider)
         let client = registered.client
         do throws(OIDCError) {
             try writer.write(as: name, replacing: isForced) { profiles throws(OIDCError) in
-                try check(secretFile, of: name, among: profiles)
-                return try written(entries, registered, provider, secretFile: secretFile)
+                try secret.check(among: profiles, replacing: isForced)
+                return try written(entries, registered, provider, secret)
             }
         } catch {
             var error = error
@@ -56,8 +56,8 @@ struct RegisterCommand: RunnableCommand {
         }
         context.console.note(
             "Registered \(DisplayText.quoted(client.clientID)); wrote profile \(DisplayText.clean(name)) to "
-                + "\(DisplayText.clean(path)). Now: oidc login"
-                + (name == "default" ? "" : " -p \(ShellWord.quoted(name))"))
+                + "\(DisplayText.clean(path)). Now: "
+                + context.common.completing(provider.settings.loginLine(profile: name)))
         if context.console.isJSON {
             try context.console.output([
                 "client_id": .string(client.clientID), "profile": .string(name), "path": .string(path),
@@ -72,17 +72,12 @@ struct RegisterCommand: RunnableCommand {
     /// Returns the profile: the options, and the provider's values for the client.
     private func written(
         _ options: [SettingLayers.Entry], _ registered: ClientRegistration.Outcome,
-        _ provider: ProviderContext,
-        secretFile: String
+        _ provider: ProviderContext, _ place: ProfileSecret
     ) throws(OIDCError) -> [SettingLayers.Entry] {
-        if let secret = registered.client.clientSecret {
-            try UserFile.rewrite(
-                secretFile, followingLinks: false, named: Setting.clientSecretFile.name
-            ) { Array((secret.revealed + "\n").utf8) }
-        }
+        if let secret = registered.client.clientSecret { try place.write(secret) }
         var made = registered.entries
         made.append((.issuer, provider.settings.provider.issuer.map { .string($0) }))
-        made.append((.clientSecretFile, registered.client.clientSecret.map { _ in .string(secretFile) }))
+        made.append((.clientSecretFile, registered.client.clientSecret.map { _ in .string(place.file) }))
         var entries = options.filter { entry in
             !made.contains { $0.0 == entry.setting && $0.1 != nil }
         }
@@ -113,29 +108,5 @@ struct RegisterCommand: RunnableCommand {
             clientName: clientName, settings: provider.settings, metadata: metadata)
         return try registration.run(
             over: environment.transport, initialAccessToken: token, console: provider.context.console)
-    }
-
-    /// Returns the path of the profile's secret: one for each name, also on a file system that ignores case.
-    static func secretFile(of profile: String, beside path: String) -> String {
-        let plain = Set("abcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-        let name = profile.utf8.map { byte in
-            plain.contains(byte)
-                ? String(UnicodeScalar(byte)) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
-        }
-        let directory = FilePath.split(UserFile.absolute(path)).directory
-        return FilePath.join(directory, name.joined() + ".secret")
-    }
-
-    /// Checks that a secret is overwritten only together with its profile.
-    private func check(_ file: String, of profile: String, among profiles: JSONObject) throws(OIDCError) {
-        let setting = Setting.clientSecretFile
-        let isAnothers = profiles.members.contains { other in
-            guard other.name != profile, let value = other.value[setting.name] else { return false }
-            return setting.kind.resolved(value, in: FilePath.split(file).directory).string == file
-        }
-        guard isAnothers || !isForced, UserFile.isThere(file) else { return }
-        throw OIDCError.usage(
-            "there is a secret at \(DisplayText.clean(file)) already",
-            hint: isAnothers ? "choose another name with -p" : "move it away, or replace it with --force")
     }
 }

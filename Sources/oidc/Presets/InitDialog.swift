@@ -8,36 +8,44 @@ struct InitDialog {
     let ask: (String, Bool) throws(OIDCError) -> String?
     /// Says what to register for the words and options so far.
     let registration: (ConfigInitCommand) throws(OIDCError) -> [String]
+    /// The home directory, for `~/` in a file's name.
+    let home: String?
 
-    /// A secret that was typed, and the file to keep it in.
+    /// A secret that was typed, and where to keep it.
     struct TypedSecret {
         let text: Redacted<String>
-        let file: String
+        let place: ProfileSecret
     }
 
-    /// Asks for what the command line does not say.
+    /// Asks for what the command line does not say. `profiles` are those of the configuration file at `path`.
     func complete(
-        _ command: inout ConfigInitCommand, profiles: [String], secretFile: (String) -> String
+        _ command: inout ConfigInitCommand, profiles: JSONObject, path: String
     ) throws(OIDCError) -> TypedSecret? {
-        let preset = try preset(&command)
+        if let name = command.common.profile { try ProfileWriter.checkName(name) }
+        let given = try command.options.entries().map(\.setting)
+        let preset = try preset(&command, given)
         try parameters(&command, preset)
-        let name = try profile(&command, profiles)
-        if command.options.clientID == nil {
+        let name = try profile(&command, profiles.names)
+        if !given.contains(.clientID) {
             say(try registration(command).joined(separator: "\n"))
             command.options.clientID = try required("Client ID: ") {
                 $0.isEmpty ? "a client ID is needed" : nil
             }
         }
         let isConfidential = preset.map { $0.secret != .none } ?? true
-        return try isConfidential ? secret(&command, preset, file: secretFile(name)) : nil
+        let secrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
+        guard isConfidential, !given.contains(where: secrets.contains) else { return nil }
+        return try secret(&command, ProfileSecret(of: name, beside: path), profiles)
     }
 
-    private func preset(_ command: inout ConfigInitCommand) throws(OIDCError) -> Preset? {
+    private func preset(
+        _ command: inout ConfigInitCommand, _ given: [Setting]
+    ) throws(OIDCError) -> Preset? {
         if let name = command.provider {
             guard let preset = Preset.named(name) else { throw Preset.unknown(name) }
             return preset
         }
-        guard command.options.issuer == nil else { return nil }
+        guard !given.contains(.issuer), !given.contains(.tokenEndpoint) else { return nil }
         say("Known providers:\n\n" + InitDialog.columns(Preset.all.map(\.name)) + "\n")
         var shown: [Preset] = []
         while true {
@@ -92,31 +100,37 @@ struct InitDialog {
         let name = command.common.profile ?? "default"
         guard !command.isForced, profiles.contains(name) else { return name }
         let other = try required("Profile (there is one named \(DisplayText.clean(name)) already): ") {
-            $0.isEmpty || profiles.contains($0) ? "another name is needed" : nil
+            if $0.isEmpty || profiles.contains($0) { return "another name is needed" }
+            do throws(OIDCError) { try ProfileWriter.checkName($0) } catch { return error.message }
+            return nil
         }
         command.common.profile = other
         return other
     }
 
-    /// Asks for the secret's file, or for the secret itself.
+    /// Asks for the secret's file, or for the secret itself if there is a place to keep it.
     private func secret(
-        _ command: inout ConfigInitCommand, _ preset: Preset?, file: String
+        _ command: inout ConfigInitCommand, _ place: ProfileSecret, _ profiles: JSONObject
     ) throws(OIDCError) -> TypedSecret? {
-        guard !command.options.assignments.contains(where: { $0.hasPrefix("client_secret") }) else {
-            return nil
+        var isTaken = false
+        do throws(OIDCError) { try place.check(among: profiles, replacing: command.isForced) } catch {
+            say("  \(error.commandLine)")
+            isTaken = true
         }
-        let named = try required("File that holds the client secret (Enter: none, or type the secret next): ")
-        {
-            $0.isEmpty || UserFile.isThere($0) ? nil : "there is no such file"
+        let otherwise = isTaken ? "none" : "none, or type the secret next"
+        let named = try required("File that holds the client secret (Enter: \(otherwise)): ") {
+            let isThere = UserFile.isThere(SettingFile.path($0, home: home))
+            return $0.isEmpty || isThere ? nil : "there is no such file"
         }
         if !named.isEmpty {
             command.options.assignments.append("client_secret_file=\(named)")
             return nil
         }
+        guard !isTaken else { return nil }
         let typed = try line("Client secret (not shown; Enter: none): ", isHidden: true)
         guard !typed.isEmpty else { return nil }
-        command.options.assignments.append("client_secret_file=\(file)")
-        return TypedSecret(text: Redacted(typed), file: file)
+        command.options.assignments.append("client_secret_file=\(place.file)")
+        return TypedSecret(text: Redacted(typed), place: place)
     }
 
     /// Asks a question that is answered with yes or no; yes if nothing is typed.

@@ -9,8 +9,14 @@ struct NewProfile {
     let settings: Settings
     let made: PresetProfile?
     let console: Console
+    let common: CommonOptions
 
-    var guide: PresetGuide? { made.map { PresetGuide(made: $0, settings: settings, profile: name) } }
+    var guide: PresetGuide? {
+        made.map { PresetGuide(made: $0, settings: settings, profile: name, signIn: signIn) }
+    }
+
+    /// The command that signs in with the profile.
+    private var signIn: String { common.completing(settings.loginLine(profile: name)) }
 
     /// Whether the file of the client's secret exists, if one is named.
     var hasSecret: Bool {
@@ -18,8 +24,18 @@ struct NewProfile {
         return UserFile.isThere(file.path)
     }
 
-    func write(replacing: Bool) throws(OIDCError) {
-        try writer.write(as: name, replacing: replacing) { _ in entries }
+    /// Writes the profile, then the secret, which another profile must not use.
+    func write(replacing: Bool, secret: InitDialog.TypedSecret? = nil) throws(OIDCError) {
+        try writer.write(as: name, replacing: replacing) { profiles throws(OIDCError) in
+            try secret?.place.check(among: profiles, replacing: replacing)
+            return entries
+        }
+        guard let secret else { return }
+        do throws(OIDCError) { try secret.place.write(secret.text) } catch {
+            var error = error
+            error.message += "; profile \(DisplayText.quoted(name)) is written without its secret"
+            throw error
+        }
     }
 
     /// Says what was written and what to do next.
@@ -29,24 +45,10 @@ struct NewProfile {
             let lines = [wrote] + (withRegistration ? guide.registration : []) + guide.next
             console.note(lines.joined(separator: "\n"))
         } else {
-            console.note("\(wrote) Now: \(settings.loginLine(profile: name))")
+            console.note("\(wrote) Now: \(signIn)")
         }
         guard console.isJSON else { return }
         let plain: JSONValue = ["path": .string(writer.path), "profile": .string(name)]
         try console.output(guide?.json(path: writer.path) ?? plain)
-    }
-}
-
-extension InitDialog.TypedSecret {
-    /// Writes the secret to its file, with mode 0600.
-    func keep(replacing: Bool) throws(OIDCError) {
-        guard replacing || !UserFile.isThere(file) else {
-            throw OIDCError.usage(
-                "there is a secret at \(DisplayText.clean(file)) already",
-                hint: "move it away, or replace it with --force")
-        }
-        try UserFile.rewrite(file, followingLinks: false, named: Setting.clientSecretFile.name) {
-            Array((text.revealed + "\n").utf8)
-        }
     }
 }

@@ -7,6 +7,8 @@ struct PresetGuide {
     let settings: Settings
     /// The profile's name.
     let profile: String
+    /// The command that signs in with it.
+    let signIn: String
 
     private var preset: Preset { made.preset }
 
@@ -51,7 +53,7 @@ struct PresetGuide {
     /// What to do after the registration.
     var next: [String] {
         secret + (preset.note.map { ["Note:         \($0)"] } ?? []) + [
-            "Next:         \(settings.loginLine(profile: profile))"
+            "Next:         \(signIn)"
         ]
     }
 
@@ -63,7 +65,7 @@ struct PresetGuide {
             "redirect_uri": .string(redirectURI), "register": .string(preset.application),
             "register_at": .string(made.registrationPlace), "secret": .string(preset.secret.rawValue),
             "settings": .object(written),
-            "next": .string(settings.loginLine(profile: profile)),
+            "next": .string(signIn),
         ]
     }
 }

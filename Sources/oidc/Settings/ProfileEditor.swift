@@ -31,10 +31,14 @@ struct ProfileEditor {
                 return try made(of: members)
             }
             var text = JSONText(own.bytes)
-            for (name, value) in members { text.set(name, to: value, in: place(of: profile.name, in: file)) }
-            let problem = problem(text.bytes, profile: profile.name)
-            if let problem, self.problem(own.bytes, profile: profile.name) != problem { throw problem }
-            return (text.bytes, Outcome(profile: profile.name, remaining: problem))
+            var values = valid(profile)
+            for (name, value) in members {
+                text.set(name, to: value, in: place(of: profile.name, in: file))
+                values[name] = value
+            }
+            if let problem = problem(values, of: profile.name) { throw problem }
+            let remaining = problem(text.bytes, profile: profile.name)
+            return (text.bytes, Outcome(profile: profile.name, remaining: remaining))
         }
     }
 
@@ -45,14 +49,15 @@ struct ProfileEditor {
                 throw noFile
             }
             var text = JSONText(own.bytes)
+            var values = valid(profile)
             for name in names {
                 guard profile.values[name] != nil else { throw notSet(name, in: profile) }
                 text.remove(name, in: place(of: profile.name, in: file))
+                values[name] = nil
             }
-            let problem = problem(text.bytes, profile: profile.name)
-            // A profile with several mistakes is repaired one by one.
-            if let problem, self.problem(own.bytes, profile: profile.name) == nil { throw problem }
-            return (text.bytes, Outcome(profile: profile.name, remaining: problem))
+            if let problem = problem(values, of: profile.name) { throw problem }
+            let remaining = problem(text.bytes, profile: profile.name)
+            return (text.bytes, Outcome(profile: profile.name, remaining: remaining))
         }
     }
 
@@ -106,6 +111,29 @@ struct ProfileEditor {
         let bytes = Array((JSONValue.object(document).indented + "\n").utf8)
         if let problem = problem(bytes, profile: name) { throw problem }
         return (bytes, Outcome(profile: name, remaining: nil))
+    }
+
+    /// Returns the members of a profile that are not mistakes, so that several mistakes can be repaired one by one
+    /// and none can be added. Some members are valid only beside others.
+    private func valid(_ profile: (name: String, values: JSONObject)) -> JSONObject {
+        guard problem(profile.values, of: profile.name) != nil else { return profile.values }
+        var (kept, rest) = (JSONObject(), profile.values.members)
+        while let index = rest.firstIndex(where: { member in
+            var tried = kept
+            tried[member.name] = member.value
+            return problem(tried, of: profile.name) == nil
+        }) {
+            kept[rest[index].name] = rest[index].value
+            rest.remove(at: index)
+        }
+        return kept
+    }
+
+    /// Returns what `config check` says of a profile with these members.
+    private func problem(_ values: JSONObject, of profile: String) -> OIDCError? {
+        var profiles = JSONObject()
+        profiles[profile] = .object(values)
+        return problem(Array((["profiles": .object(profiles)] as JSONValue).compact.utf8), profile: profile)
     }
 
     /// Returns what `config check` says of the profile.

@@ -30,10 +30,11 @@ struct ProfileWriter {
             let old = try UserFile.read(path, limit: 4 << 20, named: "configuration")
         {
             var text = JSONText(old.bytes)
+            // The profile that is used without -p stays the same, even if it was used as the only one.
+            let chosen = try chosen(in: text.bytes) ?? name
             text.set(name, to: profile, in: ["profiles"])
-            if document["default_profile"] == nil {
-                let earlier = profiles.names.count == 1 ? profiles.names.first : nil
-                text.set("default_profile", to: .string(earlier ?? name), in: [], first: true)
+            if try self.chosen(in: text.bytes) != chosen {
+                text.set("default_profile", to: .string(chosen), in: [], first: true)
             }
             return text.bytes
         }
@@ -42,6 +43,11 @@ struct ProfileWriter {
         profiles[name] = profile
         document["profiles"] = .object(profiles)
         return Array((JSONValue.object(document).indented + "\n").utf8)
+    }
+
+    /// Returns the name of the profile that is used without -p.
+    private func chosen(in bytes: [UInt8]) throws(OIDCError) -> String? {
+        try ConfigurationFile(parsing: bytes, path: path).profile(named: nil)?.name
     }
 
     /// Checks the name before anything is registered or fetched.

@@ -98,11 +98,7 @@ struct SettingLayers: Sendable {
 
     /// Returns the file that a setting names, with `~/` for the home directory.
     func file(_ setting: Setting, home: String?) -> SettingFile? {
-        guard let path = text(setting) else { return nil }
-        guard path.hasPrefix("~/"), let home, !home.isEmpty else {
-            return SettingFile(setting: setting, path: path)
-        }
-        return SettingFile(setting: setting, path: home + path.dropFirst())
+        text(setting).map { SettingFile(setting: setting, path: SettingFile.path($0, home: home)) }
     }
 }
 
@@ -112,4 +108,10 @@ struct SettingFile: Sendable {
     let path: String
 
     var name: String { setting.name }
+
+    /// Returns a path with the home directory for `~/`.
+    static func path(_ path: String, home: String?) -> String {
+        guard path.hasPrefix("~/"), let home, !home.isEmpty else { return path }
+        return home + path.dropFirst()
+    }
 }

@@ -52,6 +52,23 @@ struct ConfigInitTests {
         #expect(try Self.profile(program, "two")["client_id"] == "b")
     }
 
+    @Test("the next command names the file that --config named, also as JSON")
+    func file() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let file = program.home.appendingPathComponent("c.json").path
+        let line = "oidc login --config \(file) -p w"
+        let outcome = try program.run(
+            "config", "init", "--config", file, "-p", "w", "spotify", "--client-id", "b", "-o", "json")
+        #expect(outcome.errorOutput.hasSuffix("\nNext:         \(line)\n"), "\(outcome.errorOutput)")
+        #expect(try JSONValue(parsing: outcome.output)["next"]?.string == line)
+        let plain = try program.run(
+            "config", "init", "--config", file, "--client-id", "b", "--issuer", "https://a.example",
+            "--set", "token_endpoint=https://a.example/token",
+            "--set", "authorization_endpoint=https://a.example/authorize")
+        #expect(plain.errorOutput.hasSuffix(" Now: oidc login --config \(file)\n"), "\(plain.errorOutput)")
+    }
+
     @Test("-o json has the path, the profile, the redirect URL and the settings")
     func json() throws {
         let program = try Program()

@@ -24,14 +24,16 @@ struct InitDialogTests {
                     if isHidden { self.hidden.append(prompt) }
                     return self.answers.isEmpty ? nil : self.answers.removeFirst()
                 },
-                registration: { _ in ["Register: it"] })
+                registration: { _ in ["Register: it"] }, home: "/etc")
         }
 
         func run(
-            _ command: ConfigInitCommand = ConfigInitCommand(), profiles: [String] = []
+            _ command: ConfigInitCommand = ConfigInitCommand(), profiles: JSONValue = [:],
+            path: String = "/config/config.json"
         ) throws -> (command: ConfigInitCommand, secret: InitDialog.TypedSecret?) {
             var command = command
-            let secret = try dialog.complete(&command, profiles: profiles) { "/config/\($0).secret" }
+            let secret = try dialog.complete(
+                &command, profiles: try #require(profiles.object), path: path)
             #expect(answers.isEmpty)
             return (command, secret)
         }
@@ -70,6 +72,11 @@ struct InitDialogTests {
         let result = try Script(["main", "", ""]).run(command)
         #expect(result.command.words == ["domain=https://sso.example.com", "realm=main"])
         #expect(result.secret == nil)
+        command = ConfigInitCommand()
+        command.options.assignments = ["issuer=https://a.example", "client_id=cid", "client_secret_file=f"]
+        #expect(try Script([]).run(command).command.provider == nil)
+        command.options.assignments = ["token_endpoint=https://a.example/token"]
+        #expect(try Script(["cid", "", ""]).run(command).command.options.issuer == nil)
     }
 
     @Test("any other issuer is accepted as a URL, as it was typed")
@@ -83,7 +90,9 @@ struct InitDialogTests {
     func secret() throws {
         let script = Script(["bitbucket", "key", "", "hunter2"])
         let result = try script.run()
-        #expect(result.secret?.text.revealed == "hunter2" && result.secret?.file == "/config/default.secret")
+        #expect(
+            result.secret?.text.revealed == "hunter2" && result.secret?.place.file == "/config/default.secret"
+        )
         #expect(result.command.options.assignments == ["client_secret_file=/config/default.secret"])
         #expect(script.hidden.count == 1)
         #expect(!script.shown.joined().contains("hunter2"))
@@ -93,14 +102,60 @@ struct InitDialogTests {
     func secretFile() throws {
         let script = Script(["bitbucket", "key", "/no/such/file", "/etc/hostname"])
         #expect(try script.run().command.options.assignments == ["client_secret_file=/etc/hostname"])
+        let home = Script(["bitbucket", "key", "~/no-such-file", "~/hostname"])
+        #expect(try home.run().command.options.assignments == ["client_secret_file=~/hostname"])
         #expect(try Script(["spotify", "cid"]).run().secret == nil)
     }
 
     @Test("an existing profile is not replaced: the prompt asks for another name")
     func profile() throws {
-        let result = try Script(["bitbucket", "default", "work", "key", "", "x"]).run(profiles: ["default"])
+        let script = Script(["bitbucket", "default", "a\u{1}b", "work", "key", "", "x"])
+        let result = try script.run(profiles: ["default": [:]])
+        #expect(script.shown.contains { $0.contains("no control or invisible characters") })
         #expect(result.command.common.profile == "work")
-        #expect(result.secret?.file == "/config/work.secret")
+        #expect(result.secret?.place.file == "/config/work.secret")
+    }
+
+    @Test("a secret that must not be replaced is named before anything is typed, and none can be typed then")
+    func taken() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let path = program.home.appendingPathComponent("config.json").path
+        let file = program.home.appendingPathComponent("default.secret").path
+        try Data("theirs".utf8).write(to: URL(fileURLWithPath: file))
+        let answers = ["bitbucket", "key", ""]
+        let script = Script(answers)
+        #expect(try script.run(path: path).secret == nil && script.hidden.isEmpty)
+        #expect(script.shown.contains { $0.contains("there is a secret at \(file) already (move it away") })
+        var command = ConfigInitCommand()
+        command.isForced = true
+        #expect(try Script(answers + ["hunter2"]).run(command, path: path).secret != nil)
+        let others: JSONValue = ["other": ["client_secret_file": "default.secret"]]
+        let forced = Script(answers)
+        #expect(try forced.run(command, profiles: others, path: path).secret == nil)
+        #expect(forced.shown.contains { $0.contains("already (choose another name with -p)") })
+    }
+
+    @Test("a profile that cannot be written leaves no secret behind")
+    func stray() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let path = program.home.appendingPathComponent("config.json").path
+        let common = CommonOptions()
+        let settings = try SettingsLoader(environment: [:], common: common).load(from: nil, in: path)
+        let profile = NewProfile(
+            name: "work", writer: ProfileWriter(path: path), entries: [], settings: settings, made: nil,
+            console: Console(common), common: common)
+        let secret = InitDialog.TypedSecret(
+            text: Redacted("hunter2"), place: ProfileSecret(of: "work", beside: path))
+        try Data(#"{"profiles":{"work":{}}}"#.utf8).write(to: URL(fileURLWithPath: path))
+        #expect(throws: OIDCError.self) { try profile.write(replacing: false, secret: secret) }
+        #expect(!UserFile.isThere(secret.place.file))
+        try profile.write(replacing: true, secret: secret)
+        #expect(try String(contentsOfFile: secret.place.file, encoding: .utf8) == "hunter2\n")
+        try Data(#"{"profiles":{"work":{},"a":{"client_secret_file":"work.secret"}}}"#.utf8)
+            .write(to: URL(fileURLWithPath: path))
+        #expect(throws: OIDCError.self) { try profile.write(replacing: true, secret: secret) }
     }
 
     @Test("the end of the input ends the dialog with 2")

@@ -80,6 +80,7 @@ struct CompletionValuesTests {
         )
         #expect(
             try answer("config", "init", "okta", "server=") == ["server=org", "server=default"])
+        #expect(try answer("config", "init", "-p", "google", "okta", "domain=x", "se").count == 1)
         #expect(try answer("config", "init", "google", "").isEmpty)
         #expect(try answer("config", "init", "nobody", "").isEmpty)
     }

@@ -258,6 +258,10 @@ struct RegisterTests {
         #expect(result.code == 2 && world.requests.isEmpty, "\(result)")
         #expect(try world.run(["register", "--issuer", world.issuer, "--force"]).code == 0)
         #expect(try profile(world, "other") == ["scope": "a"])
+        let file = world.home + "/c.json"
+        let elsewhere = try world.run(["register", "--issuer", world.issuer, "--config", file, "-p", "w"])
+        #expect(
+            elsewhere.errors.hasSuffix("Now: oidc login --config \(file) -p w\n"), "\(elsewhere)")
     }
 
     @Test("a provider without registration is an error that says so")

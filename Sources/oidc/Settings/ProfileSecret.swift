@@ -1,0 +1,40 @@
+import OIDCCore
+import OIDCSystem
+
+/// The file of a profile's client secret, if this program writes it.
+struct ProfileSecret {
+    let profile: String
+    let file: String
+
+    /// Names the file beside the configuration: one for each profile, also on a file system that ignores case.
+    init(of profile: String, beside path: String) {
+        let plain = Set("abcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+        let name = profile.utf8.map { byte in
+            plain.contains(byte)
+                ? String(UnicodeScalar(byte)) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }
+        let directory = FilePath.split(UserFile.absolute(path)).directory
+        self.profile = profile
+        file = FilePath.join(directory, name.joined() + ".secret")
+    }
+
+    /// Checks that a secret is overwritten only together with its profile.
+    func check(among profiles: JSONObject, replacing: Bool) throws(OIDCError) {
+        let setting = Setting.clientSecretFile
+        let isAnothers = profiles.members.contains { other in
+            guard other.name != profile, let value = other.value[setting.name] else { return false }
+            return setting.kind.resolved(value, in: FilePath.split(file).directory).string == file
+        }
+        guard isAnothers || !replacing, UserFile.isThere(file) else { return }
+        throw OIDCError.usage(
+            "there is a secret at \(DisplayText.clean(file)) already",
+            hint: isAnothers ? "choose another name with -p" : "move it away, or replace it with --force")
+    }
+
+    /// Writes the secret with mode 0600.
+    func write(_ secret: Redacted<String>) throws(OIDCError) {
+        try UserFile.rewrite(file, followingLinks: false, named: Setting.clientSecretFile.name) {
+            Array((secret.revealed + "\n").utf8)
+        }
+    }
+}
