@@ -152,6 +152,41 @@ struct ProviderAnswerTests {
         #expect(try program.run("token", "--type", "id", "--refresh").status == 0)
     }
 
+    @Test("UserInfo signed with the client's secret is read by the sign-in and by oidc userinfo")
+    func signedUserInfo() throws {
+        let provider = try ProviderServer()
+        let secret = "a client secret of thirty-two by"
+        let program = try Program(
+            provider, client: "demo-confidential", ["OIDC_CLIENT_SECRET": secret, "OIDC_SCOPE": "profile"])
+        defer { program.remove() }
+        let origin = provider.origin
+        let signed = try JWTSigner(secret: Redacted(secret)).sign(
+            claims: JSONObject([("sub", "alice"), ("email", "alice@op"), ("exp", 9_999_999_999)]))
+        provider.intercept { request in
+            switch request.url.path {
+            case "/.well-known/openid-configuration":
+                .json(
+                    #"{"issuer":"\#(origin)","authorization_endpoint":"\#(origin)/authorize","#
+                        + #""token_endpoint":"\#(origin)/token","jwks_uri":"\#(origin)/jwks","#
+                        + #""userinfo_endpoint":"\#(origin)/userinfo","#
+                        + #""id_token_signing_alg_values_supported":["HS256"],"#
+                        + #""userinfo_signing_alg_values_supported":["HS256"]}"#)
+            case "/token": .json(#"\#(Self.answer)}"#)
+            case "/userinfo":
+                HTTPResponse(
+                    status: 200, headers: HTTPHeaders([("Content-Type", "application/jwt")]),
+                    body: Array(signed.utf8))
+            default: nil
+            }
+        }
+        let login = try program.signIn(at: provider)
+        #expect(login.status == 0 && login.errorOutput.contains("alice@op"), "\(login.errorOutput)")
+        let userInfo = try program.run("userinfo", "--claim", "email")
+        #expect(userInfo.token == "alice@op", "\(userInfo.errorOutput)")
+        let other = ["OIDC_CLIENT_SECRET": "another secret of thirty-two byt"]
+        #expect(try program.run("userinfo", variables: other).status == 7)
+    }
+
     @Test("a machine's token that is refused is revoked")
     func machine() throws {
         let provider = try ProviderServer(faults: [.tokenResponse(.typeUnknown)])
