@@ -38,9 +38,8 @@ struct PresetProfile {
 extension Setting {
     /// Whether a preset's value of this setting goes when another one is set: `port` belongs to its redirect URL.
     fileprivate func isReplaced(by other: Setting) -> Bool {
-        let secrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
-        return self == other || (self == .port && [.redirectURI, .redirectPorts].contains(other))
-            || (secrets.contains(self) && secrets.contains(other))
+        self == other || (self == .port && [.redirectURI, .redirectPorts].contains(other))
+            || (Setting.clientSecrets.contains(self) && Setting.clientSecrets.contains(other))
     }
 }
 
