@@ -156,12 +156,11 @@ struct JSONFormTests {
         let program = try Program(provider)
         defer { program.remove() }
         let origin = provider.origin
-        provider.intercept { request in
-            guard request.url.path == "/.well-known/openid-configuration" else { return nil }
-            return .json(
-                #"{"issuer":"\#(origin)","authorization_endpoint":"\#(origin)/authorize","#
-                    + #""token_endpoint":"\#(origin)/token","jwks_uri":"\#(origin)/jwks"}"#)
-        }
+        let metadata = """
+            {"issuer":"\(origin)","authorization_endpoint":"\(origin)/authorize",
+            "token_endpoint":"\(origin)/token","jwks_uri":"\(origin)/jwks"}
+            """
+        provider.intercept { $0.url.path == "/.well-known/openid-configuration" ? .json(metadata) : nil }
         let login = try program.signIn(at: provider)
         #expect(login.status == 0, "\(login.errorOutput)")
         for words in [["revoke"], ["revoke", "-"]] {

@@ -161,24 +161,22 @@ struct ProviderAnswerTests {
         defer { program.remove() }
         let origin = provider.origin
         let signed = try JWTSigner(secret: Redacted(secret)).sign(
-            claims: JSONObject([("sub", "alice"), ("email", "alice@op"), ("exp", 9_999_999_999)]))
-        provider.intercept { request in
-            switch request.url.path {
-            case "/.well-known/openid-configuration":
-                .json(
-                    #"{"issuer":"\#(origin)","authorization_endpoint":"\#(origin)/authorize","#
-                        + #""token_endpoint":"\#(origin)/token","jwks_uri":"\#(origin)/jwks","#
-                        + #""userinfo_endpoint":"\#(origin)/userinfo","#
-                        + #""id_token_signing_alg_values_supported":["HS256"],"#
-                        + #""userinfo_signing_alg_values_supported":["HS256"]}"#)
-            case "/token": .json(#"\#(Self.answer)}"#)
-            case "/userinfo":
-                HTTPResponse(
-                    status: 200, headers: HTTPHeaders([("Content-Type", "application/jwt")]),
-                    body: Array(signed.utf8))
-            default: nil
-            }
-        }
+            payload: Array(#"{"sub":"alice","email":"alice@op","exp":9999999999}"#.utf8))
+        let metadata = """
+            {"issuer":"\(origin)","authorization_endpoint":"\(origin)/authorize",
+            "token_endpoint":"\(origin)/token","jwks_uri":"\(origin)/jwks",
+            "userinfo_endpoint":"\(origin)/userinfo",
+            "id_token_signing_alg_values_supported":["HS256"],
+            "userinfo_signing_alg_values_supported":["HS256"]}
+            """
+        let answers: [String: HTTPResponse] = [
+            "/.well-known/openid-configuration": .json(metadata),
+            "/token": .json(#"\#(Self.answer)}"#),
+            "/userinfo": HTTPResponse(
+                status: 200, headers: HTTPHeaders([("Content-Type", "application/jwt")]),
+                body: Array(signed.utf8)),
+        ]
+        provider.intercept { answers[$0.url.path] }
         let login = try program.signIn(at: provider)
         #expect(login.status == 0 && login.errorOutput.contains("alice@op"), "\(login.errorOutput)")
         let userInfo = try program.run("userinfo", "--claim", "email")
