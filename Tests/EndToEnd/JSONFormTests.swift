@@ -1,4 +1,5 @@
 import CommandLineKit
+import DemoProvider
 import Foundation
 import OIDCCore
 import TestSupport
