@@ -55,7 +55,7 @@ struct SignInModuleTests {
         let provider = try Module.server { $0.requiresPushedAuthorization = true }
         let program = try Program(provider)
         defer { program.remove() }
-        let run = try program.start(["login", "--no-browser"])
+        let run = try program.start(["login", "--flow", "browser", "--no-browser"])
         let url = try #require(run.address.flatMap(WebURL.init))
         let names = try #require(FormEncoding.decode(url.query ?? "")).map(\.name)
         #expect(names.sorted() == ["client_id", "request_uri"])

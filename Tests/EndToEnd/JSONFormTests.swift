@@ -1,4 +1,5 @@
 import CommandLineKit
+import DemoProvider
 import Foundation
 import OIDCCore
 import TestSupport
@@ -120,6 +121,55 @@ struct JSONFormTests {
         try program.signIn(at: provider)
         provider.intercept { $0.url.path == "/revoke" ? HTTPResponse(status: 503) : nil }
         #expect(try answer("logout") == ("unreachable", 5))
+        try program.signIn(at: provider)
+        provider.intercept { request in
+            guard request.url.path == "/revoke" else { return nil }
+            return HTTPResponse(status: 400, body: Array(#"{"error":"invalid_request"}"#.utf8))
+        }
+        #expect(try answer("revoke") == ("refused", 4))
+        #expect(try answer("logout") == ("refused", 4))
+    }
+
+    @Test(
+        "a fault of this machine is no answer of the provider, and keeps its exit code; logout still forgets")
+    func localFault() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        try program.signIn(at: provider)
+        let fault = ["OIDC_CLIENT_SECRET_COMMAND": #"["no-such-program"]"#]
+        let revoke = try program.run("revoke", "-o", "json", variables: fault)
+        #expect(revoke.status != 0 && revoke.status != 4 && revoke.output == "", "\(revoke)")
+        let logout = try program.run("logout", "-o", "json", variables: fault)
+        #expect(logout.status == revoke.status, "\(logout)")
+        let document = try JSONValue(parsing: logout.output)
+        #expect(document["provider"] == .null && document["session"] == "forgotten")
+        #expect(program.sessionFiles.isEmpty && provider.requestCount(.revocation) == 0)
+        for kind in [OIDCError.Kind.untrusted, .failed, .usage, .interrupted] {
+            #expect(RevocationAnswer(OIDCError(kind, "m", stage: .revocation)) == nil)
+        }
+        #expect(RevocationAnswer(OIDCError(.refused, "m", stage: .settings)) == nil)
+    }
+
+    @Test("revoke says not_offered where the provider has no revocation, for the session's token and another")
+    func notOffered() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let origin = provider.origin
+        let metadata = """
+            {"issuer":"\(origin)","authorization_endpoint":"\(origin)/authorize",
+            "token_endpoint":"\(origin)/token","jwks_uri":"\(origin)/jwks"}
+            """
+        provider.intercept { $0.url.path == "/.well-known/openid-configuration" ? .json(metadata) : nil }
+        let login = try program.signIn(at: provider)
+        #expect(login.status == 0, "\(login.errorOutput)")
+        for words in [["revoke"], ["revoke", "-"]] {
+            let outcome = try program.start(words + ["-o", "json"], input: .text("token\n")).finish()
+            #expect(outcome.status != 0)
+            #expect(try JSONValue(parsing: outcome.output)["provider"] == "not_offered", "\(outcome)")
+        }
+        #expect(try program.run("logout", "-o", "json").output.contains(#""provider":"not_offered""#))
     }
 
     @Test("a response that is not JSON is refused with -o json; with another status, the status is the error")

@@ -35,7 +35,7 @@ struct LoginTests {
         let program = try Program(provider, ["OIDC_CLIENT_SECRET_COMMAND": #"["sleep","30"]"#])
         defer { program.remove() }
         let start = Date()
-        let outcome = try program.run("login", "--no-browser", "--timeout", "1")
+        let outcome = try program.run("login", "--flow", "browser", "--no-browser", "--timeout", "1")
         #expect(outcome.status == 6 && outcome.error?.contains("sleep") == true, "\(outcome.errorOutput)")
         #expect(Date().timeIntervalSince(start) < 20)
     }
@@ -193,7 +193,7 @@ struct LoginTests {
         let provider = try ProviderServer()
         let program = try Program(provider)
         defer { program.remove() }
-        let outcome = try program.run("login", "--no-browser", "--timeout", "1")
+        let outcome = try program.run("login", "--flow", "browser", "--no-browser", "--timeout", "1")
         #expect(outcome.status == 6)
     }
 
@@ -204,7 +204,7 @@ struct LoginTests {
         let provider = try ProviderServer()
         let program = try Program(provider)
         defer { program.remove() }
-        let run = try program.start(["login", "--no-browser"])
+        let run = try program.start(["login", "--flow", "browser", "--no-browser"])
         _ = try #require(run.address)
         run.signal(number)
         #expect(run.finish(within: 30).status == status)
@@ -217,7 +217,7 @@ struct LoginTests {
         let program = try Program(provider)
         defer { program.remove() }
         let busy = try LoopbackServer()
-        let outcome = try program.run("login", "--no-browser", "--port", "\(busy.port)")
+        let outcome = try program.run("login", "--flow", "browser", "--no-browser", "--port", "\(busy.port)")
         #expect(outcome.status == 1)
         #expect(outcome.error?.contains("\(busy.port)") == true)
     }
@@ -235,7 +235,7 @@ struct LoginTests {
     func gone() throws {
         let program = try Program(["OIDC_ISSUER": "http://127.0.0.1:9", "OIDC_CLIENT_ID": "demo"])
         defer { program.remove() }
-        #expect(try program.run("login", "--no-browser").status == 5)
+        #expect(try program.run("login", "--flow", "browser", "--no-browser").status == 5)
     }
 
     @Test("prompt=none without a session at the provider is refused with login_required")

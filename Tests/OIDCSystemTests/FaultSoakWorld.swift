@@ -109,7 +109,10 @@ struct SoakWorld {
             let session = try store.load(key)
             _ = try tokens.refreshed(
                 TokenDemand(), seen: session, refusing: .of(session?.tokens.access))
-        case .userInfo: _ = try ProtectedRequest(tokens, environment: environment).userInfo()
+        case .userInfo:
+            _ = try ProtectedRequest(tokens, environment: environment).userInfo { _ in
+                UserInfo.Signing()
+            }
         }
     }
 

@@ -10,7 +10,7 @@ extension Program {
         at provider: ProviderServer, _ options: [String] = [], choice: BrowserStandIn.Choice = .approve,
         before: (WebURL) throws -> Void = { _ in }
     ) throws -> Outcome {
-        let run = try start(["login", "--no-browser"] + options, input: .none)
+        let run = try start(["login", "--flow", "browser", "--no-browser"] + options, input: .none)
         guard let text = run.address, let url = WebURL(text) else { return run.finish() }
         if let redirect = FormEncoding.decode(url.query ?? "")?.first(where: { $0.name == "redirect_uri" }),
             let listener = WebURL(redirect.value)

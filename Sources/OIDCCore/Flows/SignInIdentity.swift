@@ -48,8 +48,8 @@ extension SignInFlow {
             environment: environment, allowsInsecureHTTP: metadata.allowsInsecureHTTP)
         let rules = UserInfo.Rules(
             subject: session.subject, issuer: session.endpoints.issuer, clientID: tokenEndpoint.client.id,
-            allowedAlgorithms: metadata.userInfoSigningAlgValuesSupported,
-            clientSecret: metadata.sharedSecret(of: tokenEndpoint.client), leeway: leeway)
+            leeway: leeway
+        ) { () throws(OIDCError) in try UserInfo.Signing(metadata) { tokenEndpoint.client } }
         var nonce: String?
         for _ in 0..<2 {
             let proof = try tokenEndpoint.dpop.map { key throws(OIDCError) in
@@ -66,7 +66,6 @@ extension SignInFlow {
             case .nonceDemanded(let demanded): nonce = demanded
             }
         }
-        throw OIDCError(
-            .refused, "userinfo: DPoP-Nonce: the nonce that was demanded was not taken", stage: .userInfo)
+        throw UserInfo.nonceNotTaken
     }
 }

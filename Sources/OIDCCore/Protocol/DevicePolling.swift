@@ -29,7 +29,7 @@ package struct DevicePolling: Hashable, Sendable {
             failures = 0
             interval = min(interval + 5, 3_600)
         case "expired_token": return .failed(DevicePolling.expired)
-        case "access_denied":
+        case let code? where DevicePolling.declined.contains(code):
             return .failed(
                 OIDCError(
                     .refused, error.message, hint: .advice(.signInAndAllow), stage: .token,
@@ -48,6 +48,14 @@ package struct DevicePolling: Hashable, Sendable {
         let backedOff = failures == 0 ? interval : max(interval, min(interval << failures, 60))
         return .wait(min(max(backedOff, Int64(min(retryAfter ?? 0, 60))), left))
     }
+
+    /// Returns whether the user refused the sign-in, which no other way to finish it changes.
+    package static func isDeclined(_ error: OIDCError) -> Bool {
+        error.oauthError.map(declined.contains) ?? false
+    }
+
+    /// The codes for a refusal by the user; the second is Entra's (Microsoft's device code documentation, 2026-11).
+    private static let declined = ["access_denied", "authorization_declined"]
 
     package static let expired = OIDCError(
         .timedOut, "token: the code expired before the sign-in was finished", hint: .signIn,

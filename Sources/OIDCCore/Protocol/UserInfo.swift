@@ -9,29 +9,52 @@ package enum UserInfoAnswer: Hashable, Sendable {
 
 /// The UserInfo request and the reading of its answer.
 package enum UserInfo {
+    /// The error for a nonce that is demanded again although it was sent (RFC 9449 §9).
+    package static let nonceNotTaken = OIDCError(
+        .refused, "userinfo: DPoP-Nonce: the nonce that was demanded was not taken", stage: .userInfo)
+
+    /// What the signature of a signed answer is held against.
+    package struct Signing {
+        /// `userinfo_signing_alg_values_supported`; nil allows every known algorithm.
+        package var allowedAlgorithms: [String]?
+        package var clientSecret: Redacted<String>?
+
+        package init(allowedAlgorithms: [String]? = nil, clientSecret: Redacted<String>? = nil) {
+            self.allowedAlgorithms = allowedAlgorithms
+            self.clientSecret = clientSecret
+        }
+
+        /// Takes the algorithms from the metadata. Asks for the client, and so for its secret, only where a
+        /// signature is made with it.
+        package init(
+            _ metadata: ProviderMetadata, _ client: () throws(OIDCError) -> Client
+        ) throws(OIDCError) {
+            allowedAlgorithms = metadata.userInfoSigningAlgValuesSupported
+            clientSecret = metadata.signsWithSharedSecret ? try client().authentication.secret : nil
+        }
+    }
+
     /// What an answer is held against.
-    package struct Rules: Sendable {
+    package struct Rules {
         /// The `sub` of the ID token, which the answer must repeat (OIDC Core §5.3.2); nil where there was no
         /// ID token, as with plain OAuth 2.0.
         package var subject: String?
         /// The issuer of a signed answer, which is refused if none is known.
         package var issuer: String?
         package var clientID: String
-        /// `userinfo_signing_alg_values_supported`.
-        package var allowedAlgorithms: [String]?
-        package var clientSecret: Redacted<String>?
         package var leeway: Int64
+        /// Called for a signed answer only.
+        package var signing: () throws(OIDCError) -> Signing
 
         package init(
-            subject: String?, issuer: String?, clientID: String, allowedAlgorithms: [String]? = nil,
-            clientSecret: Redacted<String>? = nil, leeway: Int64 = 60
+            subject: String?, issuer: String?, clientID: String, leeway: Int64 = 60,
+            signing: @escaping () throws(OIDCError) -> Signing = { () throws(OIDCError) in Signing() }
         ) {
             self.subject = subject
             self.issuer = issuer
             self.clientID = clientID
-            self.allowedAlgorithms = allowedAlgorithms
-            self.clientSecret = clientSecret
             self.leeway = leeway
+            self.signing = signing
         }
     }
 
@@ -121,8 +144,9 @@ package enum UserInfo {
                 .userInfo, "a signed answer can't be checked without issuer and jwks_uri",
                 hint: .advice(.setIssuerOrKeys))
         }
+        let signing = try rules.signing()
         let signature = SignatureRules(
-            issuer: issuer, allowedAlgorithms: rules.allowedAlgorithms, clientSecret: rules.clientSecret,
+            issuer: issuer, allowedAlgorithms: signing.allowedAlgorithms, clientSecret: signing.clientSecret,
             stage: .userInfo)
         try signature.checkHeader(token)
         guard let members = token.claims else {

@@ -135,8 +135,7 @@ extension OIDCClient {
     private func login(
         _ scope: Scope, onDevice: Bool, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> SignInFlow {
-        let metadata = try ProviderDocuments(environment: environment).metadata(
-            issuer: configuration.issuer, at: configuration.metadataURL)
+        let metadata = try metadata(environment)
         try metadata.validate(for: [onDevice ? .deviceAuthorization : .authorization, .token], scope: scope)
         let client = configuration.client
         let dpop = configuration.bindsTokens ? try DPoPKey.generate() : nil
@@ -153,6 +152,11 @@ extension OIDCClient {
             request: request, key: configuration.key, leeway: configuration.leeway)
         login.pin(to: try? store.load(configuration.key))
         return login
+    }
+
+    private func metadata(_ environment: ProviderEnvironment) throws(OIDCError) -> ProviderMetadata {
+        try ProviderDocuments(environment: environment).metadata(
+            issuer: configuration.issuer, at: configuration.metadataURL)
     }
 
     private func endpoint(_ url: WebURL, _ dpop: DPoPKey?) -> TokenEndpoint {
@@ -198,7 +202,10 @@ extension OIDCClient {
     func blockingUserInfo(_ isCancelled: @escaping @Sendable () -> Bool) throws(OIDCError) -> JSONObject {
         let environment = configuration.environment(isCancelled: isCancelled)
         return try ProtectedRequest(tokens(environment, isCancelled), environment: environment).userInfo(
-            leeway: configuration.leeway)
+            leeway: configuration.leeway
+        ) { _ throws(OIDCError) in
+            try UserInfo.Signing(metadata(environment)) { configuration.client }
+        }
     }
 
     @usableFromInline

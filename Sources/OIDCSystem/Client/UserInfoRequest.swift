@@ -1,12 +1,14 @@
 package import OIDCCore
 
 extension ProtectedRequest {
-    /// Fetches the claims of the session's user. `stepUpHint` is the hint for a stronger sign-in.
+    /// Fetches the claims of the session's user. `stepUpHint` is the hint for a stronger sign-in; `signing` is
+    /// called for a signed answer.
     package func userInfo(
-        leeway: Int64 = 60, allowsInsecureHTTP: Bool = false, stepUpHint: (StepUp) -> Hint? = { _ in nil }
+        leeway: Int64 = 60, allowsInsecureHTTP: Bool = false, stepUpHint: (StepUp) -> Hint? = { _ in nil },
+        signing: @escaping (Session) throws(OIDCError) -> UserInfo.Signing
     ) throws(OIDCError) -> JSONObject {
         try send { attempt throws(OIDCError) in
-            let call = try userInfoCall(attempt, leeway, allowsInsecureHTTP)
+            let call = try userInfoCall(attempt, leeway, allowsInsecureHTTP, signing)
             switch try environment.transport.perform(call) {
             case .claims(let claims): return .done(claims)
             case .unauthorized(let challenges, var error):
@@ -17,18 +19,15 @@ extension ProtectedRequest {
                 }
                 return .again(.anotherToken)
             case .nonceDemanded(let nonce):
-                guard attempt.mayProveAgain else {
-                    throw OIDCError(
-                        .refused, "userinfo: DPoP-Nonce: the nonce that was demanded was not taken",
-                        stage: .userInfo)
-                }
+                guard attempt.mayProveAgain else { throw UserInfo.nonceNotTaken }
                 return .again(.proof(nonce: nonce))
             }
         }
     }
 
     private func userInfoCall(
-        _ attempt: Attempt, _ leeway: Int64, _ allowsInsecureHTTP: Bool
+        _ attempt: Attempt, _ leeway: Int64, _ allowsInsecureHTTP: Bool,
+        _ signing: @escaping (Session) throws(OIDCError) -> UserInfo.Signing
     ) throws(OIDCError) -> EndpointCall<UserInfoAnswer> {
         let session = attempt.delivery.session
         guard let endpoint = session.endpoints.userInfo else {
@@ -41,7 +40,7 @@ extension ProtectedRequest {
             proof: try attempt.proof(.get, endpoint),
             rules: UserInfo.Rules(
                 subject: session.subject, issuer: session.endpoints.issuer, clientID: session.key.clientID,
-                leeway: leeway),
+                leeway: leeway, signing: { () throws(OIDCError) in try signing(session) }),
             keys: session.endpoints.keys.map(documents.keys), now: environment.now())
     }
 }

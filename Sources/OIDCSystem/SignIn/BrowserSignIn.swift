@@ -161,9 +161,7 @@ package struct BrowserSignIn {
         switch try device?.request(keep: keep) {
         case .signedIn(let outcome): return outcome
         case .ended(let error):
-            // Entra answers `authorization_declined` (Microsoft's device code documentation, 2026-11).
-            let isDeclined = ["access_denied", "authorization_declined"].contains(error.oauthError)
-            guard !isDeclined, !isOnlyWay else { throw error }
+            guard !DevicePolling.isDeclined(error), !isOnlyWay else { throw error }
             notice(.noDeviceCode(error))
             device = nil
         case .pending, nil: break

@@ -17,7 +17,7 @@ struct AuthorizeURLCommand: RunnableCommand {
         ],
         options: [
             .value(
-                \.prompt, "--prompt", "P", "none, login, consent, select_account, create, or off to send none"
+                \.prompt, "--prompt", "P", "\(Setting.promptList), or off to send none"
             ),
             .value(\.loginHint, "--login-hint", "H", "account to suggest"),
             .group(\.options), .group(\.common),

@@ -98,7 +98,7 @@ struct CompletionValues {
         let name = String(query.typed[..<equals])
         let choices =
             name == Setting.prompt.name
-            ? ["none", "login", "consent", "select_account", "create"]
+            ? Setting.prompts
             : Setting.named(name)?.kind.choices ?? []
         return choices.map { Candidate("\(name)=\($0)") }
     }

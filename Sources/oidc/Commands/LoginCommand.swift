@@ -27,8 +27,8 @@ struct LoginCommand: RunnableCommand {
                 defaultText: "300"),
             .value(
                 \.prompt, "--prompt", "P",
-                "none, login, consent, select_account, create, or off to send none",
-                completion: .values(["none", "login", "consent", "select_account", "create", "off"])),
+                "\(Setting.promptList), or off to send none",
+                completion: .values(Setting.prompts + ["off"])),
             .value(\.loginHint, "--login-hint", "H", "account to suggest"),
             .group(\.options), .group(\.common),
         ])
@@ -66,7 +66,7 @@ struct LoginCommand: RunnableCommand {
 
     private func entries() throws(OIDCError) -> [SettingLayers.Entry] {
         try SettingsLoader.entries([
-            (.flow, "--flow", isWithoutBrowser ? "browser" : flow),
+            (.flow, "--flow", flow),
             (.port, "--port", port.map { String($0) }),
             (.timeout, "--timeout", timeout.map { String($0) }),
             (.prompt, "--prompt", prompt), (.loginHint, "--login-hint", loginHint),

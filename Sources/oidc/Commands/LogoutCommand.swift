@@ -17,6 +17,7 @@ struct LogoutCommand: RunnableCommand {
         exitCodes: [
             ExitCode("0", "the provider accepted, does not offer revocation, or there was no session"),
             ExitCode("4, 5", "the provider refused or was unreachable; the local session is removed"),
+            ExitCode("1, 2, 6, 7", "the provider could not be asked; the local session is removed"),
         ],
         options: [
             .flag(\.isAll, "--all", "every session, also those of other profiles"),
@@ -159,7 +160,7 @@ struct LogoutCommand: RunnableCommand {
             if !isLocal {
                 failures.append(
                     OIDCError(
-                        .refused, "the session could not be read, so nothing was revoked",
+                        .failed, "the session could not be read, so nothing was revoked",
                         hint: "the tokens stay valid at the provider until they expire", stage: .revocation))
             }
         case .success(nil):
@@ -168,7 +169,7 @@ struct LogoutCommand: RunnableCommand {
         case .success(let session?):
             if !isLocal {
                 let signOut = SignOut(provider: provider, session: session)
-                failures = signOut.revoke()
+                failures = signOut.revoke().map(unrevoked)
                 answer = signOut.isRevocationOffered ? RevocationAnswer(failures.first) : .notOffered
                 if endsProviderSession { failures += signOut.endProviderSession() }
             }
@@ -183,13 +184,16 @@ struct LogoutCommand: RunnableCommand {
             return Ending(answer: answer, hadSession: hadSession, failure: nil)
         }
         guard failure.kind != .interrupted else { throw failure }
+        return Ending(answer: answer, hadSession: hadSession, failure: failure)
+    }
+
+    /// Returns the error of a revocation that did not happen with a hint about the tokens, as they can't be revoked
+    /// any more.
+    private func unrevoked(_ failure: OIDCError) -> OIDCError {
+        guard failure.kind != .refused, failure.kind != .interrupted else { return failure }
         var error = failure
-        if failure.kind != .unreachable { error.kind = .refused }
-        if failure.kind == .unreachable || failure.kind == .usage {
-            error.hint =
-                "the session is forgotten here; the tokens stay valid at the provider until they expire"
-        }
-        return Ending(answer: answer, hadSession: hadSession, failure: error)
+        error.hint = "the session is forgotten here; the tokens stay valid at the provider until they expire"
+        return error
     }
 }
 
@@ -200,11 +204,17 @@ enum RevocationAnswer: String {
     case unreachable
     case notOffered = "not_offered"
 
-    init(_ failure: OIDCError?) {
-        switch failure?.kind {
-        case nil: self = .revoked
+    /// Names the answer; nil for an error that is not the provider's answer, such as an unreadable file.
+    init?(_ failure: OIDCError?) {
+        guard let failure else {
+            self = .revoked
+            return
+        }
+        switch failure.kind {
+        case _ where failure.stage != .revocation: return nil
         case .unreachable: self = .unreachable
-        default: self = .refused
+        case .refused: self = .refused
+        default: return nil
         }
     }
 }

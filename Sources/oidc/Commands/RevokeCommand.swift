@@ -24,12 +24,8 @@ struct RevokeCommand: TokenOperandCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options)
         let (token, session) = try operand.token(provider)
-        let call: AuthenticatedEndpoint
-        do throws(OIDCError) {
-            call = try AuthenticatedEndpoint(provider: provider, endpoint: .revocation, session: session)
-        } catch {
-            if error.kind == .usage, error.stage == .settings { try report(.notOffered, context) }
-            throw error
+        let call = try AuthenticatedEndpoint(provider: provider, endpoint: .revocation, session: session) {
+            () throws(OIDCError) in try report(.notOffered, context)
         }
         do throws(OIDCError) {
             try call.perform { (url, client, environment) throws(OIDCError) in
@@ -38,7 +34,7 @@ struct RevokeCommand: TokenOperandCommand {
                     random: environment.random)
             }
         } catch {
-            if error.kind != .interrupted { try report(RevocationAnswer(error), context) }
+            if let answer = RevocationAnswer(error) { try report(answer, context) }
             throw error
         }
         context.console.note("The provider has revoked the token.")

@@ -52,9 +52,16 @@ struct UserinfoCommand: RunnableCommand {
 
     private func fetch(_ access: SessionAccess) throws(OIDCError) -> JSONObject {
         let provider = access.provider
-        return try ProtectedRequest(access, environment: try provider.environment()).userInfo(
+        let environment = try provider.environment()
+        return try ProtectedRequest(access, environment: environment).userInfo(
             leeway: provider.settings.network.leeway, allowsInsecureHTTP: provider.allowsInsecureHTTP,
-            stepUpHint: { .text(provider.settings.loginLine(for: $0)) })
+            stepUpHint: { .text(provider.settings.loginLine(for: $0)) }
+        ) { session throws(OIDCError) in
+            let metadata = try provider.metadata(environment, for: [.authorization, .token, .keys])
+            return try UserInfo.Signing(metadata) { () throws(OIDCError) in
+                try provider.client(metadata, method: session.clientAuthentication, environment)
+            }
+        }
     }
 
     /// Returns a claim without the characters that a terminal acts on, if stdout is a terminal.

@@ -87,11 +87,11 @@ struct SettingsChecks {
 
     /// Returns why a setting of the profile is not used although none of that name overrides it.
     private func reason(_ name: String, _ settings: Settings) -> String {
-        let secrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
         let isWithheld = settings.layers.withheld.contains {
             $0.setting.name == name && $0.origin.layer == .profile
         }
-        guard !isWithheld, let other = settings.layers.entries.first(where: { secrets.contains($0.setting) })
+        guard !isWithheld,
+            let other = settings.layers.entries.first(where: { Setting.clientSecrets.contains($0.setting) })
         else {
             return "of another provider or client"
         }

@@ -38,9 +38,8 @@ struct PresetProfile {
 extension Setting {
     /// Whether setting `other` removes the preset's value of this setting: `port` belongs to the redirect URL.
     fileprivate func isReplaced(by other: Setting) -> Bool {
-        let secrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
-        return self == other || (self == .port && [.redirectURI, .redirectPorts].contains(other))
-            || (secrets.contains(self) && secrets.contains(other))
+        self == other || (self == .port && [.redirectURI, .redirectPorts].contains(other))
+            || (Setting.clientSecrets.contains(self) && Setting.clientSecrets.contains(other))
     }
 }
 

@@ -205,3 +205,13 @@ enum SettingKind: Sendable {
         }
     }
 }
+
+/// Words and settings that belong together.
+extension Setting {
+    /// The prompts that are known (OpenID Connect Core §3.1.2.1, Initiating User Registration §4).
+    static let prompts = ["none", "login", "consent", "select_account", "create"]
+    static let promptList = prompts.joined(separator: ", ")
+
+    /// The settings that name the client's secret.
+    static let clientSecrets: Set<Setting> = [.clientSecret, .clientSecretFile, .clientSecretCommand]
+}

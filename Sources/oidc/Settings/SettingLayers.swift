@@ -39,10 +39,8 @@ struct SettingLayers: Sendable {
         fileprivate func hides(_ other: Entry) -> Bool {
             if setting == other.setting { return true }
             return setting.owner == .client && origin.layer != other.origin.layer
-                && Entry.secrets.contains(setting) && Entry.secrets.contains(other.setting)
+                && Setting.clientSecrets.contains(setting) && Setting.clientSecrets.contains(other.setting)
         }
-
-        private static let secrets: Set<Setting> = [.clientSecret, .clientSecretFile, .clientSecretCommand]
     }
 
     /// The profile's name, if one is used.

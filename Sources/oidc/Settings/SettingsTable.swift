@@ -78,7 +78,7 @@ extension Setting {
         owner: .provider)
     static let prompt = Setting(
         "prompt", .text,
-        "none, login, consent, select_account, create, or off; consent if offline_access is requested")
+        "\(Setting.promptList), or off; consent if offline_access is requested")
     static let maxAge = Setting(
         "max_age", .integer(0...315_360_000), "seconds since the user last authenticated, at most")
     static let loginHint = Setting("login_hint", .text, "account to suggest")

@@ -165,7 +165,7 @@ struct SignIn {
         case browser(BrowserChoice?, readsInput: Bool, offersDeviceCode: Bool = false)
     }
 
-    /// Chooses the flow. `auto` is a browser if this machine can show one, or else the URL to open elsewhere, with a
+    /// Chooses the flow. `auto` is a browser if this machine can show one and may, or else the URL to open elsewhere, with a
     /// device code if the provider supports it. A terminal is read for the redirected URL.
     private func flow(_ metadata: ProviderMetadata) throws(OIDCError) -> Flow {
         let isTerminal = Terminal.isTerminal(.standardInput)
@@ -173,12 +173,12 @@ struct SignIn {
         case .device: return .device
         case .paste: return .browser(nil, readsInput: true)
         case .auto, .browser:
-            guard opensBrowser else { return .browser(nil, readsInput: isTerminal) }
-            let browser = try provider.browserChoice()
+            let browser =
+                opensBrowser ? try provider.browserChoice() : BrowserChoice.none(reason: "--no-browser")
             let usable = browser.isAvailable ? browser : nil
             guard settings.flow == .auto else { return .browser(usable, readsInput: isTerminal) }
             let isPasteOnly = try settings.redirect().loopback == nil
-            if usable == nil, case .none(let reason) = browser {
+            if opensBrowser, case .none(let reason) = browser {
                 console.note("No browser is opened: \(reason).")
             }
             return .browser(
@@ -187,10 +187,9 @@ struct SignIn {
         }
     }
 
-    /// Warns of unknown prompts (OpenID Connect Core §3.1.2.1, Initiating User Registration §4); providers have
-    /// values of their own.
+    /// Warns of unknown prompts; providers have values of their own.
     private func remarkOnPrompt() {
-        let known = ["none", "login", "consent", "select_account", "create"]
+        let known = Setting.prompts
         for value in (settings.prompt ?? "").split(separator: " ") where !known.contains(String(value)) {
             console.warn(
                 "unknown prompt \(DisplayText.quoted(value)) (known: \(known.joined(separator: ", "))); sent as is"

@@ -79,7 +79,11 @@ struct AuthenticatedEndpoint {
     let client: Client
     let environment: ProviderEnvironment
 
-    init(provider: ProviderContext, endpoint: ProviderEndpoint, session: Session?) throws(OIDCError) {
+    /// Calls `onNotOffered` before the error that the provider has no such endpoint.
+    init(
+        provider: ProviderContext, endpoint: ProviderEndpoint, session: Session?,
+        onNotOffered: () throws(OIDCError) -> Void = {}
+    ) throws(OIDCError) {
         environment = try provider.environment()
         let kept = endpoint == .revocation ? session?.endpoints.revocation : session?.endpoints.introspection
         if let session, let kept {
@@ -88,11 +92,16 @@ struct AuthenticatedEndpoint {
             return
         }
         guard session == nil else {
+            try onNotOffered()
             throw OIDCError(
                 .usage, "the provider offers no \(endpoint.rawValue)",
                 hint: "set \(endpoint.rawValue), and sign in again", stage: .settings)
         }
         let metadata = try provider.metadata(environment, for: [endpoint])
+        if metadata.url(endpoint, presentingCertificate: true) == nil {
+            try onNotOffered()
+            _ = try metadata.require(endpoint)
+        }
         client = try provider.client(metadata, environment)
         url = try metadata.require(endpoint, presentingCertificate: client.presentsCertificate)
     }

@@ -115,7 +115,7 @@ struct HelperTests {
         let world = try world(script)
         defer { world.remove() }
         let start = Date()
-        let outcome = try world.program.run("login", "--no-browser", "--timeout", "5")
+        let outcome = try world.program.run("login", "--flow", "browser", "--no-browser", "--timeout", "5")
         #expect(outcome.status == status, "\(outcome.errorOutput)")
         #expect(outcome.errorOutput.contains(word), "\(outcome.errorOutput)")
         #expect(outcome.errorOutput.contains("store"))

@@ -81,7 +81,9 @@ struct KeepingTests {
         let outcome = try program.run("token")
         #expect(outcome.status == 0, "\(outcome.errorOutput)")
         #expect(outcome.token.count > 10 && outcome.errorOutput.contains("warning: "))
-        #expect(try program.run("login", "--no-browser", "--set", "grant=authorization_code").status == 1)
+        #expect(
+            try program.run("login", "--flow", "browser", "--no-browser", "--set", "grant=authorization_code")
+                .status == 1)
     }
 
     @Test("too few descriptors are an error of this machine, by their name", arguments: [5, 10])
@@ -140,7 +142,7 @@ struct KeepingTests {
         defer { world.remove() }
         var program = world.program
         program.environment["HOME"] = nil
-        let outcome = try program.run("login", "--no-browser", "--timeout", "2")
+        let outcome = try program.run("login", "--flow", "browser", "--no-browser", "--timeout", "2")
         #expect(outcome.status == 1)
         #expect(outcome.errorOutput.contains("OIDC_STATE_DIR"))
         #expect(!outcome.errorOutput.contains("code_challenge"))

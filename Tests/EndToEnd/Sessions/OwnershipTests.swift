@@ -40,7 +40,9 @@ struct OwnershipTests {
         defer { other.remove() }
         let foreign = try other.bytes
         try world.put(foreign)
-        for command in [["token"], ["token", "--refresh"], ["login", "--no-browser"], ["status"]] {
+        for command in [
+            ["token"], ["token", "--refresh"], ["login", "--flow", "browser", "--no-browser"], ["status"],
+        ] {
             let outcome = try world.program.start(command).finish()
             #expect(outcome.status == 1, "\(command): \(outcome.errorOutput)")
             #expect(outcome.errorOutput.contains("another session's key"))

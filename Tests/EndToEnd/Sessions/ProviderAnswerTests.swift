@@ -152,6 +152,39 @@ struct ProviderAnswerTests {
         #expect(try program.run("token", "--type", "id", "--refresh").status == 0)
     }
 
+    @Test("UserInfo signed with the secret of the client is read by oidc userinfo")
+    func signedUserInfo() throws {
+        let provider = try ProviderServer()
+        let secret = "a client secret of thirty-two by"
+        let program = try Program(
+            provider, client: "demo-confidential", ["OIDC_CLIENT_SECRET": secret, "OIDC_SCOPE": "profile"])
+        defer { program.remove() }
+        let origin = provider.origin
+        let signed = try JWTSigner(secret: Redacted(secret)).sign(
+            payload: Array(#"{"sub":"alice","email":"alice@op","exp":9999999999}"#.utf8))
+        let metadata = """
+            {"issuer":"\(origin)","authorization_endpoint":"\(origin)/authorize",
+            "token_endpoint":"\(origin)/token","jwks_uri":"\(origin)/jwks",
+            "userinfo_endpoint":"\(origin)/userinfo",
+            "id_token_signing_alg_values_supported":["HS256"],
+            "userinfo_signing_alg_values_supported":["HS256"]}
+            """
+        let answers: [String: HTTPResponse] = [
+            "/.well-known/openid-configuration": .json(metadata),
+            "/token": .json(#"\#(Self.answer)}"#),
+            "/userinfo": HTTPResponse(
+                status: 200, headers: HTTPHeaders([("Content-Type", "application/jwt")]),
+                body: Array(signed.utf8)),
+        ]
+        provider.intercept { answers[$0.url.path] }
+        let login = try program.signIn(at: provider)
+        #expect(login.status == 0, "\(login.errorOutput)")
+        let userInfo = try program.run("userinfo", "--claim", "email")
+        #expect(userInfo.token == "alice@op", "\(userInfo.errorOutput)")
+        let other = ["OIDC_CLIENT_SECRET": "another secret of thirty-two byt"]
+        #expect(try program.run("userinfo", variables: other).status == 7)
+    }
+
     @Test("a machine's token that is refused is revoked")
     func machine() throws {
         let provider = try ProviderServer(faults: [.tokenResponse(.typeUnknown)])

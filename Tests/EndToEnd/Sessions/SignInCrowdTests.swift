@@ -67,8 +67,8 @@ struct SignInCrowdTests {
     func twoLogins() throws {
         let world = try SessionWorld()
         defer { world.remove() }
-        let first = try world.program.start(["login", "--no-browser"])
-        let second = try world.program.start(["login", "--no-browser"])
+        let first = try world.program.start(["login", "--flow", "browser", "--no-browser"])
+        let second = try world.program.start(["login", "--flow", "browser", "--no-browser"])
         for run in [second, first] {
             let url = try #require(run.address.flatMap(WebURL.init))
             let request = try #require(world.provider.redirect(of: url))
@@ -85,7 +85,7 @@ struct SignInCrowdTests {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
         try world.age()
-        let login = try world.program.start(["login", "--no-browser"])
+        let login = try world.program.start(["login", "--flow", "browser", "--no-browser"])
         let url = try #require(login.address.flatMap(WebURL.init))
         let request = try #require(world.provider.redirect(of: url))
         let refresh = try world.duringTokenRequest {
@@ -109,7 +109,7 @@ struct SignInCrowdTests {
     func lockIsFree() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
-        let login = try world.program.start(["login", "--no-browser"])
+        let login = try world.program.start(["login", "--flow", "browser", "--no-browser"])
         _ = try #require(login.address)
         #expect(try world.program.start(["token", "--refresh"]).finish(within: 30).status == 0)
         login.signal(SIGTERM)

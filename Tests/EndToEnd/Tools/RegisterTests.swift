@@ -41,7 +41,7 @@ struct RegisterTests {
     private func signIn(_ world: ToolWorld) throws -> String {
         let program = try Program(["HOME": world.home])
         defer { program.remove() }
-        let run = try program.start(["login", "--no-browser"])
+        let run = try program.start(["login", "--flow", "browser", "--no-browser"])
         let url = try #require(run.address.flatMap(WebURL.init))
         if let request = world.provider.redirect(of: url) {
             _ = try? CurlTransport().send(request, stage: .authorization)

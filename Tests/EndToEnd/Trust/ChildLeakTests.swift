@@ -125,7 +125,8 @@ struct ChildLeakTests {
         let (provider, program) = try PlantedSecrets.world()
         defer { program.remove() }
         let (other, _) = unprivileged(["sleep", "60"])
-        let (signIn, complaints) = unprivileged([Program.path, "login", "--no-browser"], program.environment)
+        let (signIn, complaints) = unprivileged(
+            [Program.path, "login", "--flow", "browser", "--no-browser"], program.environment)
         try other.run()
         try signIn.run()
         defer {

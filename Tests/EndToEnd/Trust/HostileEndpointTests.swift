@@ -18,7 +18,8 @@ struct EndpointCommand: CustomTestStringConvertible, Sendable {
     static let all = [
         EndpointCommand(endpoint: .device, arguments: ["login", "--flow", "device"], needsSession: false),
         EndpointCommand(
-            endpoint: .pushedAuthorization, arguments: ["login", "--no-browser", "--set", "par=require"],
+            endpoint: .pushedAuthorization,
+            arguments: ["login", "--flow", "browser", "--no-browser", "--set", "par=require"],
             needsSession: false),
         EndpointCommand(endpoint: .registration, arguments: ["register"], needsSession: false),
         EndpointCommand(endpoint: .introspection, arguments: ["introspect"]),

@@ -48,7 +48,7 @@ struct HostileTLSTests {
         "a server that cannot be verified is 7, with the reason and a hint; nothing is stored",
         arguments: BadTLS.all,
         [
-            ["login", "--no-browser"], ["login", "--flow", "device"], ["discover"],
+            ["login", "--flow", "browser", "--no-browser"], ["login", "--flow", "device"], ["discover"],
             ["token", "--grant", "client_credentials"],
         ])
     func refused(fault: BadTLS, arguments: [String]) throws {
@@ -130,12 +130,12 @@ struct HostileTLSTests {
             try servers.publish(name, String(decoding: body, as: UTF8.self))
         }
         try publish(document.merging([member: address]) { $1 })
-        let outcome = try program.run("login", "--no-browser", "--timeout", "5")
+        let outcome = try program.run("login", "--flow", "browser", "--no-browser", "--timeout", "5")
         #expect(outcome.status == 4 && outcome.isClean, "\(outcome.errorOutput)")
         #expect(outcome.error?.contains(member) == true, "\(outcome.errorOutput)")
         #expect(!outcome.errorOutput.contains("code_challenge"))
         try publish(document)
-        let run = try program.start(["login", "--no-browser"])
+        let run = try program.start(["login", "--flow", "browser", "--no-browser"])
         #expect(run.address?.hasPrefix("\(issuer)/authorization?") == true, "\(run.errorOutput)")
         run.signal(SIGTERM)
         #expect(run.finish().status == 143)
@@ -143,7 +143,10 @@ struct HostileTLSTests {
 
     @Test(
         "plain http to another machine is refused, with the setting that allows it",
-        arguments: [["login", "--no-browser"], ["discover"], ["token", "--grant", "client_credentials"]])
+        arguments: [
+            ["login", "--flow", "browser", "--no-browser"], ["discover"],
+            ["token", "--grant", "client_credentials"],
+        ])
     func plainHTTP(arguments: [String]) throws {
         let program = try program(["OIDC_ISSUER": "http://idp.invalid"])
         defer { program.remove() }

@@ -70,7 +70,7 @@ struct HostileTransportTests {
         ])
         defer { program.remove() }
         let start = Date()
-        let outcome = try program.run("login", "--no-browser")
+        let outcome = try program.run("login", "--flow", "browser", "--no-browser")
         #expect(outcome.status == (["endless", "header"].contains(kind) ? 4 : 5), "\(outcome.errorOutput)")
         #expect(outcome.isClean && outcome.output == "")
         #expect(Date().timeIntervalSince(start) < 30)

@@ -15,7 +15,7 @@ struct OpenSignIn {
     let callback: HTTPRequest
 
     init(_ program: Program, at provider: ProviderServer, _ options: [String] = []) throws {
-        run = try program.start(["login", "--no-browser"] + options)
+        run = try program.start(["login", "--flow", "browser", "--no-browser"] + options)
         address = try #require(run.address.flatMap(WebURL.init))
         let pairs = try #require(FormEncoding.decode(address.query ?? ""))
         state = try #require(pairs.first { $0.name == "state" }?.value)

@@ -270,4 +270,14 @@ struct DevicePollingTests {
         #expect(found?.kind == expected)
         #expect(found?.oauthError == code)
     }
+
+    @Test(
+        "a refusal by the user, by the RFC's name or Entra's, is hinted as one",
+        arguments: [("access_denied", true), ("authorization_declined", true), ("invalid_grant", false)])
+    func declined(_ code: String, _ isDeclined: Bool) throws {
+        var polling = try polling()
+        let found = try #require(failure(polling.next(after: error(code), now: Fixture.now)))
+        #expect(found.kind == .refused && (found.hint == .advice(.signInAndAllow)) == isDeclined)
+        #expect(DevicePolling.isDeclined(found) == isDeclined)
+    }
 }

@@ -111,7 +111,7 @@ struct SignedUserInfoTests {
     @Test("alg must be one that the metadata lists")
     func allowList() throws {
         var rules = UserInfoTests.rules
-        rules.allowedAlgorithms = ["RS256"]
+        rules.signing = { UserInfo.Signing(allowedAlgorithms: ["RS256"]) }
         #expect(throws: UserInfoTests.untrusted("alg: expected RS256, found “ES256”")) {
             try Self.read(try Self.body(), rules: rules, keys: try Self.keys())
         }
@@ -120,7 +120,9 @@ struct SignedUserInfoTests {
     @Test("HMAC is verified with the client's secret if the client is registered for it")
     func clientSecret() throws {
         var rules = UserInfoTests.rules
-        rules.clientSecret = Redacted("a client secret of thirty-two by")
+        rules.signing = {
+            UserInfo.Signing(clientSecret: Redacted("a client secret of thirty-two by"))
+        }
         let signer = try JWTSigner(secret: Redacted("a client secret of thirty-two by"))
         let body = try signer.sign(claims: Sample.claims())
         #expect(throws: Never.self) { try Self.read(body, rules: rules, keys: try Self.keys()) }
