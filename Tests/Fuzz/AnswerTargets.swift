@@ -26,7 +26,7 @@ private let exchange = TokenExchange(subjectToken: Redacted(secret))
             require(error.kind != .loginRequired || ends, "a session ended without invalid_grant")
         }
         let bound = outcome(hiding: secret) { () throws(OIDCError) in
-            try TokenResponse.tokens(answer, for: request, isBound: true, now: now)
+            try TokenResponse.tokens(answer, for: request, isBound: true, assuming: nil, now: now)
         }
         let isExchange = request.grantType == .tokenExchange
         if let bound { requireSound(bound, isExchange ? [.dpop, .notApplicable] : [.dpop]) }

@@ -118,12 +118,9 @@ public struct JWKSet: Hashable, Sendable {
 }
 
 extension JSONWebKey {
-    /// Returns whether the key has no issuer of its own, or this one. A value that is not a URL is not an
-    /// issuer.
+    /// Returns whether the key has no issuer of its own, or this one.
     fileprivate func mayBe(of issuer: String?) -> Bool {
-        guard let own = self.issuer, own.hasPrefix("https://") || own.hasPrefix("http://") else {
-            return true
-        }
+        guard let own = self.issuer else { return true }
         guard let issuer else { return false }
         return ExactText.isSame(own, issuer) || IssuerTemplate(own)?.tenant(of: issuer) != nil
     }

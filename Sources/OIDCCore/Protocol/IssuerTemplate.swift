@@ -4,9 +4,8 @@
 ///
 /// What was configured becomes a template in two cases. Either the template itself is configured; its metadata are
 /// then at a URL that is configured too. Or the metadata at the well-known place of a configured issuer names a
-/// template that differs from it in one segment of the path, on the same origin, where the configured one has a word
-/// such as `common`. Who writes that document already decides on the endpoints and keys of this issuer, so nobody
-/// gains a power by it. If the segment is a UUID, a tenant was chosen, and a template would widen the choice: refused.
+/// template that differs from it in one segment of the path, on the same origin, where the configured one has one of
+/// Entra ID's words for many tenants. Any other segment names one tenant, and a template would widen the choice.
 package struct IssuerTemplate: Hashable, Sendable {
     /// The template as it is spelled.
     package let text: String
@@ -45,7 +44,7 @@ package struct IssuerTemplate: Hashable, Sendable {
 
     /// Whether metadata of the configured issuer may name this template.
     package func mayStand(for configured: String) -> Bool {
-        tenant(of: configured).map { !IssuerTemplate.isUUID($0) } ?? false
+        tenant(of: configured).map(["common", "organizations", "consumers"].contains) ?? false
     }
 
     /// Whether an issuer is on the origin of the configured one, and differs from it in one path segment.

@@ -71,7 +71,20 @@ extension Scope {
             let split = Scope(tokens: tokens.flatMap { $0.utf8.split(separator: separator) }.map(Scope.word))
             if matches(split) > matches(best) { best = split }
         }
-        return best
+        return best.shortened(as: wanted)
+    }
+
+    /// Google grants `email` and `profile` under longer names (google-api-python-client #1088, read 2026-11).
+    private static let longName = "https://www.googleapis.com/auth/userinfo."
+
+    /// Returns the scope with Google's longer names replaced by those that were wanted.
+    private func shortened(as wanted: Scope) -> Scope {
+        guard tokens.contains(where: { $0.hasPrefix(Scope.longName) }) else { return self }
+        return Scope(
+            tokens: tokens.map { token in
+                let short = String(token.dropFirst(Scope.longName.count))
+                return token.hasPrefix(Scope.longName) && wanted.contains(short) ? short : token
+            })
     }
 
     /// Returns the tokens of `wanted` that are not in the scope, with any separator.

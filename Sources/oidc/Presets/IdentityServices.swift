@@ -4,10 +4,7 @@ extension Preset {
         Preset(
             name: "google", title: "Google",
             settings: [
-                .issuer: "https://accounts.google.com",
-                // Google answers with these names, whatever was asked for (google-api-python-client #1088).
-                .scope: "openid https://www.googleapis.com/auth/userinfo.email "
-                    + "https://www.googleapis.com/auth/userinfo.profile",
+                .issuer: "https://accounts.google.com", .scope: "openid email profile",
                 .extraAuthorizeParams: #"{"access_type":"offline"}"#, .prompt: "consent",
             ],
             application: "an OAuth client of type “Desktop app”",

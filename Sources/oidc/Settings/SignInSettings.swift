@@ -11,6 +11,8 @@ struct SignInSettings: Sendable {
     }
 
     let flow: Flow
+    /// Whether the flow was chosen, by an option, a variable or the profile.
+    let isFlowChosen: Bool
     /// The browser's command line; empty if none is set.
     let browser: [String]
     let redirectURI: String?
@@ -34,6 +36,7 @@ struct SignInSettings: Sendable {
 
     init(_ layers: SettingLayers) {
         flow = layers.choice(.flow) ?? .auto
+        isFlowChosen = layers[.flow] != nil
         browser = layers.texts(.browser)
         redirectURI = layers.text(.redirectURI)
         port = layers.integer(.port).flatMap { UInt16(exactly: $0) }

@@ -165,8 +165,9 @@ struct SignIn {
         case browser(BrowserChoice?, readsInput: Bool, offersDeviceCode: Bool = false)
     }
 
-    /// Chooses the flow. `auto` is a browser if this machine can show one and may, or else the URL to open elsewhere, with a
-    /// device code if the provider supports it. A terminal is read for the redirected URL.
+    /// Chooses the flow. `auto` is a browser if this machine can show one, or else the URL to open elsewhere, with a
+    /// device code if the provider supports it. `--no-browser` alone is the URL without a code, which saves a script the
+    /// polling. A terminal is read for the redirected URL.
     private func flow(_ metadata: ProviderMetadata) throws(OIDCError) -> Flow {
         let isTerminal = Terminal.isTerminal(.standardInput)
         switch settings.flow {
@@ -176,7 +177,9 @@ struct SignIn {
             let browser =
                 opensBrowser ? try provider.browserChoice() : BrowserChoice.none(reason: "--no-browser")
             let usable = browser.isAvailable ? browser : nil
-            guard settings.flow == .auto else { return .browser(usable, readsInput: isTerminal) }
+            guard settings.flow == .auto, opensBrowser || settings.isFlowChosen else {
+                return .browser(usable, readsInput: isTerminal)
+            }
             let isPasteOnly = try settings.redirect().loopback == nil
             if opensBrowser, case .none(let reason) = browser {
                 console.note("No browser is opened: \(reason).")

@@ -59,6 +59,11 @@ struct RedactedTests {
             ("identify,chat:write", "chat:write", "identify chat:write"),
             ("read,write", "read,write", "read,write"), ("a,b", "c", "a,b"), ("a,b", "", "a,b"),
             ("a b", "a b", "a b"), ("a,b c+d", "c+d a", "a b c+d"), ("a,b", "b,a", "a,b"), (",", "a", ","),
+            ("openid https://www.googleapis.com/auth/userinfo.email", "openid email", "openid email"),
+            (
+                "https://www.googleapis.com/auth/userinfo.email", "openid",
+                "https://www.googleapis.com/auth/userinfo.email"
+            ),
         ])
     func separated(answer: String, wanted: String, expected: String) {
         #expect(Scope(answer).separated(as: Scope(wanted)).text == expected)
