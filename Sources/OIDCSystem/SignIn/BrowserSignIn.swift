@@ -44,11 +44,11 @@ package struct BrowserSignIn {
     package func run(
         keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> SignInFlow.Outcome {
-        let server: LoopbackServer? = try redirect.loopback.map {
-            (address) throws(OIDCError) in try LoopbackServer(address, identifiesPeers: true)
-        }
+        let server = try listener()
         defer { server?.close() }
-        let redirectURL = server.map { redirect.text(port: $0.port) } ?? redirect.text
+        let redirectURL =
+            (server?.port ?? redirect.loopback?.ports.candidates.first).map { redirect.text(port: $0) }
+            ?? redirect.text
         let (pending, url) = try login.begin(redirectURI: redirectURL)
         let browser = announce(url, server)
         let arrival: RedirectReceiver.Arrival
@@ -70,6 +70,19 @@ package struct BrowserSignIn {
             server.finish()
         }
         return try result.get()
+    }
+
+    /// Binds the listener, if the redirect comes back to this machine. Without a browser here, a busy port is only
+    /// reported if there is another way.
+    private func listener() throws(OIDCError) -> LoopbackServer? {
+        guard let address = redirect.loopback else { return nil }
+        do throws(OIDCError) { return try LoopbackServer(address, identifiesPeers: true) } catch {
+            guard browser == nil, readsInput || offersDeviceCode, address.ports != .any else {
+                throw error
+            }
+            notice(.warning(Warning("\(error.message); the sign-in goes on without a listener")))
+            return nil
+        }
     }
 
     private func announce(_ url: WebURL, _ server: LoopbackServer?) -> Browser? {
@@ -108,7 +121,13 @@ package struct BrowserSignIn {
             server?.answerRejection = nil
         }
         var browser = browser
-        var device = try deviceCode(isOnlyWay: server == nil && input == nil)
+        let isOnlyWay = server == nil && input == nil
+        var (device, requested): (DeviceCodeWait?, DeviceCodeRequest?)
+        if offersDeviceCode {
+            requested = try withoutDeviceCode(isOnlyWay) { () throws(OIDCError) in
+                try DeviceCodeRequest(login)
+            }
+        }
         var outcome: SignInFlow.Outcome?
         var silenceEnd: MonotonicTime? = .now().adding(milliseconds: silence)
         let arrival = try receiver.wait(
@@ -117,17 +136,20 @@ package struct BrowserSignIn {
             guard !isCancelled() else { throw OIDCError(.interrupted, "cancelled", stage: .authorization) }
             if let failure = browser?.check() { notice(.notOpened(reason: failure.message)) }
             let canRedirect = server != nil || pastedCount != nil
+            if let code = try deviceCode(&requested, isOnlyWay: !canRedirect) { device = code }
             outcome = try request(&device, isOnlyWay: !canRedirect, keep: keep)
             guard outcome == nil else { return nil }
-            guard canRedirect || device != nil else { throw RedirectReceiver.nothingPasted }
+            guard canRedirect || device != nil || requested != nil else {
+                throw RedirectReceiver.nothingPasted
+            }
             let now = MonotonicTime.now()
-            if let end = silenceEnd, now >= end, device == nil {
+            if let end = silenceEnd, now >= end, device == nil, requested == nil {
                 silenceEnd = nil
                 notice(.unanswered(redirectURL: pending.redirectURI, clientID: pending.clientID))
             }
             let left = deadline.milliseconds(from: now)
             notice(.waiting(secondsLeft: (left + 999) / 1_000, pastedCount: pastedCount ?? 0))
-            return device?.nextRequest ?? deadline
+            return requested == nil ? device?.nextRequest ?? deadline : now.adding(milliseconds: 50)
         }
         if let outcome {
             receiver.finish(with: page(.success(outcome)))
@@ -137,15 +159,28 @@ package struct BrowserSignIn {
         return .redirected(arrival)
     }
 
-    /// Requests a device code if one is wanted. A refusal is reported, and ends the sign-in only if there is no other
-    /// way.
-    private func deviceCode(isOnlyWay: Bool) throws(OIDCError) -> DeviceCodeWait? {
-        guard offersDeviceCode else { return nil }
-        do throws(OIDCError) {
-            let code = try DeviceCodeWait(login, deadline: deadline, notice: notice)
+    /// Shows the device code once it was issued.
+    private func deviceCode(
+        _ requested: inout DeviceCodeRequest?, isOnlyWay: Bool
+    ) throws(OIDCError) -> DeviceCodeWait? {
+        guard let result = requested?.result else { return nil }
+        // The wait itself ends at the signal that ended the request.
+        if case .failure(let error) = result, error.kind == .interrupted, Interruption.pending != nil {
+            return nil
+        }
+        requested = nil
+        return try withoutDeviceCode(isOnlyWay) { () throws(OIDCError) in
+            let code = DeviceCodeWait(try result.get(), login, deadline: deadline, notice: notice)
             notice(.device(code.authorization))
             return code
-        } catch {
+        }
+    }
+
+    /// Reports a failed request for a device code, which ends the sign-in only if there is no other way.
+    private func withoutDeviceCode<Value>(
+        _ isOnlyWay: Bool, _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value? {
+        do throws(OIDCError) { return try body() } catch {
             guard error.kind != .interrupted, !isOnlyWay else { throw error }
             notice(.noDeviceCode(error))
             return nil

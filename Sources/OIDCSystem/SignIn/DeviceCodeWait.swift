@@ -21,14 +21,15 @@ struct DeviceCodeWait {
     private let notice: (SignInNotice) -> Void
     private var polling: DevicePolling
 
-    /// Requests a code; no request is made after `deadline`.
+    /// Waits for the approval of a code that was just issued; no request is made after `deadline`.
     init(
-        _ login: SignInFlow, deadline: MonotonicTime, notice: @escaping (SignInNotice) -> Void
-    ) throws(OIDCError) {
+        _ authorization: DeviceAuthorization, _ login: SignInFlow, deadline: MonotonicTime,
+        notice: @escaping (SignInNotice) -> Void
+    ) {
         self.login = login
         self.deadline = deadline
         self.notice = notice
-        authorization = try login.beginOnDevice()
+        self.authorization = authorization
         polling = DevicePolling(authorization)
         let (date, now) = (login.environment.now(), MonotonicTime.now())
         end = now.adding(seconds: authorization.expiresAt.seconds(since: date))

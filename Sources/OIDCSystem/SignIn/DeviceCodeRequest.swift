@@ -1,0 +1,27 @@
+import OIDCCore
+import Synchronization
+
+/// A request for a device code that runs on a thread of its own, so that a slow provider delays nothing else.
+///
+/// An abandoned request is left to end by itself: it obtains a code that nobody sees, and no tokens.
+final class DeviceCodeRequest: Sendable {
+    private let answer = Mutex<Result<DeviceAuthorization, OIDCError>?>(nil)
+
+    /// Starts the request.
+    init(_ login: SignInFlow) throws(OIDCError) {
+        do throws(Errno) {
+            let thread = try BackgroundThread { [self] in
+                let result = Result { () throws(OIDCError) in try login.beginOnDevice() }
+                answer.withLock { $0 = result }
+            }
+            thread.detach()
+        } catch {
+            throw OIDCError(
+                .failed, "no thread for the request: \(error)", hint: error.shortageHint,
+                stage: .deviceAuthorization)
+        }
+    }
+
+    /// The answer; nil if there is none yet.
+    var result: Result<DeviceAuthorization, OIDCError>? { answer.withLock { $0 } }
+}
