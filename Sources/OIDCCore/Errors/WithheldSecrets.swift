@@ -1,7 +1,7 @@
 /// The secrets of a request. If an error text repeats one of them, in any encoding, whole or in parts, it
 /// must not appear on a terminal or in a log.
 package struct WithheldSecrets: Sendable {
-    private let secrets: [[UInt8]]
+    private var secrets: [[UInt8]]
     /// The length up to which texts are searched and shown. Providers choose the length of texts and secrets,
     /// and searching long ones takes time.
     private static let shownByteCount = 8_192
@@ -11,6 +11,13 @@ package struct WithheldSecrets: Sendable {
 
     package init(_ secrets: [String] = []) {
         self.secrets = secrets.map { PlainText($0, limit: WithheldSecrets.comparedByteCount).bytes }
+    }
+
+    /// Returns these secrets and more.
+    func adding(_ more: [String]) -> WithheldSecrets {
+        var all = self
+        all.secrets += WithheldSecrets(more).secrets
+        return all
     }
 
     /// Returns the text without secrets of at least `minimum` bytes; removing shorter ones would garble the

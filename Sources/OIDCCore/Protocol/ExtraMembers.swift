@@ -17,10 +17,24 @@ enum ExtraMembers {
         "prompt", "hd",
     ]
 
-    /// Returns the other members of a token answer.
-    static func tokenAnswer(_ members: JSONObject) -> JSONObject {
+    /// Returns the other members of a token answer, without its tokens and the secrets of its request.
+    static func tokenAnswer(_ members: JSONObject, withholding secrets: WithheldSecrets) -> JSONObject {
         let tokens = ["access_token", "refresh_token", "id_token"].compactMap { members[$0]?.string }
-        return bounded(members.members.filter { !ofTokenAnswer.contains($0.name) }, withholding: tokens)
+        let nested = members.members.flatMap { ExtraMembers.tokens(in: $0.value, named: $0.name) }
+        return bounded(
+            members.members.filter { !ofTokenAnswer.contains($0.name) }, withholding: tokens,
+            secrets.adding(tokens + nested))
+    }
+
+    /// Returns the long strings at any depth whose names say that they are tokens.
+    private static func tokens(in value: JSONValue, named name: String) -> [String] {
+        switch value {
+        case .string(let text):
+            text.utf8.count >= 16 && SecretForm.isName(name) ? [text] : []
+        case .array(let items): items.flatMap { tokens(in: $0, named: name) }
+        case .object(let object): object.members.flatMap { tokens(in: $0.value, named: $0.name) }
+        case .null, .bool, .number: []
+        }
     }
 
     /// Returns the other parameters of a redirect, each of which stands there once.
@@ -29,7 +43,8 @@ enum ExtraMembers {
         for pair in pairs { counts[pair.name, default: 0] += 1 }
         return bounded(
             pairs.filter { counts[$0.name] == 1 && !ofRedirect.contains($0.name) }
-                .map { JSONObject.Member(name: $0.name, value: .string($0.value)) })
+                .map { JSONObject.Member(name: $0.name, value: .string($0.value)) },
+            WithheldSecrets(pairs.filter { $0.name == "code" || $0.name == "state" }.map(\.value)))
     }
 
     /// Returns the members of both; those of `newer` replace others of their name, and are the ones to stay if there
@@ -40,12 +55,15 @@ enum ExtraMembers {
     }
 
     private static func bounded(
-        _ members: [JSONObject.Member], withholding tokens: [String] = []
+        _ members: [JSONObject.Member], withholding tokens: [String] = [],
+        _ secrets: WithheldSecrets = WithheldSecrets()
     ) -> JSONObject {
         var object = JSONObject()
         var left = byteLimit
         for member in members where !member.name.isEmpty {
-            guard let value = shown(member.value, named: member.name, tokens, depth: 1) else { continue }
+            guard let value = shown(member.value, named: member.name, tokens, secrets, depth: 1) else {
+                continue
+            }
             let count = member.name.utf8.count + value.compact.utf8.count + 6
             guard count <= left else { continue }
             left -= count
@@ -56,38 +74,76 @@ enum ExtraMembers {
 
     /// Returns the value without what could be a secret; nil if nothing is left.
     private static func shown(
-        _ value: JSONValue, named name: String, _ tokens: [String], depth: Int
+        _ value: JSONValue, named name: String, _ tokens: [String], _ secrets: WithheldSecrets, depth: Int
     ) -> JSONValue? {
+        if case .bool = value { return secrets.removed(from: name) == name ? value : nil }
+        guard !SecretForm.isName(name), secrets.removed(from: name) == name else { return nil }
         switch value {
         case .null: return nil
         case .bool, .number: return value
-        case .string(let text): return isSecret(text, named: name) || tokens.contains(text) ? nil : value
+        case .string(let text):
+            let isSecret =
+                SecretForm.isValue(text) || tokens.contains(text) || secrets.removed(from: text) != text
+            return isSecret ? nil : value
         case .array(let items):
             guard depth < depthLimit else { return nil }
-            return .array(items.compactMap { shown($0, named: name, tokens, depth: depth + 1) })
+            return .array(items.compactMap { shown($0, named: name, tokens, secrets, depth: depth + 1) })
         case .object(let object):
             guard depth < depthLimit else { return nil }
             var rest = JSONObject()
             for member in object.members {
-                rest[member.name] = shown(member.value, named: member.name, tokens, depth: depth + 1)
+                rest[member.name] = shown(
+                    member.value, named: member.name, tokens, secrets, depth: depth + 1)
             }
             return rest.isEmpty ? nil : .object(rest)
         }
     }
+}
 
-    private static let secretNames = [
-        "token", "secret", "password", "passphrase", "assertion", "credential", "cookie", "apikey",
-        "privatekey",
-        "sessionkey", "sessionid", "bearer", "jwt", "ticket", "authcode", "devicecode", "verifier",
+/// What a member that could open something looks like, by its name (`access_token`, `apiKey`) or its text (a JWT).
+private enum SecretForm {
+    private static let names = [
+        "token", "secret", "password", "passwd", "passphrase", "assertion", "credential", "cookie", "key",
+        "authorization", "webhook", "sessionid", "bearer", "jwt", "ticket", "authcode", "devicecode",
+        "verifier",
     ]
+    /// Ends of names that say something about a secret, such as `refresh_token_expires_in`.
+    private static let harmlessEnds = ["type", "expiresin", "expiresat", "lifetime"]
+    private static let texts = ["bearer ", "access_token", "refresh_token", "id_token", "client_secret"]
 
-    /// Whether a string could open something, judged by its name (`access_token`, `apiKey`) or its form (a JWT).
-    /// Digits alone, as of `refresh_token_expires_in`, and types are harmless.
-    private static func isSecret(_ text: String, named name: String) -> Bool {
-        if text.hasPrefix("eyJ") { return true }
-        if text.utf8.count <= 12, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) { return false }
-        let plain = ASCII.lowercased(name).utf8.filter(ASCII.isAlphanumeric)
-        let word = String(decoding: plain, as: UTF8.self)
-        return !word.hasSuffix("type") && (word == "code" || secretNames.contains { word.includes($0) })
+    static func isName(_ name: String) -> Bool {
+        let words = words(name)
+        let plain = words.joined()
+        if harmlessEnds.contains(where: { plain.hasSuffix($0) }) { return false }
+        return plain == "code" || names.contains { plain.includes($0) }
+            || words.contains { $0 == "pin" || $0.includes("otp") }
+    }
+
+    static func isValue(_ text: String) -> Bool {
+        let lowercased = ASCII.lowercased(text)
+        return text.hasPrefix("eyJ") || texts.contains { lowercased.includes($0) } || containsJWT(text)
+    }
+
+    /// Whether `eyJ`, the start of each JSON object in base64url, starts a part that a dot ends.
+    private static func containsJWT(_ text: String) -> Bool {
+        text.utf8.split(separator: 0x2E, omittingEmptySubsequences: false).dropLast().contains { part in
+            let run = part.reversed().prefix { ASCII.isAlphanumeric($0) || $0 == 0x2D || $0 == 0x5F }
+            return String(decoding: run.reversed(), as: UTF8.self).includes("eyJ")
+        }
+    }
+
+    /// Returns the words of a name in lower case: `x-api-key`, `userPin`.
+    private static func words(_ name: String) -> [String] {
+        var words = [""]
+        var follows = false
+        for byte in name.utf8 {
+            let isCapital = (0x41...0x5A).contains(byte)
+            if !ASCII.isAlphanumeric(byte) || isCapital && follows { words.append("") }
+            if ASCII.isAlphanumeric(byte) {
+                words[words.count - 1] += ASCII.lowercased(String(UnicodeScalar(byte)))
+            }
+            follows = ASCII.isAlphanumeric(byte) && !isCapital
+        }
+        return words
     }
 }

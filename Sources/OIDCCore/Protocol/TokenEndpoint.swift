@@ -80,7 +80,8 @@ public struct TokenEndpoint: Sendable {
                 }
                 return .tokens(
                     try TokenResponse.tokens(
-                        response, for: request, isBound: isBound, assuming: assumedTokenType, now: now))
+                        response, for: request, isBound: isBound, assuming: assumedTokenType, now: now,
+                        withholding: client.secrets(in: message)))
             } catch {
                 let refreshToken = TokenResponse.token("refresh_token", in: response)
                 let accessToken = TokenResponse.token("access_token", in: response)

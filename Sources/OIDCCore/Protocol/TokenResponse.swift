@@ -4,7 +4,7 @@ enum TokenResponse {
 
     static func tokens(
         _ response: HTTPResponse, for request: TokenRequest, isBound: Bool, assuming assumed: TokenType?,
-        now: Instant
+        now: Instant, withholding secrets: WithheldSecrets = WithheldSecrets()
     ) throws(OIDCError) -> TokenSet {
         let answer = try members(response)
         let token = try answer.requiredString("access_token")
@@ -18,7 +18,7 @@ enum TokenResponse {
             access: access, refreshToken: try optionalToken(answer, "refresh_token"),
             idToken: try optionalToken(answer, "id_token"),
             issuedTokenType: try answer.string("issued_token_type").map { DisplayText.clean($0) },
-            extra: ExtraMembers.tokenAnswer(answer.members))
+            extra: ExtraMembers.tokenAnswer(answer.members, withholding: secrets))
     }
 
     /// Returns one token of an answer in which anything else may be wrong: its status, its other members, its end.

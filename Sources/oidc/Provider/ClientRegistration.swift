@@ -52,7 +52,7 @@ struct ClientRegistration {
                 let client = try transport.perform(
                     try registration(current, method).call(
                         at: endpoint, initialAccessToken: initialAccessToken))
-                return outcome(client, current, method, console)
+                return try outcome(client, current, method, console)
             } catch {
                 switch error.oauthError {
                 case "invalid_client_metadata" where methods.count > 1: methods.removeFirst()
@@ -75,10 +75,15 @@ struct ClientRegistration {
 
     private func outcome(
         _ client: RegisteredClient, _ redirects: Redirects, _ requestedMethod: String, _ console: Console
-    ) -> Outcome {
+    ) throws(OIDCError) -> Outcome {
         let hasSecret = client.clientSecret != nil
         let method = client.tokenEndpointAuthMethod ?? (requestedMethod == "none" ? nil : requestedMethod)
         if let method, method != requestedMethod {
+            guard ClientRegistration.replacedMethods.contains(method) else {
+                throw refusal(
+                    client, "token_endpoint_auth_method \(DisplayText.quoted(method))",
+                    hint: "set client_auth to a method that the provider accepts")
+            }
             console.warn(
                 "client_auth: \(requestedMethod) was requested, and the provider registered "
                     + DisplayText.clean(method))
@@ -94,12 +99,60 @@ struct ClientRegistration {
         for setting in ClientRegistration.registeredSettings {
             entries.append((setting, settings.layers[setting]))
         }
-        let ports = confirmed(redirects, by: client)
+        let replaced = try replacement(of: redirects, in: client)
+        if let replaced {
+            console.warn("redirect_uri: the provider registered \(DisplayText.clean(replaced.text))")
+            let names: [Setting] = [.redirectURI, .port, .redirectPorts]
+            entries.removeAll { entry in names.contains { $0 == entry.0 } }
+            entries.append((.redirectURI, .string(replaced.text)))
+        }
+        let ports = replaced?.ports ?? confirmed(redirects, by: client)
         if !ports.isEmpty {
             entries.removeAll { $0.0 == .redirectPorts }
             entries.append((.redirectPorts, .array(ports.map { JSONValue(Int64($0)) })))
         }
         return Outcome(client: client, entries: entries)
+    }
+
+    /// The methods that the provider may choose instead of the requested one (RFC 7591 §3.2.1); others need a key or a
+    /// certificate.
+    private static let replacedMethods = [
+        "none", "client_secret_basic", "client_secret_post", "client_secret_jwt",
+    ]
+
+    private func refusal(_ client: RegisteredClient, _ found: String, hint: Hint?) -> OIDCError {
+        OIDCError(
+            .refused,
+            "registration: the provider registered \(DisplayText.quoted(client.clientID)) with \(found), "
+                + "which cannot be used here",
+            hint: hint, stage: .registration)
+    }
+
+    /// Returns the redirect URL to use if the provider registered none of the requested ones (RFC 7591 §3.2.1), and the
+    /// ports if there are several; refuses URLs that no sign-in could receive.
+    private func replacement(
+        of redirects: Redirects, in client: RegisteredClient
+    ) throws(OIDCError) -> (text: String, ports: [UInt16])? {
+        guard let registered = client.redirectURIs, !registered.isEmpty else { return nil }
+        let redirect = try settings.signIn.redirect()
+        let isOurs = registered.contains {
+            redirects.urls.contains($0) || redirect.loopback != nil && $0 == redirect.text
+        }
+        guard !isOurs else { return nil }
+        let usable = registered.filter { (try? RedirectAddress($0))?.loopback != nil }
+        guard let first = usable.first else {
+            let urls = registered.prefix(5).map { DisplayText.quoted($0) }.joined(separator: ", ")
+            throw refusal(client, "redirect_uris \(urls)", hint: .advice(.checkRedirectURI))
+        }
+        guard let port = WebURL(first)?.port else { return (first, []) }
+        let base = first.replacing(":\(port)", with: "", maxReplacements: 1)
+        guard usable.count > 1, let address = try? RedirectAddress(base) else { return (first, []) }
+        let ports = usable.compactMap { url in
+            WebURL(url)?.port.flatMap { UInt16(exactly: $0) }.flatMap {
+                address.text(port: $0) == url ? $0 : nil
+            }
+        }
+        return ports.count > 1 ? (base, ports) : (first, [])
     }
 
     /// Returns our ports that the provider registered: all of them if it does not say, or says something else.

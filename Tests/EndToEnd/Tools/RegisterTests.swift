@@ -136,6 +136,41 @@ struct RegisterTests {
         _ = try signIn(world)
     }
 
+    @Test(
+        "redirect URLs and the method that the provider replaced are used, or refused (RFC 7591 §3.2.1)",
+        arguments: [
+            (
+                #""redirect_uris":["http://127.0.0.1:8888/cb"]"#,
+                #"{"redirect_uri":"http://127.0.0.1:8888/cb"}"#
+            ),
+            (
+                #""redirect_uris":["https://x.example/","http://127.0.0.1:1234/a","http://127.0.0.1:1235/a"]"#,
+                #"{"redirect_uri":"http://127.0.0.1/a","redirect_ports":[1234,1235]}"#
+            ),
+            (#""redirect_uris":["https://x.example/cb"]"#, nil),
+            (#""token_endpoint_auth_method":"tls_client_auth""#, nil),
+            (#""token_endpoint_auth_method":"nonsense""#, nil),
+        ] as [(String, String?)])
+    func replaced(_ member: String, _ expected: String?) throws {
+        let world = try ToolWorld()
+        world.provider.intercept { request in
+            guard request.url.path == "/register" else { return nil }
+            return HTTPResponse(
+                status: 201, headers: HTTPHeaders([("Content-Type", "application/json")]),
+                body: Array(#"{"client_id":"c1",\#(member)}"#.utf8))
+        }
+        let result = try world.run(["register", "--issuer", world.issuer])
+        guard let expected else {
+            #expect(result.code == 4 && !result.errors.contains("Now: "), "\(result)")
+            #expect((try? profile(world)) == nil)
+            return
+        }
+        #expect(result.code == 0, "\(result)")
+        var written = try #require(try profile(world).object)
+        (written["issuer"], written["client_id"]) = (nil, nil)
+        #expect(JSONValue.object(written) == (try JSONValue(parsing: expected)))
+    }
+
     @Test("a secret that comes with it goes into a file of its own")
     func secret() throws {
         let world = try ToolWorld()

@@ -292,4 +292,32 @@ struct TokenResponseTests {
         #expect(
             merged["small"] == 1 && JSONValue.object(merged).compact.utf8.count <= ExtraMembers.byteLimit + 2)
     }
+
+    @Test(
+        "a member with a token inside, or with the look or name of a credential, is dropped",
+        arguments: [
+            #""note":"rt=the-refresh-token""#, #""hdr":"Bearer the-access-token""#, #""hdr":"Bearer z""#,
+            #""url":"https://x/?access_token=the-access-token""#, #""deep":{"a":["b the-access-token"]}"#,
+            #""strjson":"{\"access_token\":\"S\"}""#, #""Authorization":"z""#, #""x-api-key":"z""#,
+            #""otp":"123456""#, #""userPin":"1234""#, #""pin":1234"#, #""PASSWORD":"z""#,
+            #""incoming_webhook":{"url":"https://x/T1"}"#, #""text":"a eyJhbGciOiJub25lIn0.e30.x""#,
+            #""sent":"x the-assertion-sent x""#, #""the-access-token":1"#,
+        ])
+    func secretMembers(_ member: String) throws {
+        let tokens = try read(
+            Fixture.json(
+                #"{"access_token":"the-access-token","token_type":"Bearer","refresh_token":"the-refresh-token","#
+                    + #"\#(member)}"#), .jwtBearer(assertion: Redacted("the-assertion-sent")))
+        #expect(
+            !JSONValue.object(tokens.extra).compact.utf8.contains(0x3A) || tokens.extra["deep"] == ["a": []])
+    }
+
+    @Test("what API calls need is kept")
+    func neededMembers() throws {
+        let members =
+            #""instance_url":"https://na1.example","realmId":"123","team":{"id":"T1"},"#
+            + #""id":"https://login.example/id/00D/005","workspace_name":"w","bot_id":"b","ext_expires_in":60"#
+        let tokens = try read(#"{"access_token":"at","token_type":"Bearer",\#(members)}"#)
+        #expect(JSONValue.object(tokens.extra).compact == "{\(members)}")
+    }
 }
