@@ -22,6 +22,7 @@ private final class Race {
     var silence: Int64 = 20_000
     var offersDeviceCode = true
     var unanswered: [(String, String)] = []
+    var warnings: [String] = []
 
     init(
         redirect: String? = nil, _ change: (inout DemoConfiguration) -> Void = { _ in }
@@ -77,7 +78,8 @@ private final class Race {
         case .unanswered(let url, let client): unanswered.append((url, client))
         case .answered: steps.append("answered")
         case .waiting: onWaiting(self)
-        case .opened, .notOpened, .listening, .pasteOffered, .warning, .strayRequest: break
+        case .opened, .notOpened, .listening, .pasteOffered, .strayRequest: break
+        case .warning(let warning): warnings.append(warning.message)
         }
     }
 
@@ -194,6 +196,37 @@ struct SignInRaceTests {
         #expect(race.deviceRequests == 1 && race.codeRequests == 0)
         let answer = try #require(page.withLock { $0 }).response()
         #expect(answer.status == 200 && String(decoding: answer.body, as: UTF8.self).contains("Signed in"))
+    }
+
+    @Test("a provider that keeps the request for a device code waiting does not delay the browser's answer")
+    func hangingDeviceEndpoint() throws {
+        let race = try Race()
+        let isReleased = Mutex(false)
+        defer { isReleased.withLock { $0 = true } }
+        race.provider.intercept { request in
+            guard request.url.path == "/device_authorization" else { return nil }
+            while !isReleased.withLock({ $0 }) { Poll.sleep(until: .now().adding(milliseconds: 10)) }
+            return HTTPResponse(status: 503)
+        }
+        race.onWaiting = { try? $0.answerInBrowser() }
+        let session = try race.run().get()
+        #expect(race.kept == [session] && race.steps == ["url", "answered"])
+        #expect(race.codeRequests == 1 && race.deviceRequests == 0 && race.refusals.isEmpty)
+        #expect(try #require(race.page).response().status == 200)
+    }
+
+    @Test("without a browser here, a busy port is reported once, and the device code signs in")
+    func busyPort() throws {
+        let other = try LoopbackServer()
+        let race = try Race(redirect: "http://127.0.0.1:\(other.port)/callback") {
+            $0.person = .approves("alice")
+        }
+        let session = try race.run().get()
+        #expect(race.kept == [session] && race.warnings.count == 1)
+        #expect(race.warnings.first?.contains("port \(other.port) on 127.0.0.1 is in use") == true)
+        race.offersDeviceCode = false
+        let error = #expect(throws: OIDCError.self) { try race.run().get() }
+        #expect(error?.message.contains("in use") == true && race.warnings.count == 1)
     }
 
     @Test("an approval that arrives while the browser's code is redeemed is never redeemed")
