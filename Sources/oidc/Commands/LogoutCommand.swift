@@ -16,8 +16,7 @@ struct LogoutCommand: RunnableCommand {
         ],
         exitCodes: [
             ExitCode("0", "the provider accepted, does not offer revocation, or there was no session"),
-            ExitCode("4, 5", "the provider refused or was unreachable; the local session is removed"),
-            ExitCode("1, 2, 6, 7", "the provider could not be asked; the local session is removed"),
+            ExitCode("4, 5", "the provider did not confirm or was unreachable; the local session is removed"),
         ],
         options: [
             .flag(\.isAll, "--all", "every session, also those of other profiles"),
@@ -184,7 +183,10 @@ struct LogoutCommand: RunnableCommand {
             return Ending(answer: answer, hadSession: hadSession, failure: nil)
         }
         guard failure.kind != .interrupted else { throw failure }
-        return Ending(answer: answer, hadSession: hadSession, failure: failure)
+        // A sign-out that the provider did not confirm has one exit code, whatever the reason.
+        var error = failure
+        if error.kind != .unreachable { error.kind = .refused }
+        return Ending(answer: answer, hadSession: hadSession, failure: error)
     }
 
     /// Returns the error of a revocation that did not happen with a hint about the tokens, as they can't be revoked

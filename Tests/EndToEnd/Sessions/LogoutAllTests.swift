@@ -71,7 +71,7 @@ struct LogoutAllTests {
         try configure(nil)
         let result = try oidc.run(
             "logout", "--all", variables: ["OIDC_CLIENT_SECRET": "SECRET-OF-THE-VARIABLES"])
-        #expect(result.status == 2)
+        #expect(result.status == 4)
         #expect(revocations.all.isEmpty)
         #expect(result.errorOutput.contains("the tokens stay valid at the provider until they expire"))
         #expect(try oidc.run("status", "--all").status == 3)

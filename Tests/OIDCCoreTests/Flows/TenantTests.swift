@@ -66,7 +66,7 @@ struct TenantTests {
             (nil, true), (Tenancy.template, true), (Tenancy.issuer(of: other), true),
             (Tenancy.issuer(of: "a"), false), ("https://evil.example/{tenantid}/v2.0", false),
             (Tenancy.common, false), ("\(InMemoryProvider.issuer)/{tenant}/v2.0", false),
-            ("https://op.example/{tenant}", false), ("CN=some authority", true),
+            ("https://op.example/{tenant}", false), ("CN=some authority", false),
         ] as [(String?, Bool)])
     func keys(_ keyIssuer: String?, _ isUsed: Bool) throws {
         let provider = try provider {
