@@ -126,36 +126,18 @@ public struct TokenRequest: Sendable {
 }
 
 extension TokenRequest {
-    /// Returns the error for a refusal of this grant. `invalid_grant` on a refresh, or the provider's own word for it,
-    /// and nothing else, means that the session has ended.
+    /// Returns the error for a refusal of this grant. `invalid_grant` on a refresh, and nothing else, means that the
+    /// session has ended.
     func failure(_ response: HTTPResponse, withholding secrets: WithheldSecrets) -> OIDCError {
         var error = OAuthErrorResponse.failure(response, stage: .token, withholding: secrets) { hint($0) }
-        guard grantType == .refreshToken, error.kind == .refused else { return error }
-        let answer = OAuthErrorResponse(response, withholding: secrets)
-        let message =
-            response.isSuccess
-            ? nil : (try? JSONValue(parsing: response.body))?.object?["message"]?.string
-        let words: String
-        if let answer, TokenRequest.endingCodes.contains(answer.code) {
-            words = answer.text
-        } else if let message, TokenRequest.endingMessages.contains(message) {
-            words = "“\(message)”"
-        } else {
-            return error
+        if grantType == .refreshToken, error.kind == .refused, error.oauthError == "invalid_grant" {
+            error.kind = .loginRequired
+            error.message =
+                "token: the session has ended: the provider answered "
+                + (OAuthErrorResponse(response, withholding: secrets)?.text ?? "invalid_grant")
         }
-        error.kind = .loginRequired
-        error.oauthError = "invalid_grant"
-        error.message = "token: the session has ended: the provider answered \(words)"
         return error
     }
-
-    /// The codes for a refresh token that is not valid: that of RFC 6749 §5.2, GitHub's and Slack's (their
-    /// documentation, 2026-11).
-    private static let endingCodes: Set<String> = [
-        "invalid_grant", "bad_refresh_token", "invalid_refresh_token",
-    ]
-    /// The member `message` of answers without such a code: Twitch's (its documentation, 2026-11).
-    private static let endingMessages: Set<String> = ["Invalid refresh token"]
 
     private func hint(_ code: String?) -> Hint? {
         let hint =

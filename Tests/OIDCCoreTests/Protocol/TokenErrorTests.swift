@@ -29,23 +29,6 @@ struct TokenErrorTests {
     }
 
     @Test(
-        "a provider's own word for a refresh token that is not valid ends the session, and only on a refresh",
-        arguments: [
-            (#"{"error":"bad_refresh_token"}"#, 200, true),
-            (#"{"ok":false,"error":"invalid_refresh_token"}"#, 200, true),
-            (#"{"status":400,"message":"Invalid refresh token"}"#, 400, true),
-            (#"{"error":"Bad Request","status":400,"message":"Invalid refresh token"}"#, 400, true),
-            (#"{"message":"Invalid refresh token"}"#, 503, false),
-            (#"{"error":"bad_verification_code"}"#, 200, false),
-            (#"{"message":"invalid client"}"#, 400, false),
-        ])
-    func ownWords(_ body: String, _ status: Int, _ ends: Bool) throws {
-        let response = Fixture.json(body, status: status)
-        #expect(try error(response, Self.refresh)?.endsSession == ends)
-        #expect(try error(response)?.endsSession == false)
-    }
-
-    @Test(
         "the message of an error body without the member error is shown",
         arguments: [
             (#"{"status":400,"message":"invalid client"}"#, "invalid client"),
