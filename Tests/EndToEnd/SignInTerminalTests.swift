@@ -80,8 +80,7 @@ struct SignInTerminalTests {
         defer { program.remove() }
         let run = try TerminalRun(program, ["login"], ["DISPLAY": ""])
         let url = try #require(authorizationURL(run))
-        _ = try #require(
-            run.wait { $0.contains("left, waiting for your browser or a pasted URL") ? true : nil })
+        _ = try #require(run.wait { $0.contains("No device code: ") ? true : nil })
         run.type("\(try #require(provider.redirect(of: url)).url.text)\r")
         let (status, text) = run.finish()
         #expect(status == 0 && text.components(separatedBy: "No device code: ").count == 2, "\(text)")
