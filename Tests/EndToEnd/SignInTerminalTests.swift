@@ -40,12 +40,12 @@ struct SignInTerminalTests {
             program, ["login", "--flow", "auto"], ["DISPLAY": "", "SSH_TTY": "/dev/pts/0"])
         let url = try #require(authorizationURL(run))
         _ = try #require(
-            run.wait { $0.contains("waiting for your browser, a pasted URL or the device code") ? true : nil }
+            run.wait { $0.contains("waiting for your browser, a pasted URL or the device code") ? 0 : nil }
         )
         let callback = try #require(provider.redirect(of: url)).url.text
         run.type(callback)
         let count = callback.utf8.count
-        _ = run.wait { $0.contains("\(count) characters pasted: press Enter") ? true : nil }
+        _ = run.wait { $0.contains("\(count) characters pasted: press Enter") ? 0 : nil }
         run.type("\r")
         let (status, text) = run.finish()
         #expect(status == 0, "\(text)")
@@ -80,7 +80,7 @@ struct SignInTerminalTests {
         defer { program.remove() }
         let run = try TerminalRun(program, ["login"], ["DISPLAY": ""])
         let url = try #require(authorizationURL(run))
-        _ = try #require(run.wait { $0.contains("No device code: ") ? true : nil })
+        _ = try #require(run.wait { $0.contains("No device code: ") ? 0 : nil })
         run.type("\(try #require(provider.redirect(of: url)).url.text)\r")
         let (status, text) = run.finish()
         #expect(status == 0 && text.components(separatedBy: "No device code: ").count == 2, "\(text)")
@@ -100,7 +100,7 @@ struct SignInTerminalTests {
         let program = try Program(provider)
         defer { program.remove() }
         let run = try TerminalRun(program, ["login", "--flow", "device"], columns: columns, rows: rows)
-        _ = try #require(run.wait { $0.contains(" left") ? true : nil })
+        _ = try #require(run.wait { $0.contains(" left") ? 0 : nil })
         run.type("\u{3}")
         let (status, text) = run.finish()
         #expect(status == 130)
@@ -119,7 +119,7 @@ struct SignInTerminalTests {
         defer { program.remove() }
         for options in [["--flow", "device"], ["--flow", "paste"]] {
             let run = try TerminalRun(program, ["login", "--prompt", "odd"] + options, variables)
-            _ = run.wait { $0.contains("/device\n") || $0.contains("press Enter") ? true : nil }
+            _ = run.wait { $0.contains("/device\n") || $0.contains("press Enter") ? 0 : nil }
             run.type("\u{3}")
             let (status, text) = run.finish()
             #expect(status == 130, "\(text)")
