@@ -43,8 +43,9 @@ struct CommonOptions: OptionGroup {
         if let config, !hint.includes("--config") {
             let option = " --config \(ShellWord.quoted(config))"
             for command in ["oidc config init", "oidc config check", "oidc config use"] {
-                let parts = hint.split(separator: command, maxSplits: 1, omittingEmptySubsequences: false)
-                if parts.count == 2 { return parts[0] + command + option + parts[1] }
+                if let (before, after) = hint.parts(around: command) {
+                    return before + command + option + after
+                }
             }
         }
         let command = "oidc config set "
@@ -52,7 +53,7 @@ struct CommonOptions: OptionGroup {
             (profile.map { "-p \(ShellWord.quoted($0)) " } ?? "")
             + (config.map { "--config \(ShellWord.quoted($0)) " } ?? "")
         guard !place.isEmpty else { return hint }
-        let parts = hint.split(separator: command, omittingEmptySubsequences: false)
+        let parts = hint.pieces(between: command)
         return parts.dropFirst().reduce(String(parts.first ?? "")) { text, rest in
             text + command + (rest.hasPrefix("-p ") ? "" : place) + rest
         }

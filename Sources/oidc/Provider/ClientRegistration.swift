@@ -145,7 +145,7 @@ struct ClientRegistration {
             throw refusal(client, "redirect_uris \(urls)", hint: .advice(.checkRedirectURI))
         }
         guard let port = WebURL(first)?.port else { return (first, []) }
-        let base = first.replacing(":\(port)", with: "", maxReplacements: 1)
+        let base = first.parts(around: ":\(port)").map { String($0.before + $0.after) } ?? first
         guard usable.count > 1, let address = try? RedirectAddress(base) else { return (first, []) }
         let ports = usable.compactMap { url in
             WebURL(url)?.port.flatMap { UInt16(exactly: $0) }.flatMap {
