@@ -76,7 +76,7 @@ struct AtomicFileTests {
             #expect(
                 failure { () throws(OIDCError) in try store.save(large, replacingDamaged: true) } == expected)
             #expect(failure { () throws(OIDCError) in try store.probe(.example) } == expected)
-            #expect(failure { () throws(OIDCError) in try store.checkReplaceable(.example) } == expected)
+            #expect(failure { () throws(OIDCError) in _ = try store.reserveSpace(for: .example) } == expected)
             #expect(try store.load(.example) == .example())
             #expect(try FileManager.default.contentsOfDirectory(atPath: path) == ["\(stem).json"])
         }

@@ -33,8 +33,8 @@ struct LockTests {
     private var heldTooLong: OIDCError {
         OIDCError(
             .failed,
-            "the lock \(scratch["a.lock"]) was not free within 0 seconds: another oidc process holds it",
-            hint: "try again, or end the oidc process that hangs", stage: .store)
+            "the lock \(scratch["a.lock"]) was not free within 0 seconds: another process holds it",
+            hint: "try again, or end the process that hangs", stage: .store)
     }
 
     @Test("the second process waits at most until the limit; a released lock is free, its file stays")

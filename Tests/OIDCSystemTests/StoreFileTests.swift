@@ -84,11 +84,11 @@ struct StoreFileTests {
             failure { () throws(OIDCError) in try store.save(.example(), replacingDamaged: false) }
                 == expected)
         #expect(scratch.text("oidc/\(fileName)") == damage.text)
-        #expect(failure { () throws(OIDCError) in try store.checkReplaceable(.example) } == expected)
+        #expect(failure { () throws(OIDCError) in _ = try store.reserveSpace(for: .example) } == expected)
         try store.probe(.example)
         try store.save(.example(), replacingDamaged: true)
         #expect(try store.load(.example) == .example())
-        try store.checkReplaceable(.example)
+        _ = try store.reserveSpace(for: .example)
         #expect(try store.load(.example) == .example())
 
         scratch.put(damage.text, "oidc/\(fileName)")

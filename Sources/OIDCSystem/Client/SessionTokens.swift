@@ -224,15 +224,14 @@ package struct SessionTokens {
         return Delivery(session: other, access: access)
     }
 
-    /// Checks, before a refresh token is used, that its successor can be stored: the file is replaceable and
-    /// file descriptors are left.
+    /// Checks, before a refresh token is used, that its successor can be stored, and holds space on the disk and file
+    /// descriptors for it during the request.
     private func guarded(
         _ current: Session?, _ request: () throws(OIDCError) -> Answer
     ) throws(OIDCError) -> Answer {
         guard current?.tokens.refreshToken != nil else { return try request() }
-        try store.checkReplaceable(key)
-        let reserve = try DescriptorReserve()
-        defer { withExtendedLifetime(reserve) {} }
+        let reserves = (try store.reserveSpace(for: key), try DescriptorReserve())
+        defer { withExtendedLifetime(reserves) {} }
         return try request()
     }
 

@@ -62,10 +62,11 @@ enum AtomicFile {
         return true
     }
 
-    /// Throws if writing so many bytes would fail for lack of space or permission; leaves nothing behind.
-    static func probe(
+    /// Reserves the space for a file: writes so many bytes into the temporary file and removes its name. The bytes
+    /// and the inode are free again when the returned lock is released, even by a killed process.
+    static func reserve(
         temporary: String, in directory: PrivateDirectory, byteCount: Int, survivesPowerFailure: Bool = true
-    ) throws(OIDCError) {
+    ) throws(OIDCError) -> FileLock {
         try withTemporary(temporary, in: directory) { file throws(OIDCError) in
             do throws(Errno) {
                 try file.makeEmpty()
@@ -98,20 +99,21 @@ enum AtomicFile {
         }
     }
 
-    /// Runs `body` with the locked temporary file; only the lock's holder may rename or remove it.
+    /// Runs `body` with the locked temporary file; only the lock's holder may rename or remove it. Returns the lock.
+    @discardableResult
     private static func withTemporary(
         _ temporary: String, in directory: PrivateDirectory,
         _ body: (borrowing OpenFile) throws(OIDCError) -> Void
-    ) throws(OIDCError) {
+    ) throws(OIDCError) -> FileLock {
         let wait = LockWait(limit: writersWait, isCancelled: { false })
         let lock = try FileLock.acquire(temporary, in: directory, wait, noun: "file")
-        defer { withExtendedLifetime(lock) {} }
         do {
             try body(lock.file)
         } catch {
             try? directory.file.remove(temporary)
             throw error
         }
+        return lock
     }
 }
 

@@ -13,7 +13,7 @@ extension CredentialHelper {
         let left = deadline?.milliseconds(from: .now()) ?? .max
         let wait = LockWait(
             limit: .milliseconds(min(min(milliseconds, .max / 3) * 3, left)), noticeAfter: .seconds(3),
-            onWaiting: { onWaiting("waiting for another oidc process that uses \(program)") })
+            onWaiting: { onWaiting("waiting for another process that uses \(program)") })
         let lock = try FileLock.acquire(CredentialHelper.probeLock, in: directory, wait)
         defer {
             withExtendedLifetime(lock) { try? directory.file.remove(CredentialHelper.probeLock) }

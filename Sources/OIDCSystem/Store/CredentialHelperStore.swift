@@ -127,16 +127,16 @@ package final class CredentialHelperStore: SessionStoring {
 
     /// Checks that a session could be saved, including its key in the helper.
     package func probe(_ key: SessionKey) throws(OIDCError) {
-        try directory.probe(key.fileStem) { bytes throws(OIDCError) in
+        try directory.reserve(key.fileStem) { bytes throws(OIDCError) in
             _ = try replaceable(bytes, key, orDamaged: true)
         }
         try helper.probe(newEntry("probe"), username: CredentialHelperStore.username, in: directory.path)
     }
 
-    /// Checks that the file could be replaced. The helper is not called, as a refresh does not change the
-    /// key.
-    package func checkReplaceable(_ key: SessionKey) throws(OIDCError) {
-        try directory.probe(key.fileStem, survivesPowerFailure: false) { bytes throws(OIDCError) in
+    /// Checks that the file could be replaced, and returns what holds the space for it. The helper is not called,
+    /// as a refresh does not change the key.
+    package func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject? {
+        try directory.reserve(key.fileStem, survivesPowerFailure: false) { bytes throws(OIDCError) in
             _ = try replaceable(bytes, key, orDamaged: false)
         }
     }

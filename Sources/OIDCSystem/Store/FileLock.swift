@@ -90,8 +90,8 @@ final class FileLock: Sendable {
     ) -> OIDCError {
         .store(
             "the lock \(DisplayText.clean(directory.path(of: name))) was not free within"
-                + " \(wait.limit.components.seconds) seconds: another oidc process holds it",
-            hint: "try again, or end the oidc process that hangs")
+                + " \(wait.limit.components.seconds) seconds: another process holds it",
+            hint: "try again, or end the process that hangs")
     }
 
     private static func attempt(

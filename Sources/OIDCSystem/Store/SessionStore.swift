@@ -43,9 +43,10 @@ public protocol SessionStoring: Sendable {
     /// Throws if a session could not be saved; called before the user signs in.
     func probe(_ key: SessionKey) throws(OIDCError)
 
-    /// Throws if the stored session could not be replaced; called before a single-use refresh token is
-    /// redeemed, as its successor would be lost.
-    func checkReplaceable(_ key: SessionKey) throws(OIDCError)
+    /// Throws if the stored session could not be replaced; called before a single-use refresh token is redeemed, as
+    /// its successor would be lost. The returned object holds space for the successor until it is released, so a
+    /// disk that fills during the request does no harm.
+    func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject?
 }
 
 extension SessionStoring {
@@ -56,8 +57,8 @@ extension SessionStoring {
         try withLock(key, for: .tokens, wait, body)
     }
 
-    /// Does nothing, as a session in memory can always be replaced.
-    public func checkReplaceable(_ key: SessionKey) throws(OIDCError) {}
+    /// Returns nil, as a session in memory can always be replaced.
+    public func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject? { nil }
 
     /// Returns nil, as no other process uses the store.
     public func failure(of key: SessionKey) -> SharedFailure? { nil }

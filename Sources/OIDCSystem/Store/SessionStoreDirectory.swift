@@ -41,16 +41,17 @@ struct SessionDirectory: Sendable {
         }
     }
 
-    /// Throws if `replace` would; leaves nothing behind except the directory.
-    func probe(
+    /// Throws if `replace` would. Returns what holds the space for it; leaves nothing behind except the directory.
+    @discardableResult
+    func reserve(
         _ name: String, survivesPowerFailure: Bool = true,
         checking check: ([UInt8]) throws(OIDCError) -> Void
-    ) throws(OIDCError) {
+    ) throws(OIDCError) -> AnyObject {
         let directory = try PrivateDirectory.create(path)
         let existing = try existing(name, in: directory)
         if let existing { try check(existing) }
         // The successor of a refresh token may be longer than the token.
-        try AtomicFile.probe(
+        return try AtomicFile.reserve(
             temporary: name + ".tmp", in: directory, byteCount: (existing?.count ?? 0) + 32_768,
             survivesPowerFailure: survivesPowerFailure)
     }

@@ -77,14 +77,14 @@ public struct FileSessionStore: SessionStoring {
 
     /// Checks that a session could be saved.
     public func probe(_ key: SessionKey) throws(OIDCError) {
-        try directory.probe(key.fileStem) { bytes throws(OIDCError) in
+        try directory.reserve(key.fileStem) { bytes throws(OIDCError) in
             try check(bytes, key, orDamaged: true)
         }
     }
 
-    /// Checks that the stored session could be replaced.
-    public func checkReplaceable(_ key: SessionKey) throws(OIDCError) {
-        try directory.probe(key.fileStem, survivesPowerFailure: false) { bytes throws(OIDCError) in
+    /// Checks that the stored session could be replaced, and returns what holds the space for it.
+    public func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject? {
+        try directory.reserve(key.fileStem, survivesPowerFailure: false) { bytes throws(OIDCError) in
             try check(bytes, key, orDamaged: false)
         }
     }

@@ -175,6 +175,30 @@ struct FaultyRefreshTests {
         try recovers(world)
     }
 
+    @Test(
+        "a file system that fills during the request: the successor is stored in the space that was held",
+        .enabled(if: canMount, "no file system can be mounted here"))
+    func fillingDisk() throws {
+        let world = try SessionWorld()
+        defer { world.remove() }
+        try FileManager.default.createDirectory(at: world.directory, withIntermediateDirectories: true)
+        let place = world.directory.path
+        try world.shell("mount -t tmpfs -o size=96k,mode=0700 tmpfs \"$1\"", [place])
+        defer { try? world.shell("umount -l \"$1\"", [place]) }
+        #expect(try world.program.signIn(at: world.provider).status == 0)
+        world.provider.intercept { request in
+            guard request.url.path == "/token" else { return nil }
+            let fill = ChildProcess(
+                ["/bin/dd", "if=/dev/zero", "of=\(place)/fill", "bs=1k"], environment: [:])
+            _ = try? fill.run()
+            return nil
+        }
+        try refuses(world, 0)
+        world.provider.intercept(nil)
+        try world.shell("rm -f \"$1/fill\"", [place])
+        try recovers(world)
+    }
+
     /// The refresh ends with that exit code, and a token is on stdout only if it is 0.
     private func refuses(
         _ world: SessionWorld, _ exit: Int32, _ refresh: (() throws -> Program.Outcome)? = nil
