@@ -130,6 +130,18 @@ struct SignOutModuleTests {
         #expect(world.program.sessionFiles.isEmpty)
     }
 
+    @Test("without a display the provider's URL is printed, without the ID token, and nothing is waited for")
+    func withoutDisplay() throws {
+        let world = try world(redirect: false)
+        defer { world.program.remove() }
+        let variables = ["BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""]
+        let outcome = try world.program.start(["logout", "--browser"], variables).finish(within: 60)
+        #expect(outcome.status == 4, "\(outcome.errorOutput)")
+        let url = "\(world.provider.origin)/logout?client_id=demo\n"
+        #expect(outcome.errorOutput.contains("open in a browser:\n\n  \(url)"), "\(outcome.errorOutput)")
+        #expect(!outcome.errorOutput.contains("id_token_hint") && world.program.sessionFiles.isEmpty)
+    }
+
     @Test("oidcc-client-test-mtls-endpoint-aliases: used when a client certificate is configured")
     func aliases() throws {
         let first = try Module.server()

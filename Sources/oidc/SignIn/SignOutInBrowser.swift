@@ -24,7 +24,7 @@ struct SignOutInBrowser {
         let start = "/" + Base64URL.encode(Random.bytes(16))
         let returnPath = redirect?.loopback == nil ? nil : returnAddress.flatMap(WebURL.init)?.path
         var wait = SignOutWait(
-            browser: try open("\(server.origin)\(start)"), console: console,
+            browser: try open("\(server.origin)\(start)", pending), console: console,
             environment: provider.context.environment, returnAddress: returnPath == nil ? nil : returnAddress,
             clientID: session.key.clientID, deadline: .now().adding(seconds: provider.settings.signIn.timeout)
         )
@@ -35,12 +35,14 @@ struct SignOutInBrowser {
                 : "The provider's session has ended in the browser.")
     }
 
-    /// Opens our own URL, and prints it for the user to open if no browser can be run. On a machine without a
-    /// browser that is an error, as the URL works only here.
-    private func open(_ text: String) throws(OIDCError) -> Browser? {
+    /// Opens our own URL, and prints it for the user to open if the browser fails. It works only on this machine, so
+    /// without a browser here the provider's URL is printed instead, without the ID token, and nothing is waited for.
+    private func open(_ text: String, _ pending: PendingLogout) throws(OIDCError) -> Browser? {
         let choice = try provider.browserChoice()
         guard let url = WebURL(text) else { return nil }
         guard choice.isAvailable else {
+            console.note(
+                "To end the provider's session, open in a browser:\n\n  \(pending.urlWithoutToken.text)\n")
             return try Browser.open(url, with: choice, environment: provider.childEnvironment)
         }
         console.note("To end the provider's session, open in a browser:\n\n  \(text)\n")
