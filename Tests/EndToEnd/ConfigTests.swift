@@ -58,7 +58,8 @@ struct ConfigTests {
             "port=0", "flow=devise", "store=bogus", "issuer=http://a.example", "prot=1", "client_secret=x",
             "port",
             "redirect_uri=javascript:alert(1)", #"browser=["sh","-c","%s"]"#, "scope=a\"b",
-            "issuer=https://me:hunter2@a.example",
+            "issuer=https://me:hunter2@a.example", #"extra_authorize_params={"state":"x"}"#,
+            #"extra_token_params={"client_secret":"x"}"#,
         ])
     func refused(assignment: String) throws {
         defer { program.remove() }

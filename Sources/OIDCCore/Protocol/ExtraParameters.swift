@@ -1,10 +1,10 @@
-/// Parameters of the configuration, which a request takes along as long as they replace none of its own.
-struct ExtraParameters {
+/// The rules for parameters of the configuration that are added to a request: they replace none of its own.
+package struct ExtraParameters: Sendable {
     let setting: String
     /// Names that are the protocol's, whether or not this request uses them.
     let reserved: Set<String>
 
-    static let authorize = ExtraParameters(
+    package static let authorize = ExtraParameters(
         setting: "extra_authorize_params",
         reserved: [
             "response_type", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
@@ -12,7 +12,7 @@ struct ExtraParameters {
             "client_secret", "client_assertion", "client_assertion_type",
         ])
 
-    static let token = ExtraParameters(
+    package static let token = ExtraParameters(
         setting: "extra_token_params",
         reserved: [
             "grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret",
@@ -20,14 +20,21 @@ struct ExtraParameters {
             "subject_token", "subject_token_type", "actor_token", "actor_token_type",
         ])
 
-    func adding(
-        _ extra: [FormEncoding.Pair], to pairs: [FormEncoding.Pair]
-    ) throws(OIDCError) -> [FormEncoding.Pair] {
+    /// Checks that each parameter has a name, and that none is the protocol's.
+    package func check(_ extra: [FormEncoding.Pair]) throws(OIDCError) {
         for pair in extra {
             guard !pair.name.isEmpty else { throw .usage("\(setting): a parameter has no name") }
             guard !reserved.contains(pair.name) else {
                 throw .usage("\(setting): \(pair.name) is a parameter of the protocol and cannot be replaced")
             }
+        }
+    }
+
+    func adding(
+        _ extra: [FormEncoding.Pair], to pairs: [FormEncoding.Pair]
+    ) throws(OIDCError) -> [FormEncoding.Pair] {
+        try check(extra)
+        for pair in extra {
             guard !pairs.contains(where: { $0.name == pair.name }) else {
                 throw .usage(
                     "\(setting): \(DisplayText.clean(pair.name)) has a setting of its own, which is set too",

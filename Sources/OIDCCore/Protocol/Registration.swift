@@ -77,8 +77,8 @@ package struct Registration: Sendable {
     }
 }
 
-/// The registered client (RFC 7591 §3.2.1). URLs in the answer are shown but not used, as the
-/// client keeps its own.
+/// The registered client (RFC 7591 §3.2.1). The provider may have replaced what was asked for. URLs of the answer other
+/// than redirect URLs are not used.
 package struct RegisteredClient: Sendable {
     package let clientID: String
     /// Nil for a public client: some providers issue a secret beside the method `none`, and then refuse it.

@@ -40,6 +40,8 @@ struct Settings: Sendable {
         }
         _ = try provider.checkedEndpoints()
         _ = try token.checkedAssumedType()
+        try ExtraParameters.authorize.check(signIn.extraParameters)
+        try ExtraParameters.token.check(token.extraParameters)
         _ = try SessionStoreChoice(setting: store)
         _ = try RedirectAddress(signIn.redirectURI, port: signIn.port)
         if let problem = BrowserCommand.problem(signIn.browser) { throw .usage("browser: \(problem)") }

@@ -31,7 +31,7 @@ struct RegistrationTests {
         #expect(document["contacts"] == ["a@b.example"])
     }
 
-    @Test("the registered client is returned; its URLs are shown, and not used")
+    @Test("the registered client is returned, with what the provider replaced")
     func answer() throws {
         let registered = try call().read(
             Fixture.json(
