@@ -36,7 +36,7 @@ package struct Logout: Sendable {
     }
 }
 
-/// A sign-out that has begun.
+/// A sign-out in progress.
 package struct PendingLogout: Sendable {
     /// The URL to open. It contains the ID token, so it must not be printed.
     package let url: WebURL

@@ -13,7 +13,7 @@ package enum UserInfo {
     package static let nonceNotTaken = OIDCError(
         .refused, "userinfo: DPoP-Nonce: the nonce that was demanded was not taken", stage: .userInfo)
 
-    /// What the signature of a signed answer is held against.
+    /// The rules for the signature of a signed answer.
     package struct Signing {
         /// `userinfo_signing_alg_values_supported`; nil allows every known algorithm.
         package var allowedAlgorithms: [String]?
@@ -34,7 +34,7 @@ package enum UserInfo {
         }
     }
 
-    /// What an answer is held against.
+    /// The rules for an answer.
     package struct Rules {
         /// The `sub` of the ID token, which the answer must repeat (OIDC Core §5.3.2); nil where there was no
         /// ID token, as with plain OAuth 2.0.
@@ -160,7 +160,7 @@ package enum UserInfo {
         return members
     }
 
-    /// OIDC Core §5.3.2: an answer about somebody else is not used.
+    /// Refuses an answer about another user (OIDC Core §5.3.2).
     private static func checkSubject(_ claims: TokenClaims, _ rules: Rules) throws(OIDCError) {
         guard let subject = rules.subject else { return }
         guard let found = try claims.string("sub"), ExactText.isSame(found, subject) else {

@@ -1,9 +1,9 @@
 import OIDCCore
 import Synchronization
 
-/// A request for a device code that runs on a thread of its own, so that a slow provider delays nothing else.
+/// A request for a device code that runs on a thread of its own, so a slow provider does not delay the rest of the sign-in.
 ///
-/// An abandoned request is left to end by itself: it obtains a code that nobody sees, and no tokens.
+/// An abandoned request ends without effect: it obtains a code that is never shown, and no tokens.
 final class DeviceCodeRequest: Sendable {
     private let answer = Mutex<Result<DeviceAuthorization, OIDCError>?>(nil)
 

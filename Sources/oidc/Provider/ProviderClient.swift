@@ -12,7 +12,7 @@ extension ProviderContext {
         let authentication = try ClientAuthentication.choose(
             method: settings.client.method ?? method, credentials, metadata)
         let issuer = metadata?.issuer ?? settings.provider.issuer
-        // A template is nobody's issuer; the token endpoint is the audience that is left (RFC 7523 §3).
+        // A template is not an issuer, so the token endpoint is the audience (RFC 7523 §3).
         let isTemplate = issuer.map { IssuerTemplate($0) != nil } ?? false
         let audience: String? =
             settings.client.assertionAudience == .tokenEndpoint || isTemplate

@@ -113,7 +113,7 @@ struct ProfileEditor {
         return (bytes, Outcome(profile: name, remaining: nil))
     }
 
-    /// Returns the members of a profile that are not mistakes, so that several mistakes can be repaired one by one
+    /// Returns the members of a profile that are not mistakes, so several mistakes can be repaired one by one
     /// and none can be added. Some members are valid only beside others.
     private func valid(_ profile: (name: String, values: JSONObject)) -> JSONObject {
         guard problem(profile.values, of: profile.name) != nil else { return profile.values }

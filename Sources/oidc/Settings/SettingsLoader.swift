@@ -75,7 +75,7 @@ struct SettingsLoader: Sendable {
         return (try parsed(contents.bytes, permissions: contents.permissions), contents.bytes)
     }
 
-    /// Reads the file as it is, if nobody else can write it.
+    /// Reads the file, unless other users can write it.
     func ownFile(mayBeMissing: Bool = false) throws(OIDCError) -> UserFile? {
         guard let path else { return nil }
         guard let contents = try UserFile.read(path, limit: 4 << 20, named: "configuration") else {

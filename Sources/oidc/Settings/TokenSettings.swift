@@ -45,7 +45,7 @@ struct ClientSettings: Sendable {
         idTokenAlgorithms = layers.text(.idTokenSignedResponseAlg).map { [$0] }
     }
 
-    /// The files that nobody else should be able to read.
+    /// The files that other users should not be able to read.
     var secretFiles: [SettingFile] {
         var files: [SettingFile?] = [privateKey, certificateKey]
         if case .file(let file)? = secret { files.insert(file, at: 0) }

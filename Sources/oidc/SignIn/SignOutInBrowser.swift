@@ -31,7 +31,7 @@ struct SignOutInBrowser {
         try serve(server, from: start, to: pending, returningTo: returnPath, &wait)
         console.note(
             returnPath == nil
-                ? "The browser has gone to the provider's sign-out page, which may ask to confirm."
+                ? "The browser opened the provider's sign-out page, which may ask for confirmation."
                 : "The provider's session has ended in the browser.")
     }
 

@@ -80,7 +80,7 @@ struct DoctorTests {
     }
 
     @Test(
-        "a clock that is wrong is held against the provider's",
+        "a wrong clock is noticed by the provider's",
         arguments: [(30, "warning"), (-3_600, "problem")])
     func clock(offset: Int64, result: String) throws {
         let world = try configured { $0.clockOffset = offset }

@@ -153,7 +153,7 @@ struct IDTokenClaimTests {
         ) { $0.maxAge = .max },
     ]
 
-    @Test("each claim is held against its rule", arguments: names + audiences + times)
+    @Test("each claim is checked", arguments: names + audiences + times)
     func claims(_ sample: Case) throws {
         var rules = Sample.rules
         sample.change(&rules)

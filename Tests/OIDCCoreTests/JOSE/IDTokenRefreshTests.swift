@@ -36,7 +36,7 @@ struct IDTokenRefreshTests {
         }
     }
 
-    @Test("the issuer is held against the sign-in's too, though the configuration changed")
+    @Test("the issuer must be the sign-in's too, even if the configuration changed")
     func changedConfiguration() throws {
         var rules = Sample.rules
         rules.previous = .init(issuer: "https://old.example", subject: "alice")

@@ -47,7 +47,7 @@ struct SignedUserInfoTests {
         ), (["exp": "x"], "exp: expected seconds since 1970, found “x”"),
     ]
 
-    @Test("issuer, audience, subject and times are held against their rules", arguments: refusals)
+    @Test("issuer, audience, subject and times are checked", arguments: refusals)
     func claims(_ changes: [String: JSONValue?], _ message: String) throws {
         #expect(throws: UserInfoTests.untrusted(message)) {
             try Self.read(try Self.body(changes), keys: try Self.keys())

@@ -22,7 +22,7 @@ public struct Client: Sendable {
         self.presentsCertificate = presentsCertificate || authentication.usesCertificate
     }
 
-    /// RFC 6749 appendix A.1: visible ASCII and spaces; an empty one identifies nobody.
+    /// RFC 6749 appendix A.1: visible ASCII and spaces; an empty one identifies no client.
     func check() throws(OIDCError) {
         guard !id.isEmpty else { throw .usage("client_id is not set", hint: .advice(.giveClientID)) }
         guard id.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
