@@ -43,9 +43,9 @@ struct StatusCommand: RunnableCommand {
             try context.console.output(Table.text(report.lines))
         }
         guard !report.isUsable else { return 0 }
-        context.console.note(
-            "the token has expired and cannot be refreshed; run: \(provider.settings.loginLine)")
-        return Diagnostics.exitCode(access.noSession)
+        throw OIDCError(
+            .loginRequired, "the token has expired and cannot be refreshed", hint: access.noSession.hint,
+            stage: .token)
     }
 
     /// Reports a grant without a user, which gets a token on demand.

@@ -149,6 +149,10 @@ struct FreshnessTests {
         #expect(token.status == 3)
         #expect(token.errorOutput.contains("no refresh token"))
         #expect(try world.program.run("status").status == 3)
+        let json = try world.program.run("status", "-o", "json")
+        #expect(json.status == 3 && !json.output.isEmpty)
+        let error = try JSONValue(parsing: json.errorOutput)["error"]
+        #expect(error?["kind"] == "login_required" && error?["hint"] == "oidc login", "\(json.errorOutput)")
     }
 
     @Test("one session among a thousand: token finds it, and status --all lists them all")
