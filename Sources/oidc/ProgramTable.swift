@@ -1,4 +1,3 @@
-import CPlatform
 import CommandLineKit
 import OIDCCore
 
@@ -67,19 +66,6 @@ struct CredentialCommand: Command {
         CredentialKubectlCommand.self, CredentialGitCommand.self, CredentialDockerCommand.self,
         CredentialAWSCommand.self, CredentialGCPCommand.self,
     ]
-}
-
-/// What `oidc --version` prints.
-enum Version {
-    static let number = "0.1.0"
-    /// The day of the version, for the manual page.
-    static let date = "2026-11-22"
-
-    static var commit: String { String(cString: oidc_build_commit()) }
-    static var json: JSONValue {
-        ["name": "oidc", "version": .string(number), "commit": commit.isEmpty ? .null : .string(commit)]
-    }
-    static var text: String { commit.isEmpty ? "oidc \(number)" : "oidc \(number) (\(commit))" }
 }
 
 /// The parts of the manual that are not commands.
