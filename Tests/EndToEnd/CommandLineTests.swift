@@ -79,7 +79,9 @@ struct CommandLineTests {
         #expect(text.hasPrefix("oidc "))
         let json = try JSONValue(parsing: try run(["--version", "-o", "json"]).output)
         #expect(json["name"] == "oidc" && json["version"]?.string.map { text.includes($0) } == true)
-        #expect(json["libcurl"]?.string?.hasPrefix("7.") == true || json["libcurl"]?.string?.hasPrefix("8.") == true)
+        #expect(
+            json["libcurl"]?.string?.hasPrefix("7.") == true
+                || json["libcurl"]?.string?.hasPrefix("8.") == true)
         #expect(json["openssl"]?.string?.hasPrefix("3.") == true)
     }
 
