@@ -39,7 +39,7 @@ struct ClientRegistration {
         self.settings = settings
         endpoint = try metadata.require(.registration)
         redirects = try ClientRegistration.redirects(settings.signIn.redirect())
-        methods = settings.client.method.map { [$0] } ?? ClientRegistration.methods(metadata)
+        methods = settings.client.method.map { [$0] } ?? Registration.methods(supportedBy: metadata)
     }
 
     func run(
@@ -174,16 +174,5 @@ struct ClientRegistration {
                 Redirects(urls: [urls[0]], chosenPorts: [ports[0]]), Redirects(urls: [redirect.text]),
             ]
         }
-    }
-
-    /// Returns the methods to try: a public client if the provider supports those, or else one with a secret. Without
-    /// `token_endpoint_auth_methods_supported` it is `client_secret_basic` by RFC 8414 §2, but public clients are
-    /// often accepted.
-    private static func methods(_ metadata: ProviderMetadata) -> [String] {
-        guard let supported = metadata.tokenEndpointAuthMethodsSupported else {
-            return ["none", "client_secret_basic"]
-        }
-        let known = ["none", "client_secret_basic", "client_secret_post", "client_secret_jwt"]
-        return known.first { supported.contains($0) }.map { [$0] } ?? ["none"]
     }
 }
