@@ -148,6 +148,11 @@ struct ProviderContext {
         throw noIssuer
     }
 
+    /// Whether the settings name a provider.
+    var namesProvider: Bool {
+        settings.provider.issuer != nil || settings.provider.endpoints[.token] != nil
+    }
+
     /// The error for a missing issuer, which lists the profiles if none was chosen.
     private var noIssuer: OIDCError {
         let profiles = settings.profile == nil ? (try? context.settingsLoader.file())?.profiles ?? [] : []

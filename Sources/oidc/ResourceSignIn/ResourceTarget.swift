@@ -7,14 +7,40 @@ struct ResourceTarget: Sendable {
     let operand: ResourceOperand
     /// What to remember after a sign-in.
     var link: ResourceLink
+    /// The link that there was before; nil if there was none.
+    var earlierLink: ResourceLink?
     /// Whether the client was registered just now.
     var isNewlyRegistered = false
+
+    /// Returns whether the resource's token may be sent to a URL.
+    func covers(_ url: WebURL) -> Bool { ResourceIdentifier(link.resource)?.covers(url) == true }
 
     /// Remembers the resource. A failure costs the next command a search, and is reported.
     func remember(_ context: CommandContext) {
         do throws(OIDCError) { try ResourceRecords(context)?.links.keep(link) } catch {
             context.console.warn("the resource could not be remembered: \(error.commandLine)")
         }
+    }
+
+    /// Returns the access to a session that another process started meanwhile at another server, or as another client.
+    /// Throws if the client of this target was given up meanwhile.
+    func movedAccess(_ provider: ProviderContext, than earlier: Session?) throws(OIDCError) -> SessionAccess?
+    {
+        if let name = link.registration, let records = ResourceRecords(provider.context),
+            let client = try records.registrations.clients(name, issuer: link.issuer).first(where: {
+                $0.clientID == link.clientID
+            }), client.isRetired
+        {
+            throw OIDCError(
+                .refused, "the server does not know the client any more", hint: provider.settings.loginLine,
+                stage: .token, oauthError: "invalid_client")
+        }
+        guard let current = try operand.link(), current.resource == link.resource,
+            current.issuer != link.issuer || current.clientID != link.clientID, current != earlierLink
+        else { return nil }
+        let access = try SessionAccess(try operand.provider(current))
+        guard let session = try access.load(), session != earlier else { return nil }
+        return access
     }
 
     /// Notes that the server no longer knows the registered client. Returns whether another one can be registered.
@@ -83,6 +109,22 @@ struct ResourceOperand: Sendable {
 
     /// The profile that `-p` or OIDC_PROFILE names.
     var namedProfile: String? { context.settingsLoader.profileName }
+
+    /// The grant that an option names.
+    var optionGrant: GrantType? { ownership.text(.grant, in: [.options]).map { GrantType(rawValue: $0) } }
+
+    /// What the resource itself is reached with: nothing of a provider's, such as its client certificate.
+    var reach: ProviderContext {
+        let entries = asked.layers.given.filter { NetworkSettings.shared.contains($0.setting) }
+        return ProviderContext(context.settings(SettingLayers(profile: nil, entries: entries)), context)
+    }
+
+    /// Returns the operand with settings that override those given.
+    func adding(_ entries: [SettingLayers.Entry]) -> ResourceOperand {
+        guard !entries.isEmpty else { return self }
+        let layers = SettingLayers(profile: asked.profile, entries: entries + asked.layers.given)
+        return ResourceOperand(url, context.settings(layers), context)
+    }
 
     var grant: GrantType {
         ownership.text(.grant, in: [.options, .variables]).map { GrantType(rawValue: $0) }
