@@ -43,6 +43,11 @@ struct ResourceTarget: Sendable {
         return access
     }
 
+    /// Forgets the resource. A link that stays only leads to a session that is gone.
+    func forget(_ context: CommandContext) {
+        try? ResourceRecords(context)?.links.remove(link)
+    }
+
     /// Notes that the server no longer knows the registered client. Returns whether another one can be registered.
     func retireClient(_ context: CommandContext) -> Bool {
         guard let name = link.registration, !isNewlyRegistered, let records = ResourceRecords(context) else {
@@ -65,6 +70,19 @@ struct ResourceRecords {
         else { return nil }
         links = ResourceLinks(state: path)
         registrations = Registrations(state: path)
+    }
+
+    /// Forgets the resources that a session is for.
+    func forget(_ key: SessionKey) {
+        for resource in key.resources {
+            guard let url = WebURL(resource), let known = try? links.links(of: url) else { continue }
+            for link in known
+            where link.resource == resource && link.issuer == key.provider && link.clientID == key.clientID
+                && link.grant == key.grant && link.account == key.account
+            {
+                try? links.remove(link)
+            }
+        }
     }
 }
 
