@@ -108,7 +108,7 @@ extension Setting {
     static let flow = Setting(
         "flow", .choice(["auto", "browser", "device", "paste"]), "how to sign in; auto")
     static let grant = Setting(
-        "grant", .choice(["authorization_code", "client_credentials", "token_exchange", "jwt_bearer"]),
+        "grant", .choice(GrantType.all.map(\.rawValue)),
         "the grant type; authorization_code")
     static let subjectTokenSource = Setting(
         "subject_token_source", .choice(SubjectTokenSource.names), "where the token to exchange comes from",
