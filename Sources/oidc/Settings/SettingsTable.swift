@@ -1,3 +1,4 @@
+import OIDCCore
 import OIDCCrypto
 
 /// Every setting there is, in the order of the documentation.
