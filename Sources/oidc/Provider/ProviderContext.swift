@@ -148,6 +148,11 @@ struct ProviderContext {
         throw noIssuer
     }
 
+    /// Whether the settings name a provider.
+    var namesProvider: Bool {
+        settings.provider.issuer != nil || settings.provider.endpoints[.token] != nil
+    }
+
     /// The error for a missing issuer, which lists the profiles if none was chosen.
     private var noIssuer: OIDCError {
         let profiles = settings.profile == nil ? (try? context.settingsLoader.file())?.profiles ?? [] : []
@@ -170,7 +175,8 @@ struct ProviderContext {
         guard !key.grant.needsUser else { return key }
         key.scope = settings.token.scope
         key.resources = settings.token.resources
-        key.subject = try SubjectToken(self).identity()
+        key.subject =
+            key.grant == .idJAG ? try OwnProvider(self).identity() : try SubjectToken(self).identity()
         return key
     }
 

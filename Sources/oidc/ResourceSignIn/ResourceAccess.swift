@@ -25,6 +25,33 @@ extension ResourceOperand {
         return (try signIn.run(), access)
     }
 
+    /// Signs in for a command with `--login`, once for all processes that wait for it. `earlier` is the session whose
+    /// token was refused, and `key` the key of it.
+    func signedInOnDemand(
+        _ evidence: Evidence, replacing earlier: Session?, key: SessionKey?
+    ) throws(OIDCError) -> SessionAccess {
+        for _ in 0..<2 {
+            let provider = try resolved(evidence)
+            let access = try SessionAccess(provider, mayKeepNothing: true)
+            // At another server, or as another client, any session is a new one.
+            var signIn = SignInOnDemand(
+                provider: provider, access: access, earlier: access.key == key ? earlier : nil)
+            signIn.takesAny = true
+            do throws(OIDCError) { return try signIn.run() } catch {
+                guard provider.hasLostClient(error) else { throw error }
+            }
+        }
+        throw notSignedIn
+    }
+
+    /// Returns the access to the URL's session, if there is one, or to a token that needs no user.
+    func existingAccess() throws(OIDCError) -> SessionAccess? {
+        guard let provider = try linked() else { return nil }
+        let access = try SessionAccess(provider)
+        guard access.key.grant.needsUser else { return access }
+        return try access.load() == nil ? nil : access
+    }
+
     /// Returns the access to the URL's session, which may not exist yet. Only a grant without a user, or a sign-in that
     /// may follow, is worth a search.
     func access(mayLogIn: Bool) throws(OIDCError) -> SessionAccess {
@@ -48,7 +75,21 @@ extension ResourceOperand {
     }
 }
 
+extension Settings {
+    /// Whether an option names the scope.
+    var isScopeAnOption: Bool {
+        layers.entries.first { $0.setting == .scope }?.origin.layer == .options
+    }
+}
+
 extension ProviderContext {
+    /// Returns the provider with settings that override those given.
+    func adding(_ entries: [SettingLayers.Entry]) -> ProviderContext {
+        guard !entries.isEmpty else { return self }
+        let layers = SettingLayers(profile: settings.profile, entries: entries + settings.layers.given)
+        return ProviderContext(context.settings(layers), context, until: deadline, target: target)
+    }
+
     /// Returns whether a failure means that the server does not know the registered client any more, so that another
     /// one can be registered. Notes it for the next registration.
     func hasLostClient(_ error: OIDCError) -> Bool {

@@ -17,7 +17,7 @@ extension ResourceOperand {
     /// unless its metadata is cached.
     func resolved(_ evidence: Evidence = Evidence()) throws(OIDCError) -> ProviderContext {
         let console = context.console
-        let reach = ProviderContext(reachSettings, context)
+        let reach = reach
         let environment = try reach.environment()
         let search = try ResourceSearch(
             url, environment: environment, allowsInsecureHTTP: reach.allowsInsecureHTTP)
@@ -48,16 +48,10 @@ extension ResourceOperand {
         target.registration = client.registration
         target.bindsTokens = found.metadata.requiresDPoP
         return provider(
-            ResourceTarget(operand: self, link: target, isNewlyRegistered: client.isNew), client.registered,
+            ResourceTarget(
+                operand: self, link: target, earlierLink: link, isNewlyRegistered: client.isNew),
+            client.registered,
             try entries(of: client.profile), scope: scope.isEmpty ? nil : scope)
-    }
-
-    /// The settings to reach the resource with: none of a provider's, such as its client certificate.
-    private var reachSettings: Settings {
-        let entries = asked.layers.given.filter {
-            NetworkSettings.shared.contains($0.setting) || $0.setting == .leeway
-        }
-        return context.settings(SettingLayers(profile: nil, entries: entries))
     }
 
     private func find(
@@ -90,7 +84,7 @@ extension ResourceOperand {
         of resource: ProtectedResourceMetadata, _ search: ResourceSearch, _ grant: GrantType, refetching: Bool
     ) throws(OIDCError) -> ProviderMetadata {
         let servers = resource.authorizationServers
-        if let issuer = ownership.optionIssuer, !servers.contains(where: { ExactText.isSame($0, issuer) }) {
+        if let issuer = ownership.optionIssuer, grant != .idJAG, !servers.contains(where: { ExactText.isSame($0, issuer) }) {
             throw .usage(
                 "--issuer \(DisplayText.clean(issuer)) is not an authorization server of "
                     + "\(DisplayText.clean(resource.resource)), which names \(resource.serverList)",
