@@ -13,7 +13,10 @@ extension Program {
             CommandSection("Get a token", [TokenCommand.self, UserinfoCommand.self]),
             CommandSection(
                 "Use it",
-                [ExecCommand.self, RequestCommand.self, ResourcesCommand.self, CredentialCommand.self]),
+                [
+                    ExecCommand.self, ProxyCommand.self, RequestCommand.self, ResourcesCommand.self,
+                    CredentialCommand.self,
+                ]),
             CommandSection(
                 "Look inside",
                 [

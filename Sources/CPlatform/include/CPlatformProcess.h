@@ -77,6 +77,9 @@ void oidc_pass_signals_on(pid_t child);
 /// Ends `oidc_pass_signals_on`, before the child is reaped and its number may belong to another process.
 void oidc_stop_passing_signals_on(void);
 
+/// Waits until a child has ended, without reaping it.
+void oidc_await_exit(pid_t child);
+
 /// Makes a pipe that programs do not inherit. Returns 0, or errno.
 int oidc_pipe(int ends[2]);
 
