@@ -12,7 +12,10 @@ extension Program {
             CommandSection("Get a token", [TokenCommand.self, UserinfoCommand.self]),
             CommandSection(
                 "Use it",
-                [ExecCommand.self, RequestCommand.self, ResourcesCommand.self, CredentialCommand.self]),
+                [
+                    ExecCommand.self, ProxyCommand.self, RequestCommand.self, ResourcesCommand.self,
+                    CredentialCommand.self,
+                ]),
             CommandSection(
                 "Look inside",
                 [

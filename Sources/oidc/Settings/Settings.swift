@@ -131,6 +131,8 @@ struct ToolSettings: Sendable {
     let resources: [Resource]
     /// How many resources are set, including those whose URL cannot be read.
     let resourceCount: Int
+    /// The URLs of the proxy's routes, and their paths.
+    let proxyRoutes: [(url: String, path: String?)]
     let gitHosts: CredentialHosts
     let dockerRegistries: CredentialHosts
     let awsRoleARN: String?
@@ -142,6 +144,7 @@ struct ToolSettings: Sendable {
         let records = layers.records(.resources)
         resources = records.compactMap { Resource($0) }
         resourceCount = records.count
+        proxyRoutes = layers.records(.proxyRoutes).map { ($0["url"]?.string ?? "", $0["path"]?.string) }
         gitHosts = CredentialHosts(.gitHosts, layers.records(.gitHosts))
         dockerRegistries = CredentialHosts(.dockerRegistries, layers.records(.dockerRegistries))
         awsRoleARN = layers.text(.awsRoleARN)

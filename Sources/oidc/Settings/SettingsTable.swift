@@ -142,6 +142,9 @@ extension Setting {
     static let resources = Setting(
         "resources", .records(required: ["title", "url"], optional: ["scope", "method"]),
         "APIs to call with the session's token")
+    static let proxyRoutes = Setting(
+        "proxy_routes", .records(required: ["url"], optional: ["path"]),
+        "URLs that `oidc proxy` serves if it is given none, and their paths on the proxy")
     static let gitHosts = Setting(
         "git_hosts", .records(required: ["host"], optional: ["username"]), "hosts that git gets a token for")
     static let dockerRegistries = Setting(
@@ -176,7 +179,8 @@ extension Setting {
         tokenRequestFormat, par, dpop,
         postLogoutRedirectURI, flow, grant, subjectTokenSource, subjectTokenFile, subjectTokenEnv,
         subjectTokenType, subjectTokenAudience, actorTokenFile, actorTokenType, requestedTokenType, browser,
-        account, timeout, httpTimeout, leeway, caFile, allowInsecureHTTP, store, resources, gitHosts,
+        account, timeout, httpTimeout, leeway, caFile, allowInsecureHTTP, store, resources, proxyRoutes,
+        gitHosts,
         dockerRegistries, awsRoleARN, awsRoleSessionName, awsSTSEndpoint, gcpTokenType,
     ]
 
