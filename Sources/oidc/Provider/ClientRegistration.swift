@@ -26,7 +26,10 @@ struct ClientRegistration {
         var chosenPorts: [UInt16] = []
     }
 
+    /// Whether redirect URLs may be registered that were not requested; users who register a client see a warning.
+    var acceptsOtherRedirects = true
     private let settings: Settings
+    private let metadata: ProviderMetadata
     private let endpoint: WebURL
     private let clientName: String
     /// What to register; the next one is tried if the provider refuses one.
@@ -37,6 +40,7 @@ struct ClientRegistration {
     init(clientName: String, settings: Settings, metadata: ProviderMetadata) throws(OIDCError) {
         self.clientName = clientName
         self.settings = settings
+        self.metadata = metadata
         endpoint = try metadata.require(.registration)
         redirects = try ClientRegistration.redirects(settings.signIn.redirect())
         methods = settings.client.method.map { [$0] } ?? Registration.methods(supportedBy: metadata)
@@ -67,7 +71,8 @@ struct ClientRegistration {
 
     private func registration(_ redirects: Redirects, _ method: String) -> Registration {
         var registration = Registration(
-            clientName: clientName, redirectURIs: redirects.urls, scope: settings.token.scope ?? Scope(""))
+            clientName: clientName, redirectURIs: redirects.urls, scope: settings.token.scope ?? Scope(""),
+            at: metadata)
         registration.postLogoutRedirectURIs = settings.signIn.postLogoutRedirectURI.map { [$0] } ?? []
         registration.tokenEndpointAuthMethod = method
         return registration
@@ -98,6 +103,9 @@ struct ClientRegistration {
         ]
         for setting in ClientRegistration.registeredSettings {
             entries.append((setting, settings.layers[setting]))
+        }
+        if !acceptsOtherRedirects {
+            _ = try client.redirectURIs(of: registration(redirects, requestedMethod))
         }
         let replaced = try replacement(of: redirects, in: client)
         if let replaced {

@@ -28,6 +28,14 @@ struct Settings: Sendable {
         store = layers.text(.store) ?? "file"
     }
 
+    /// The resource that a URL operand led to: its identifier, and the URL as it was given.
+    var resource: (identifier: String, url: String)? {
+        guard let entry = layers.entries.first(where: { $0.setting == .resource }),
+            case .resource(let url) = entry.origin, let identifier = entry.value.array?.first?.string
+        else { return nil }
+        return (identifier, url)
+    }
+
     /// The profile's name, if one is used.
     var profile: String? { layers.profile }
 

@@ -67,6 +67,11 @@ extension Setting {
     static let resourceParameter = Setting(
         "resource_parameter", .choice(["on", "off"]), "whether `resource` is sent to the provider; on",
         owner: .provider)
+    static let clientMetadataURL = Setting(
+        "client_metadata_url", .url,
+        "the https URL of a client metadata document, as client ID for any server")
+    static let userProfile = Setting(
+        "user_profile", .text, "the profile of the user's own provider, for grant=id_jag")
     static let redirectURI = Setting(
         "redirect_uri", .text, "where the provider redirects the browser; http://127.0.0.1/callback")
     static let port = Setting("port", .integer(1...65_535), "a fixed port for the redirect")
@@ -160,6 +165,7 @@ extension Setting {
         audience,
         resource,
         resourceParameter,
+        clientMetadataURL, userProfile,
         redirectURI, port, redirectPorts, responseMode,
         nonce,
         prompt, maxAge, loginHint, acrValues,

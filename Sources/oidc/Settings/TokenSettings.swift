@@ -14,6 +14,8 @@ struct ClientSettings: Sendable {
     }
 
     let id: String?
+    /// The client metadata document that is the client ID for servers that support such documents.
+    let metadataURL: String?
     /// The authentication method; nil means that the metadata decides.
     let method: String?
     let secret: Secret?
@@ -29,6 +31,7 @@ struct ClientSettings: Sendable {
 
     init(_ layers: SettingLayers, home: String?) {
         id = layers.text(.clientID)
+        metadataURL = layers.text(.clientMetadataURL)
         method = layers.text(.clientAuth)
         let command = layers.texts(.clientSecretCommand)
         secret =
