@@ -112,3 +112,7 @@ int oidc_curl_get_offset(oidc_curl_easy *easy, int info, int64_t *value) {
 int oidc_curl_get_string(oidc_curl_easy *easy, int info, const char **value) {
     return loaded.easy_getinfo(easy, info, value);
 }
+
+int oidc_curl_get_socket(oidc_curl_easy *easy, int *socket) {
+    return loaded.easy_getinfo(easy, OIDC_CURLINFO_ACTIVESOCKET, socket);
+}
