@@ -62,7 +62,8 @@ final class MemoryEngine: SharedEngine {
     func remove(_ name: String) throws(OIDCError) { try run { $0.entries[name] = nil } }
 
     func names(_ prefix: String) throws(OIDCError) -> [String] {
-        try run { state in state.entries.keys.filter { $0.hasPrefix(prefix) && Self.found($0, state) != nil } }
+        try run { state in state.entries.keys.filter { $0.hasPrefix(prefix) && Self.found($0, state) != nil }
+        }
     }
 
     func acquire(_ lease: String, owner: String, for duration: Duration) throws(OIDCError) -> Bool {

@@ -6,6 +6,9 @@ import Testing
 
 @testable import OIDCSystem
 
+private final class Tally: Sendable { let count = Mutex(0) }
+private final class Time: Sendable { let milliseconds = Mutex(Int64(0)) }
+
 @Suite("the lease of a shared store")
 struct SharedLeaseTests {
     private let engine = MemoryEngine()
@@ -35,14 +38,14 @@ struct SharedLeaseTests {
     @Test("many machines with an expired token make one request")
     func singleFlight() async throws {
         try machine().save(.example(), replacingDamaged: false)
-        let count = Mutex(0)
+        let requests = Tally()
         let found = await withTaskGroup(of: String?.self) { group in
             for _ in 0..<40 {
                 group.addTask {
                     await detached {
                         guard let machine = try? self.machine() else { return nil }
                         let delivery = try? self.tokens(machine).refreshed { (current) throws(OIDCError) in
-                            count.withLock { $0 += 1 }
+                            requests.count.withLock { $0 += 1 }
                             Poll.sleep(until: .now().adding(milliseconds: 30))
                             return self.answer(current ?? .example(), "at-2")
                         }
@@ -53,7 +56,7 @@ struct SharedLeaseTests {
             return await group.reduce(into: [String?]()) { $0.append($1) }
         }
         #expect(found.allSatisfy { $0 == "at-2" } && found.count == 40)
-        #expect(count.withLock { $0 } == 1)
+        #expect(requests.count.withLock { $0 } == 1)
         #expect(engine[lease] == nil)
     }
 
@@ -77,7 +80,8 @@ struct SharedLeaseTests {
         try other.save(.example(), replacingDamaged: false)
         var presented: [String] = []
         var turns = 0
-        let result = try stopped.withLock(.example, LockWait(limit: .seconds(5))) { () throws(OIDCError) -> String in
+        let result = try stopped.withLock(.example, LockWait(limit: .seconds(5))) {
+            () throws(OIDCError) -> String in
             turns += 1
             let current = try stopped.load(.example)
             if current != .example() { return "adopted" }
@@ -96,7 +100,9 @@ struct SharedLeaseTests {
         #expect(presented == ["other"])
     }
 
-    @Test("while a refresh token is presented, the lease outlasts a stop of a minute; after that, nothing is overwritten")
+    @Test(
+        "while a refresh token is presented, the lease outlasts a stop of a minute; after that, nothing is overwritten"
+    )
     func stoppedAfter() throws {
         let (stopped, other) = (try machine(), try machine())
         try other.save(.example(), replacingDamaged: false)
@@ -124,20 +130,22 @@ struct SharedLeaseTests {
         #expect(engine[lease] == Array("next".utf8))
     }
 
-    @Test("the successor of a presented refresh token is written again until a short failure of the server is over")
+    @Test(
+        "the successor of a presented refresh token is written again until a short failure of the server is over"
+    )
     func outage() throws {
         let keys = try SealingKeys.example()
-        let clock = Mutex(Int64(0))
+        let time = Time()
         var runtime = LeaseRuntime()
         runtime.renew = { _, _ in {} }
-        runtime.now = { MonotonicTime(nanoseconds: clock.withLock { $0 } * 1_000_000) }
+        runtime.now = { MonotonicTime(nanoseconds: time.milliseconds.withLock { $0 } * 1_000_000) }
         let engine = engine
         runtime.sleep = { milliseconds in
-            let time = clock.withLock { clock in
-                clock += milliseconds
-                return clock
+            let now = time.milliseconds.withLock { now in
+                now += milliseconds
+                return now
             }
-            if time >= 5_000 { engine.fail(nil) }
+            if now >= 5_000 { engine.fail(nil) }
         }
         let store = SharedSessionStore(engine, runtime: runtime) { () throws(OIDCError) in keys }
         try store.save(.example(), replacingDamaged: false)
@@ -147,7 +155,7 @@ struct SharedLeaseTests {
             #expect(try store.replace(.example(), with: .example("at-2")))
         }
         #expect(try store.load(.example) == .example("at-2"))
-        #expect(clock.withLock { $0 } >= 5_000)
+        #expect(time.milliseconds.withLock { $0 } >= 5_000)
     }
 
     @Test("the lease of a long request is renewed")

@@ -17,7 +17,9 @@ final class SharedStoreTests: Sendable {
     ) throws -> SharedSessionStore {
         let keys = try keys ?? SealingKeys.example()
         let now = time.withLock { $0.adding(seconds) }
-        return SharedSessionStore(engine, keepsCopies: keepsCopies, now: { now }) { () throws(OIDCError) in keys }
+        return SharedSessionStore(engine, keepsCopies: keepsCopies, now: { now }) { () throws(OIDCError) in
+            keys
+        }
     }
 
     @Test("a session that one machine saved is what another loads, lists and removes")
@@ -41,7 +43,8 @@ final class SharedStoreTests: Sendable {
         try store.save(.example("secret-token"), replacingDamaged: false)
         store.leave(
             SharedFailure(
-                error: OIDCError(.refused, "secret-reason"), time: Instant(secondsSinceEpoch: 1_700_000_000), id: "1",
+                error: OIDCError(.refused, "secret-reason"), time: Instant(secondsSinceEpoch: 1_700_000_000),
+                id: "1",
                 refreshTokenHash: nil), for: .example, replacing: nil)
         #expect(store.failure(of: .example)?.error.message == "secret-reason")
         let stored = engine.state.withLock { state in
@@ -75,7 +78,8 @@ final class SharedStoreTests: Sendable {
         engine[record] = other
         #expect(failure { () throws(OIDCError) in try store.load(.example) }?.kind == .untrusted)
         // The header alone does not make it ours.
-        let text = String(decoding: other, as: UTF8.self).replacingOccurrences(of: #"\"other\""#, with: #"\"app\""#)
+        let text = String(decoding: other, as: UTF8.self).replacingOccurrences(
+            of: #"\"other\""#, with: #"\"app\""#)
         #expect(text.contains(#"\"app\""#))
         engine[record] = Array(text.utf8)
         let refusal = failure { () throws(OIDCError) in try store.load(.example) }
@@ -88,7 +92,9 @@ final class SharedStoreTests: Sendable {
 
     @Test(
         "nonsense is an error that a sign-in repairs",
-        arguments: ["", "{", "[]", #"{"format":1}"#, #"{"format":1,"key":"k","content":"session","version":-1}"#])
+        arguments: [
+            "", "{", "[]", #"{"format":1}"#, #"{"format":1,"key":"k","content":"session","version":-1}"#,
+        ])
     func nonsense(_ text: String) throws {
         let store = try machine()
         engine[record] = Array(text.utf8)
@@ -120,7 +126,8 @@ final class SharedStoreTests: Sendable {
         engine[record] = old
         let refusal = try #require(failure { () throws(OIDCError) in try store.load(.example) })
         #expect(refusal.kind == .unreachable)
-        #expect(refusal.message.contains("returned version 1700000000 of the session, after version 1700000001"))
+        #expect(
+            refusal.message.contains("returned version 1700000000 of the session, after version 1700000001"))
         #expect(throws: OIDCError.self) { try store.replace(.example(), with: .example("at-3")) }
         // A process that has not seen the newer one cannot tell.
         #expect(try machine().load(.example) == .example())
@@ -130,7 +137,9 @@ final class SharedStoreTests: Sendable {
     func newSignIn() throws {
         let store = try machine()
         try store.save(.example(), replacingDamaged: false)
-        for _ in 0..<3 { #expect(try store.replace(try store.load(.example), with: .example(UUID().uuidString))) }
+        for _ in 0..<3 {
+            #expect(try store.replace(try store.load(.example), with: .example(UUID().uuidString)))
+        }
         try machine().remove(.example)
         time.withLock { $0 = $0.adding(60) }
         try machine().save(.example("at-9"), replacingDamaged: false)
@@ -168,7 +177,9 @@ final class SharedStoreTests: Sendable {
         "a key that is not 32 bytes is refused, without quoting it",
         arguments: ["", "\n", "c2hvcnQ", "0123456789", "not base64, but long enough to be taken for a key"])
     func badKey(_ text: String) {
-        let refusal = failure { () throws(OIDCError) in try SealingKeys(Array(text.utf8), source: "store_key_file") }
+        let refusal = failure { () throws(OIDCError) in
+            try SealingKeys(Array(text.utf8), source: "store_key_file")
+        }
         #expect(refusal?.kind == .usage)
         #expect(text.count < 5 || refusal?.message.contains(text) == false)
         let three = Array((0..<3).map { _ in SealingKeys.newKey() }.joined(separator: "\n").utf8)

@@ -55,7 +55,8 @@ struct StoreChecks {
             let milliseconds = MonotonicTime.now().milliseconds(from: start)
             return [Finding("store", .ok, "\(store.description) answers (\(milliseconds) ms for all checks)")]
                 + remarks.map { remark in
-                    Finding("store", remark.warning == nil ? .ok : .warning, remark.text, hint: remark.warning)
+                    Finding(
+                        "store", remark.warning == nil ? .ok : .warning, remark.text, hint: remark.warning)
                 }
         } catch {
             return [Finding("store", error)]

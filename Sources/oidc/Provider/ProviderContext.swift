@@ -193,7 +193,8 @@ struct ProviderContext {
         configuration.proxy = .none
         configuration.connectTimeout = min(configuration.connectTimeout, .seconds(5))
         let (secrets, shared) = (secrets, settings.sharedStore)
-        let presenting = max(60, settings.network.httpTimeout + 30)
+        // Longer than a request, and shorter than other machines wait.
+        let presenting = settings.network.httpTimeout + 30
         return SharedSessionStore(
             url.connect(configuration), keepsCopies: shared.keepsCopies,
             times: LeaseTimes(presenting: .seconds(presenting))

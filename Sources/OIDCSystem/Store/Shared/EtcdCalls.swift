@@ -19,7 +19,8 @@ final class EtcdCalls: Sendable {
 
     static var nonsense: OIDCError {
         OIDCError(
-            .unreachable, "store: the answer is not one of etcd's JSON gateway", hint: .tryAgain(seconds: nil),
+            .unreachable, "store: the answer is not one of etcd's JSON gateway",
+            hint: .tryAgain(seconds: nil),
             stage: .store)
     }
 
@@ -28,7 +29,9 @@ final class EtcdCalls: Sendable {
     }
 
     /// Sends a call and returns the answer with the server's time.
-    func sendForDate(_ path: String, _ body: JSONValue) throws(OIDCError) -> (answer: JSONValue, date: Instant?) {
+    func sendForDate(_ path: String, _ body: JSONValue) throws(OIDCError) -> (
+        answer: JSONValue, date: Instant?
+    ) {
         var hasSignedIn = false
         if url.user != nil, state.withLock({ $0.token == nil }) {
             try signIn()
@@ -93,14 +96,17 @@ final class EtcdCalls: Sendable {
         var headers = HTTPHeaders([("Content-Type", "application/json"), ("Accept", "application/json")])
         if let token = state.withLock({ $0.token }) { headers["Authorization"] = token.revealed }
         return try transport.send(
-            HTTPRequest(.post, target, headers: headers, body: body.bytes, usesClientCertificate: url.isSecure),
+            HTTPRequest(
+                .post, target, headers: headers, body: body.bytes, usesClientCertificate: url.isSecure),
             stage: .store)
     }
 
     private static let badToken = "invalid auth token"
 
     private func read(_ response: HTTPResponse) throws(OIDCError) -> JSONValue {
-        guard let json = try? JSONValue(parsing: response.body), json.object != nil else { throw EtcdCalls.nonsense }
+        guard let json = try? JSONValue(parsing: response.body), json.object != nil else {
+            throw EtcdCalls.nonsense
+        }
         let text = json["error"]?.string ?? json["error"]?["message"]?.string ?? json["message"]?.string
         guard let text else {
             guard response.isSuccess else { throw EtcdCalls.nonsense }
@@ -114,7 +120,8 @@ final class EtcdCalls: Sendable {
         }
         if text.includes("permission denied") {
             throw .sharedStoreRefusal(
-                url.server, words, hint: "let this user read and write the keys that start with \(url.prefix)/")
+                url.server, words,
+                hint: "let this user read and write the keys that start with \(url.prefix)/")
         }
         if text.includes("authentication failed") || text.includes("user name is empty")
             || text.includes("authentication is not enabled")

@@ -43,7 +43,9 @@ package final class EtcdEngine: SharedEngine {
     }
 
     /// Reads a 64-bit number, which the gateway writes as a string.
-    static func number(_ value: JSONValue?) -> Int64? { value?.string.flatMap { Int64($0) } ?? value?.integer }
+    static func number(_ value: JSONValue?) -> Int64? {
+        value?.string.flatMap { Int64($0) } ?? value?.integer
+    }
 
     package func write(
         _ name: String, _ bytes: [UInt8], replacing current: SharedValue?, lifetime: Duration?
@@ -63,7 +65,9 @@ package final class EtcdEngine: SharedEngine {
     }
 
     /// Puts a value if the comparison holds. Otherwise, the answer to the same call may have been lost.
-    private func swap(_ comparison: JSONValue, _ put: JSONValue, finding bytes: [UInt8]) throws(OIDCError) -> Bool {
+    private func swap(_ comparison: JSONValue, _ put: JSONValue, finding bytes: [UInt8]) throws(OIDCError)
+        -> Bool
+    {
         let answer = try calls.send(
             "kv/txn",
             [
@@ -89,11 +93,14 @@ package final class EtcdEngine: SharedEngine {
             let answer = try calls.send(
                 "kv/range",
                 [
-                    "key": .string(Base64.encode(next)), "range_end": .string(Base64.encode(end)), "keys_only": true,
+                    "key": .string(Base64.encode(next)), "range_end": .string(Base64.encode(end)),
+                    "keys_only": true,
                     "limit": "1000",
                 ])
             for entry in answer["kvs"]?.array ?? [] {
-                guard let key = entry["key"]?.string.flatMap({ Base64.decode($0) }) else { throw EtcdCalls.nonsense }
+                guard let key = entry["key"]?.string.flatMap({ Base64.decode($0) }) else {
+                    throw EtcdCalls.nonsense
+                }
                 let text = String(decoding: key, as: UTF8.self)
                 if text.hasPrefix(start) { names.append(String(text.dropFirst(url.prefix.utf8.count + 1))) }
                 next = key + [0]
@@ -111,7 +118,8 @@ extension EtcdEngine {
         let grant = try grant(duration)
         let isOurs = try swap(
             ["key": key(lease), "target": "CREATE", "result": "EQUAL", "create_revision": "0"],
-            ["key": key(lease), "value": .string(Base64.encode(bytes)), "lease": .string(grant.id)], finding: bytes)
+            ["key": key(lease), "value": .string(Base64.encode(bytes)), "lease": .string(grant.id)],
+            finding: bytes)
         if isOurs { grants.withLock { $0[owner] = grant } } else { revoke(grant) }
         return isOurs
     }
@@ -128,7 +136,9 @@ extension EtcdEngine {
             "kv/txn",
             [
                 "compare": [["key": key(lease), "target": "VALUE", "result": "EQUAL", "value": value]],
-                "success": [["request_put": ["key": key(lease), "value": value, "lease": .string(grant.id)]]],
+                "success": [
+                    ["request_put": ["key": key(lease), "value": value, "lease": .string(grant.id)]]
+                ],
             ])
         guard answer["succeeded"]?.bool == true else {
             revoke(grant)
@@ -156,7 +166,9 @@ extension EtcdEngine {
         _ = try? calls.send("lease/revoke", ["ID": .string(grant.id)])
     }
 
-    private static func seconds(_ duration: Duration) -> Int64 { max(1, (duration.wholeMilliseconds + 999) / 1_000) }
+    private static func seconds(_ duration: Duration) -> Int64 {
+        max(1, (duration.wholeMilliseconds + 999) / 1_000)
+    }
 }
 
 /// Health
@@ -173,12 +185,14 @@ extension EtcdEngine {
                 warning: isOld ? "use etcd 3.4 or later" : nil)
         ]
         if EtcdEngine.number(status["leader"]) ?? 0 == 0 {
-            remarks.append(SharedEngineRemark("has no leader", warning: "check the cluster: etcdctl endpoint status"))
+            remarks.append(
+                SharedEngineRemark("has no leader", warning: "check the cluster: etcdctl endpoint status"))
         }
         for problem in status["errors"]?.array ?? [] {
             remarks.append(
                 SharedEngineRemark(
-                    DisplayText.clean(problem.string ?? ""), warning: "check the cluster: etcdctl alarm list"))
+                    DisplayText.clean(problem.string ?? ""), warning: "check the cluster: etcdctl alarm list")
+            )
         }
         if let date { remarks.append(.clock(differingBy: date.seconds(since: now))) }
         if url.isOpen {

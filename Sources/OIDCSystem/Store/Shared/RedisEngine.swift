@@ -74,7 +74,9 @@ package final class RedisEngine: SharedEngine {
         var cursor = "0"
         repeat {
             let reply = try send(RedisCommand("SCAN", cursor, "MATCH", "\(start)*", "COUNT", "1000"))
-            guard let parts = reply.array, parts.count == 2, let next = parts[0].text, let keys = parts[1].array else {
+            guard let parts = reply.array, parts.count == 2, let next = parts[0].text,
+                let keys = parts[1].array
+            else {
                 throw nonsense
             }
             for key in keys {
@@ -114,7 +116,9 @@ package final class RedisEngine: SharedEngine {
         _ = try send(RedisCommand(script: RedisEngine.releasing, key: key(lease), [Array(owner.utf8)]))
     }
 
-    private func script(_ script: String, _ lease: String, _ owner: String, _ duration: Duration) -> RedisCommand {
+    private func script(_ script: String, _ lease: String, _ owner: String, _ duration: Duration)
+        -> RedisCommand
+    {
         let milliseconds = String(max(1, duration.wholeMilliseconds))
         return RedisCommand(script: script, key: key(lease), [Array(owner.utf8), Array(milliseconds.utf8)])
     }
@@ -181,7 +185,8 @@ extension RedisEngine {
             let host = url.hosts.isEmpty ? nil : url.hosts[state.index % url.hosts.count]
             var target = state.target ?? host
             if let master = url.master, state.target == nil, let sentinel = host {
-                target = try RedisSentinel.master(master, at: open(sentinel, until: deadline), until: deadline)
+                target = try RedisSentinel.master(
+                    master, at: open(sentinel, until: deadline), until: deadline)
             }
             connection = try open(target, until: deadline)
             commands = greeting
@@ -210,10 +215,14 @@ extension RedisEngine {
         return commands
     }
 
-    private func open(_ host: SharedStoreURL.Host?, until deadline: MonotonicTime) throws(WireFault) -> RedisConnection {
+    private func open(_ host: SharedStoreURL.Host?, until deadline: MonotonicTime) throws(WireFault)
+        -> RedisConnection
+    {
         let end = min(
             deadline, .now().adding(milliseconds: Int64(configuration.connectTimeout.milliseconds)))
-        if let socket = url.socket { return RedisConnection(try SocketWire.connect(socket: socket, until: end)) }
+        if let socket = url.socket {
+            return RedisConnection(try SocketWire.connect(socket: socket, until: end))
+        }
         guard let host else { throw .broken("no server is named") }
         return url.isSecure
             ? RedisConnection(try CurlWire.connect(host, configuration, until: end))
@@ -224,11 +233,13 @@ extension RedisEngine {
     private func redirect(_ text: String, _ state: inout State) -> Bool {
         let words = text.split(separator: " ")
         guard words.count == 3, words[0] == "MOVED" || words[0] == "ASK",
-            let colon = words[2].lastIndex(of: ":"), let port = UInt16(words[2][words[2].index(after: colon)...])
+            let colon = words[2].lastIndex(of: ":"),
+            let port = UInt16(words[2][words[2].index(after: colon)...])
         else { return false }
         var name = String(words[2][..<colon])
         if name.isEmpty { name = (state.target ?? url.hosts.first)?.name ?? "" }
-        guard !name.isEmpty, name.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || "-._:".utf8.contains($0) }) else {
+        guard !name.isEmpty, name.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || "-._:".utf8.contains($0) })
+        else {
             return false
         }
         state.target = SharedStoreURL.Host(name: name, port: port)
@@ -278,11 +289,13 @@ enum RedisRefusal {
             return .sharedStoreRefusal(
                 server, words, hint: "allow this user GET, SET, DEL, EVAL, SCAN and INFO on the keys oidc:*")
         case "DENIED":
-            return .sharedStoreRefusal(server, "refuses connections from other machines", hint: "set a password on it")
+            return .sharedStoreRefusal(
+                server, "refuses connections from other machines", hint: "set a password on it")
         case "ERR" where text.includes("AUTH") || text.includes("invalid password"):
             return .sharedStoreRefusal(server, words, hint: "check user and password in the setting store")
         case "ERR" where text.includes("DB index") || text.includes("SELECT is not allowed"):
-            return .sharedStoreRefusal(server, words, hint: "check the number of the database in the setting store")
+            return .sharedStoreRefusal(
+                server, words, hint: "check the number of the database in the setting store")
         default: return .sharedStore(server, words)
         }
     }

@@ -57,7 +57,8 @@ enum RedisHealth {
         let hasSaved = info["rdb_last_save_time"] != nil && info["rdb_saves"] != "0"
         return SharedEngineRemark(
             hasSaved ? "snapshots only" : "keeps nothing on disk",
-            warning: "set appendonly yes: a restart may lose the newest refresh token, and with it the session")
+            warning:
+                "set appendonly yes: a restart may lose the newest refresh token, and with it the session")
     }
 
     static func eviction(_ info: [String: String]) -> SharedEngineRemark {

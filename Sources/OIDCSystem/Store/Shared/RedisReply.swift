@@ -64,7 +64,9 @@ struct RedisParser {
         case UInt8(ascii: "*"):
             let count = try number(text)
             guard count >= 0 else { return .null }
-            guard count <= RedisParser.arrayLimit, depth < RedisParser.depthLimit else { throw RedisReply.Nonsense() }
+            guard count <= RedisParser.arrayLimit, depth < RedisParser.depthLimit else {
+                throw RedisReply.Nonsense()
+            }
             var items: [RedisReply] = []
             for _ in 0..<Int(count) {
                 guard let item = try reply(&index, depth: depth + 1) else { return nil }

@@ -18,7 +18,8 @@ struct SealedRecord: Sendable {
     private var sealed: [UInt8] = []
 
     init(
-        sealing plain: [UInt8], _ content: Content, of key: SessionKey, version: Int64, with secret: SealingKeys.Key
+        sealing plain: [UInt8], _ content: Content, of key: SessionKey, version: Int64,
+        with secret: SealingKeys.Key
     ) throws(OIDCError) {
         self.key = key.text
         self.content = content

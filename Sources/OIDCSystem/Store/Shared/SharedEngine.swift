@@ -64,7 +64,8 @@ extension OIDCError {
     /// Makes an error about a shared store that cannot be used now.
     static func sharedStore(_ server: String, _ message: String) -> OIDCError {
         OIDCError(
-            .unreachable, "store: \(DisplayText.clean(server)): \(message)", hint: .tryAgain(seconds: nil), stage: .store)
+            .unreachable, "store: \(DisplayText.clean(server)): \(message)", hint: .tryAgain(seconds: nil),
+            stage: .store)
     }
 
     /// Makes an error about a shared store that refuses us.

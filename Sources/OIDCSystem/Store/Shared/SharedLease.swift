@@ -23,9 +23,10 @@ package struct LeaseRuntime: Sendable {
         Poll.sleep(until: .now().adding(milliseconds: $0))
     }
     /// Calls `body` regularly until the returned closure is called.
-    package var renew: @Sendable (_ milliseconds: Int64, _ body: @escaping @Sendable () -> Void) -> () -> Void = {
-        RenewalThread.start($0, $1)
-    }
+    package var renew:
+        @Sendable (_ milliseconds: Int64, _ body: @escaping @Sendable () -> Void) -> () -> Void = {
+            RenewalThread.start($0, $1)
+        }
     /// Returns a random number below the bound.
     package var random: @Sendable (Int64) -> Int64 = { Int64.random(in: 0..<max(1, $0)) }
 
@@ -66,7 +67,8 @@ final class SharedLease: Sendable {
     func present() throws(OIDCError) {
         guard try engine.extend(name, owner: owner, to: times.presenting) else {
             state.withLock { $0.isLost = true }
-            throw .sharedStore(engine.description, "another process took over the refresh while this one was stopped")
+            throw .sharedStore(
+                engine.description, "another process took over the refresh while this one was stopped")
         }
         state.withLock { $0.isPresenting = true }
     }

@@ -34,7 +34,9 @@ final class SharedRecords: Sendable {
         return keys
     }
 
-    static func name(_ content: SealedRecord.Content, _ stem: String) -> String { "\(content.rawValue)/\(stem)" }
+    static func name(_ content: SealedRecord.Content, _ stem: String) -> String {
+        "\(content.rawValue)/\(stem)"
+    }
 
     func location(_ stem: String) -> String {
         "\(engine.description), record \(SharedRecords.name(.session, stem))"
@@ -67,16 +69,19 @@ final class SharedRecords: Sendable {
     }
 
     /// Writes a session if the stored one is still `current`. Returns whether it did.
-    func write(_ session: Session, replacing current: Stored?, lifetime: Duration?) throws(OIDCError) -> Bool {
+    func write(_ session: Session, replacing current: Stored?, lifetime: Duration?) throws(OIDCError) -> Bool
+    {
         let stem = session.key.fileStem
         let before = max(current?.version ?? 0, seen.withLock { $0[stem] } ?? 0)
         // At least the time, so versions also grow across a sign-out.
         let version = max(before + 1, now().secondsSinceEpoch)
         let record = try SealedRecord(
-            sealing: session.json.bytes, .session, of: session.key, version: version, with: try keys().sealing)
+            sealing: session.json.bytes, .session, of: session.key, version: version, with: try keys().sealing
+        )
         guard
             try engine.write(
-                SharedRecords.name(.session, stem), record.bytes, replacing: current?.value, lifetime: lifetime)
+                SharedRecords.name(.session, stem), record.bytes, replacing: current?.value,
+                lifetime: lifetime)
         else { return false }
         note(version, stem)
         return true
@@ -91,12 +96,15 @@ final class SharedRecords: Sendable {
         return (value, failure)
     }
 
-    func write(_ failure: SharedFailure, of key: SessionKey, replacing current: SharedValue?) throws(OIDCError) {
+    func write(_ failure: SharedFailure, of key: SessionKey, replacing current: SharedValue?)
+        throws(OIDCError)
+    {
         let record = try SealedRecord(
             sealing: failure.json.bytes, .failure, of: key, version: max(1, now().secondsSinceEpoch),
             with: try keys().sealing)
         _ = try engine.write(
-            SharedRecords.name(.failure, key.fileStem), record.bytes, replacing: current, lifetime: .seconds(300))
+            SharedRecords.name(.failure, key.fileStem), record.bytes, replacing: current,
+            lifetime: .seconds(300))
     }
 
     private func opened(
@@ -125,7 +133,8 @@ final class SharedRecords: Sendable {
         return (record, plain)
     }
 
-    private func parsed(_ plain: [UInt8], _ record: SealedRecord, _ stem: String) throws(OIDCError) -> Session {
+    private func parsed(_ plain: [UInt8], _ record: SealedRecord, _ stem: String) throws(OIDCError) -> Session
+    {
         let session: Session
         do { session = try Session(stored: plain) } catch { throw fault(SessionFault(error), stem) }
         guard ExactText.isSame(session.key.text, record.key) else { throw fault(.otherKey, stem) }
@@ -139,7 +148,8 @@ final class SharedRecords: Sendable {
         guard version >= newest else {
             throw .sharedStore(
                 engine.description,
-                "returned version \(version) of the session, after version \(newest): it lost data or was set back")
+                "returned version \(version) of the session, after version \(newest): it lost data or was set back"
+            )
         }
         note(version, stem)
     }

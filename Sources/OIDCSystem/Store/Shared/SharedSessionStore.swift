@@ -100,10 +100,12 @@ package final class SharedSessionStore: SessionStoring {
             let stem = String(name.dropFirst(prefix.utf8.count))
             do throws(OIDCError) {
                 guard let session = try records.listed(stem) else { continue }
-                entries.append(StoredSession(name: stem, location: records.location(stem), content: .success(session)))
+                entries.append(
+                    StoredSession(name: stem, location: records.location(stem), content: .success(session)))
             } catch {
                 guard error.kind != .unreachable else { throw error }
-                entries.append(StoredSession(name: stem, location: records.location(stem), content: .failure(error)))
+                entries.append(
+                    StoredSession(name: stem, location: records.location(stem), content: .failure(error)))
             }
         }
         return entries

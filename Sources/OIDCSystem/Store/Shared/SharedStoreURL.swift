@@ -29,14 +29,16 @@ package struct SharedStoreURL: Hashable, Sendable {
     package var prefix = "oidc"
 
     private static let schemes: [(scheme: String, engine: Engine, isSecure: Bool)] = [
-        ("redis://", .redis, false), ("rediss://", .redis, true), ("etcd://", .etcd, false), ("etcds://", .etcd, true),
+        ("redis://", .redis, false), ("rediss://", .redis, true), ("etcd://", .etcd, false),
+        ("etcds://", .etcd, true),
     ]
     private static let socketScheme = "redis+unix:"
 
     /// Returns whether a setting names a shared store, even with a mistake in the rest.
     package static func isMeant(by setting: String) -> Bool {
         let word = ASCII.lowercased(setting)
-        return word.hasPrefix("redis") || word.hasPrefix("etcd") || word.hasPrefix("valkey") || word.includes("://")
+        return word.hasPrefix("redis") || word.hasPrefix("etcd") || word.hasPrefix("valkey")
+            || word.includes("://")
     }
 
     /// Parses the setting. Errors never quote it, as it may hold a password.
@@ -45,7 +47,10 @@ package struct SharedStoreURL: Hashable, Sendable {
             try takeSocket(setting.dropFirst(SharedStoreURL.socketScheme.utf8.count))
             return
         }
-        guard let (scheme, engine, isSecure) = SharedStoreURL.schemes.first(where: { setting.hasPrefix($0.scheme) })
+        guard
+            let (scheme, engine, isSecure) = SharedStoreURL.schemes.first(where: {
+                setting.hasPrefix($0.scheme)
+            })
         else {
             throw SharedStoreURL.mistake("expected redis://, rediss://, redis+unix:, etcd:// or etcds://")
         }
@@ -55,7 +60,9 @@ package struct SharedStoreURL: Hashable, Sendable {
         let query = SharedStoreURL.cut(&rest, at: "?")
         let path = SharedStoreURL.cut(&rest, at: "/")
         try takeUser(&rest)
-        for part in rest.split(separator: ",", omittingEmptySubsequences: false) { hosts.append(try host(part)) }
+        for part in rest.split(separator: ",", omittingEmptySubsequences: false) {
+            hosts.append(try host(part))
+        }
         try takePath(path ?? "")
         try takeQuery(query)
     }
@@ -68,7 +75,9 @@ package struct SharedStoreURL: Hashable, Sendable {
             let start = rest.firstIndex(of: "/") ?? rest.endIndex
             var authority = rest[..<start]
             try takeUser(&authority)
-            guard authority.isEmpty else { throw SharedStoreURL.mistake("redis+unix: takes the path of a socket") }
+            guard authority.isEmpty else {
+                throw SharedStoreURL.mistake("redis+unix: takes the path of a socket")
+            }
             rest = rest[start...]
         }
         guard rest.hasPrefix("/"), rest.utf8.allSatisfy({ !ASCII.isControl($0) }) else {
@@ -151,11 +160,13 @@ package struct SharedStoreURL: Hashable, Sendable {
                 bytes.append(byte)
                 continue
             }
-            guard let high = rest.popFirst().flatMap(ASCII.hexValue), let low = rest.popFirst().flatMap(ASCII.hexValue)
+            guard let high = rest.popFirst().flatMap(ASCII.hexValue),
+                let low = rest.popFirst().flatMap(ASCII.hexValue)
             else { return nil }
             bytes.append(high << 4 | low)
         }
-        guard let text = String(validating: bytes, as: UTF8.self), !text.utf8.contains(where: ASCII.isControl) else {
+        guard let text = String(validating: bytes, as: UTF8.self), !text.utf8.contains(where: ASCII.isControl)
+        else {
             return nil
         }
         return text
@@ -164,7 +175,8 @@ package struct SharedStoreURL: Hashable, Sendable {
     private static func mistake(_ message: String) -> OIDCError {
         OIDCError(
             .usage, "store: \(message)",
-            hint: "as in redis://host:6379/0, redis+unix:/run/redis.sock or etcds://host:2379/prefix", stage: .store)
+            hint: "as in redis://host:6379/0, redis+unix:/run/redis.sock or etcds://host:2379/prefix",
+            stage: .store)
     }
 }
 

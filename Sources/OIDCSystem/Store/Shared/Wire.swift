@@ -33,7 +33,9 @@ final class SocketWire: Wire {
         try SocketWire(opened(oidc_connect_unix(path))).connected(until: deadline)
     }
 
-    static func connect(_ host: SharedStoreURL.Host, until deadline: MonotonicTime) throws(WireFault) -> SocketWire {
+    static func connect(_ host: SharedStoreURL.Host, until deadline: MonotonicTime) throws(WireFault)
+        -> SocketWire
+    {
         // `localhost` always means this machine, whatever a resolver says (RFC 8252 §8.3).
         let addresses =
             host.name == "localhost" ? ["127.0.0.1", "::1"] : HostLookup.addresses(of: host.name)
@@ -41,7 +43,8 @@ final class SocketWire: Wire {
         var last = WireFault.slow
         for address in addresses {
             do throws(WireFault) {
-                return try SocketWire(opened(oidc_connect_address(address, host.port))).connected(until: deadline)
+                return try SocketWire(opened(oidc_connect_address(address, host.port))).connected(
+                    until: deadline)
             } catch {
                 guard case .broken = error else { throw error }
                 last = error
@@ -115,9 +118,13 @@ final class CurlWire: Wire, @unchecked Sendable {
     ) throws(WireFault) -> CurlWire {
         guard let library = oidc_curl(), let easy = library.pointee.easy_init() else {
             throw .other(
-                OIDCError(.failed, "store: TLS needs libcurl: \(String(cString: oidc_curl_problem()))", stage: .store))
+                OIDCError(
+                    .failed, "store: TLS needs libcurl: \(String(cString: oidc_curl_problem()))",
+                    stage: .store))
         }
-        guard let url = WebURL("https://\(host.text)") else { throw .broken("cannot resolve host \(host.name)") }
+        guard let url = WebURL("https://\(host.text)") else {
+            throw .broken("cannot resolve host \(host.name)")
+        }
         do throws(OIDCError) {
             try configuration.caFile?.check()
             try configuration.clientCertificate?.check()
@@ -136,7 +143,8 @@ final class CurlWire: Wire, @unchecked Sendable {
         let setup = CurlSetup(library: library, configuration: configuration, stage: .store)
         setup.setTrust(true, &options)
         setup.setClientCertificate(&options)
-        let code = options.rejected == nil ? withoutBrokenPipeSignal { library.pointee.easy_perform(easy) } : 48
+        let code =
+            options.rejected == nil ? withoutBrokenPipeSignal { library.pointee.easy_perform(easy) } : 48
         var socket: Int32 = -1
         guard code == 0, oidc_curl_get_socket(easy, &socket) == 0, socket >= 0 else {
             var verification = 0
@@ -156,7 +164,9 @@ final class CurlWire: Wire, @unchecked Sendable {
         while !rest.isEmpty {
             var count = 0
             let code = rest.withUnsafeBytes { buffer in
-                withoutBrokenPipeSignal { library.pointee.easy_send(easy, buffer.baseAddress, buffer.count, &count) }
+                withoutBrokenPipeSignal {
+                    library.pointee.easy_send(easy, buffer.baseAddress, buffer.count, &count)
+                }
             }
             if code == CurlWire.again { try wait(.writing, until: deadline) } else { try check(code) }
             rest = rest.dropFirst(count)
