@@ -126,3 +126,7 @@ int oidc_curl_multi_set_functions(
     if (code == 0) code = loaded.multi_setopt(multi, OIDC_CURLMOPT_TIMERDATA, context);
     return code;
 }
+
+int oidc_curl_get_socket(oidc_curl_easy *easy, int *socket) {
+    return loaded.easy_getinfo(easy, OIDC_CURLINFO_ACTIVESOCKET, socket);
+}

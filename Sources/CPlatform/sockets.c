@@ -46,8 +46,7 @@ static int prepare(int descriptor) {
     return failure;
 }
 
-static int make_socket(int is_ipv6) {
-    int family = is_ipv6 ? AF_INET6 : AF_INET;
+static int make_socket_of(int family) {
 #ifdef SOCK_CLOEXEC
     int descriptor = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 #else
@@ -59,6 +58,8 @@ static int make_socket(int is_ipv6) {
     close(descriptor);
     return -failure;
 }
+
+static int make_socket(int is_ipv6) { return make_socket_of(is_ipv6 ? AF_INET6 : AF_INET); }
 
 int oidc_listen_loopback(int is_ipv6, uint16_t *port, int backlog) {
     int descriptor = make_socket(is_ipv6);
@@ -87,6 +88,53 @@ int oidc_connect_loopback(int is_ipv6, uint16_t port) {
     int failure = errno;
     close(descriptor);
     return -failure;
+}
+
+static int start_connecting(int descriptor, const void *address, socklen_t length) {
+    if (connect(descriptor, (const struct sockaddr *)address, length) == 0 || errno == EINPROGRESS)
+        return descriptor;
+    int failure = errno;
+    close(descriptor);
+    return -failure;
+}
+
+int oidc_connect_address(const char *address, uint16_t port) {
+    loopback_address target;
+    memset(&target, 0, sizeof target);
+    int is_ipv6 = strchr(address, ':') != NULL;
+    // An address of this link names its interface after a percent sign, which no server's does.
+    if (is_ipv6) {
+        target.v6.sin6_family = AF_INET6;
+        target.v6.sin6_port = htons(port);
+        if (inet_pton(AF_INET6, address, &target.v6.sin6_addr) != 1) return -EADDRNOTAVAIL;
+    } else {
+        target.v4.sin_family = AF_INET;
+        target.v4.sin_port = htons(port);
+        if (inet_pton(AF_INET, address, &target.v4.sin_addr) != 1) return -EADDRNOTAVAIL;
+    }
+    int descriptor = make_socket(is_ipv6);
+    if (descriptor < 0) return descriptor;
+    int on = 1;
+    setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return start_connecting(descriptor, &target, is_ipv6 ? sizeof target.v6 : sizeof target.v4);
+}
+
+int oidc_connect_unix(const char *path) {
+    struct sockaddr_un target;
+    memset(&target, 0, sizeof target);
+    target.sun_family = AF_UNIX;
+    if (strlen(path) >= sizeof target.sun_path) return -ENAMETOOLONG;
+    strcpy(target.sun_path, path);
+    int descriptor = make_socket_of(AF_UNIX);
+    if (descriptor < 0) return descriptor;
+    return start_connecting(descriptor, &target, sizeof target);
+}
+
+int oidc_connection_error(int descriptor) {
+    int failure = 0;
+    socklen_t length = sizeof failure;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &failure, &length) != 0) return errno;
+    return failure;
 }
 
 int oidc_accept(int listener) {
@@ -185,16 +233,6 @@ int oidc_listen_unix(const char *path, int backlog) {
     umask(mask);
 #endif
     if (code == 0 && listen(descriptor, backlog) == 0) return descriptor;
-    int failure = errno;
-    close(descriptor);
-    return -failure;
-}
-
-int oidc_connect_unix(const char *path) {
-    struct sockaddr_un address;
-    int descriptor = make_unix_socket(&address, path);
-    if (descriptor < 0) return descriptor;
-    if (connect(descriptor, (struct sockaddr *)&address, sizeof address) == 0) return descriptor;
     int failure = errno;
     close(descriptor);
     return -failure;

@@ -58,6 +58,7 @@ struct ConfigCommand: Command {
     static let subcommands: [any Command.Type] = [
         ConfigShowCommand.self, ConfigListCommand.self, ConfigUseCommand.self, ConfigSetCommand.self,
         ConfigUnsetCommand.self, ConfigPathCommand.self, ConfigInitCommand.self, ConfigCheckCommand.self,
+        ConfigNewKeyCommand.self,
     ]
 }
 

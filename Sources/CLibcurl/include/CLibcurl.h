@@ -54,6 +54,10 @@ typedef struct oidc_curl_message {
     X(void, easy_cleanup, (oidc_curl_easy * easy))                                                       \
     X(void, easy_reset, (oidc_curl_easy * easy))                                                         \
     X(int, easy_pause, (oidc_curl_easy * easy, int mask))                                                \
+    X(int, easy_perform, (oidc_curl_easy * easy))                                                        \
+    X(int, easy_send,                                                                                    \
+      (oidc_curl_easy * easy, const void *_Nullable bytes, size_t size, size_t *count))                  \
+    X(int, easy_recv, (oidc_curl_easy * easy, void *_Nullable bytes, size_t size, size_t *count))        \
     X(const char *_Nonnull, easy_strerror, (int code))                                                           \
     X(int, easy_setopt, (oidc_curl_easy * easy, int option, ...))                                        \
     X(int, easy_getinfo, (oidc_curl_easy * easy, int info, ...))                                         \
@@ -115,6 +119,8 @@ int oidc_curl_set_before_request(oidc_curl_easy *easy, oidc_curl_before_request_
 int oidc_curl_keep_sockets(oidc_curl_easy *easy);
 int oidc_curl_get_long(oidc_curl_easy *easy, int info, long *value);
 int oidc_curl_get_offset(oidc_curl_easy *easy, int info, int64_t *value);
+/// Gets the socket of a connection that CURLOPT_CONNECT_ONLY made.
+int oidc_curl_get_socket(oidc_curl_easy *easy, int *socket);
 int oidc_curl_get_string(oidc_curl_easy *easy, int info, const char *_Nullable *_Nonnull value);
 
 /// CURLOPT_…: the thousands encode the type of the value.
@@ -131,8 +137,10 @@ enum {
     OIDC_CURLOPT_HTTP_VERSION = 84,
     OIDC_CURLOPT_BUFFERSIZE = 98,
     OIDC_CURLOPT_NOSIGNAL = 99,
+    OIDC_CURLOPT_CONNECT_ONLY = 141,
     OIDC_CURLOPT_CONNECTTIMEOUT_MS = 156,
     OIDC_CURLOPT_PROTOCOLS = 181,
+    OIDC_CURLOPT_SSL_ENABLE_ALPN = 226,
     OIDC_CURLOPT_EXPECT_100_TIMEOUT_MS = 227,
     OIDC_CURLOPT_PATH_AS_IS = 234,
     OIDC_CURLOPT_PROXY_SSLVERSION = 250,
@@ -179,6 +187,7 @@ enum {
     OIDC_CURLINFO_HTTP_CONNECTCODE = 0x200000 + 22,
     OIDC_CURLINFO_OS_ERRNO = 0x200000 + 25,
     OIDC_CURLINFO_NUM_CONNECTS = 0x200000 + 26,
+    OIDC_CURLINFO_ACTIVESOCKET = 0x500000 + 44,
     OIDC_CURLINFO_NAMELOOKUP_TIME_T = 0x600000 + 51,
     OIDC_CURLINFO_PRETRANSFER_TIME_T = 0x600000 + 53,
 };

@@ -86,7 +86,7 @@ struct CurlSetup {
         options.set(OIDC_CURLOPT_POSTFIELDSIZE_LARGE, offset: length ?? -1)
     }
 
-    private func setTrust(_ isSecure: Bool, _ options: inout CurlOptions) {
+    func setTrust(_ isSecure: Bool, _ options: inout CurlOptions) {
         options.set(OIDC_CURLOPT_SSL_VERIFYPEER, 1)
         options.set(OIDC_CURLOPT_SSL_VERIFYHOST, 2)
         options.set(OIDC_CURLOPT_SSLVERSION, OIDC_CURL_SSLVERSION_TLS1_2)
@@ -123,7 +123,7 @@ struct CurlSetup {
         "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
     ]
 
-    private func setClientCertificate(_ options: inout CurlOptions) {
+    func setClientCertificate(_ options: inout CurlOptions) {
         guard let certificate = configuration.clientCertificate else { return }
         options.set(OIDC_CURLOPT_SSLCERT, certificate.certificatePath)
         options.set(OIDC_CURLOPT_SSLKEY, certificate.keyPath)

@@ -80,7 +80,7 @@ struct ExecCommand: RunnableCommand {
             RawArgument.last(command.count),
             setting: context.environment.filter { $0.key == ProcessEnvironment.keyLog }
                 .merging([variable: token.text.revealed]) { $1 },
-            removing: ProcessEnvironment.secretVariables.union(settings.subject.variables).sorted())
+            removing: ProcessEnvironment.secretVariables.union(settings.secretVariables).sorted())
         return report(failure, context)
     }
 

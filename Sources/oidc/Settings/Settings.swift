@@ -13,8 +13,9 @@ struct Settings: Sendable {
     let signIn: SignInSettings
     let network: NetworkSettings
     let tools: ToolSettings
-    /// `file`, `none` or `helper:NAME`.
+    /// `file`, `none`, `helper:NAME` or the URL of a shared store, which may hold a password.
     let store: String
+    let sharedStore: SharedStoreSettings
 
     init(_ layers: SettingLayers, home: String?) {
         self.layers = layers
@@ -26,6 +27,7 @@ struct Settings: Sendable {
         network = NetworkSettings(layers, home: home)
         tools = ToolSettings(layers)
         store = layers.text(.store) ?? "file"
+        sharedStore = SharedStoreSettings(layers, home: home)
     }
 
     /// The resource that a URL operand led to: its identifier, and the URL as it was given.
@@ -50,7 +52,7 @@ struct Settings: Sendable {
         _ = try token.checkedAssumedType()
         try ExtraParameters.authorize.check(signIn.extraParameters)
         try ExtraParameters.token.check(token.extraParameters)
-        _ = try SessionStoreChoice(setting: store)
+        try sharedStore.check(try SessionStoreChoice(setting: store))
         _ = try RedirectAddress(signIn.redirectURI, port: signIn.port)
         if let problem = BrowserCommand.problem(signIn.browser) { throw .usage("browser: \(problem)") }
         if let text = signIn.postLogoutRedirectURI {

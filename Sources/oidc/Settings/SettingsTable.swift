@@ -137,7 +137,14 @@ extension Setting {
     static let caFile = Setting("ca_file", .path, "PEM certificates to trust, else SSL_CERT_FILE")
     static let allowInsecureHTTP = Setting(
         "allow_insecure_http", .flag, "allow plain http beyond this machine; warns each time")
-    static let store = Setting("store", .text, "file, none, or helper:NAME; file")
+    static let store = Setting(
+        "store", .text, "file, none, helper:NAME, or the URL of a shared store (redis://…, etcd://…); file")
+    static let storeKeyFile = Setting(
+        "store_key_file", .path, "a file with the key that seals the sessions of a shared store")
+    static let storeKeyCommand = Setting(
+        "store_key_command", .command, "a program that prints that key")
+    static let storeCache = Setting(
+        "store_cache", .flag, "use a token of a shared store until it expires, in one process; false")
 
     static let resources = Setting(
         "resources", .records(required: ["title", "url"], optional: ["scope", "method"]),
@@ -179,8 +186,8 @@ extension Setting {
         tokenRequestFormat, par, dpop,
         postLogoutRedirectURI, flow, grant, subjectTokenSource, subjectTokenFile, subjectTokenEnv,
         subjectTokenType, subjectTokenAudience, actorTokenFile, actorTokenType, requestedTokenType, browser,
-        account, timeout, httpTimeout, leeway, caFile, allowInsecureHTTP, store, resources, proxyRoutes,
-        gitHosts,
+        account, timeout, httpTimeout, leeway, caFile, allowInsecureHTTP, store, storeKeyFile,
+        storeKeyCommand, storeCache, resources, proxyRoutes, gitHosts,
         dockerRegistries, awsRoleARN, awsRoleSessionName, awsSTSEndpoint, gcpTokenType,
     ]
 
