@@ -44,7 +44,8 @@ struct SecretReader {
         .clientSecretFile, .privateKeyFile, .privateKeyPassphraseFile, .tlsClientKey,
     ]
 
-    private func output(of command: [String], named name: String) throws(OIDCError) -> Redacted<String> {
+    /// Runs a program and returns its output without the line end.
+    func output(of command: [String], named name: String) throws(OIDCError) -> Redacted<String> {
         var process = ChildProcess(command, environment: environment)
         process.errorOutput = .inherited
         process.deadline = deadline
