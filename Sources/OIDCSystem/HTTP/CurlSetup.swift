@@ -59,7 +59,7 @@ struct CurlSetup {
     /// Sets the URL. `localhost` always means this machine, whatever a resolver says (RFC 8252 §8.3); both
     /// loopback addresses are tried.
     private func setAddress(_ url: WebURL, _ addresses: CurlList, _ options: inout CurlOptions) {
-        switch (url.isLoopback, configuration.proxy) {
+        switch (url.isLoopback || GoogleMetadata.isIdentity(url), configuration.proxy) {
         case (true, _), (false, .none): options.set(OIDC_CURLOPT_PROXY, "")
         case (false, .url(let proxy)): options.set(OIDC_CURLOPT_PROXY, proxy)
         case (false, .environment): break

@@ -50,7 +50,10 @@ package final class CurlTransport: HTTPTransport {
 
     /// Throws for a request that must not be sent.
     func admit(_ request: HTTPRequest, stage: Stage) throws(OIDCError) {
-        guard request.url.isSecure || request.url.isLoopback || configuration.allowInsecureHTTP else {
+        guard
+            request.url.isSecure || request.url.isLoopback || configuration.allowInsecureHTTP
+                || stage == .subjectToken && GoogleMetadata.isIdentity(request.url)
+        else {
             throw OIDCError(
                 .usage, "\(stage.title): \(request.url.origin) is plain http, which is only for this machine",
                 hint: .advice(.useHTTPS), stage: stage)

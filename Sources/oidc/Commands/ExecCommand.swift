@@ -80,7 +80,8 @@ struct ExecCommand: RunnableCommand {
             RawArgument.last(command.count),
             setting: context.environment.filter { $0.key == ProcessEnvironment.keyLog }
                 .merging([variable: token.text.revealed]) { $1 },
-            removing: ProcessEnvironment.secretVariables.union(settings.secretVariables).sorted())
+            removing: ProcessEnvironment.secretVariables(in: context.environment)
+                .union(settings.secretVariables).sorted())
         return report(failure, context)
     }
 

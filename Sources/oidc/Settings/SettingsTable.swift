@@ -118,11 +118,11 @@ extension Setting {
         "subject_token_file", .path, "the file of `file` and `kubernetes`",
         owner: .tokenRequest)
     static let subjectTokenEnv = Setting(
-        "subject_token_env", .text, "the variable of `env` and `gitlab`",
+        "subject_token_env", .text, "the variable that holds it, for `env` and CI systems",
         owner: .tokenRequest)
     static let subjectTokenType = Setting("subject_token_type", .text, "its type; a JWT")
     static let subjectTokenAudience = Setting(
-        "subject_token_audience", .text, "the audience to request from a CI system")
+        "subject_token_audience", .text, "the audience to request from a CI system; the issuer")
     static let actorTokenFile = Setting(
         "actor_token_file", .path, "a token of who acts for the subject (RFC 8693)", owner: .tokenRequest)
     static let actorTokenType = Setting("actor_token_type", .text, "its type; an access token")
