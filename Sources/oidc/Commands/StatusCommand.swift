@@ -61,12 +61,26 @@ struct StatusCommand: RunnableCommand {
         if context.console.isJSON {
             try context.console.output(report.json)
         } else {
-            try context.console.output(Table.text(report.lines))
+            let others = provider.target == nil ? resourceLines(provider, context) : []
+            try context.console.output(Table.text(report.lines + others))
         }
         guard !report.isUsable else { return 0 }
         throw OIDCError(
             .loginRequired, "the token has expired and cannot be refreshed", hint: access.noSession.hint,
             stage: .token)
+    }
+
+    /// Returns a row for each resource that somebody signed in to.
+    private func resourceLines(_ provider: ProviderContext, _ context: CommandContext) -> [(String, String)] {
+        guard let links = try? ResourceRecords(context)?.links.all() else { return [] }
+        return links.compactMap { link in
+            guard let url = WebURL(link.resource),
+                let own = try? ResourceOperand(url, provider.settings, context).provider(link),
+                let access = try? SessionAccess(own), let session = try? access.load()
+            else { return nil }
+            let report = SessionReport(session: session, profile: nil, location: "", now: context.now)
+            return ("signed in to", DisplayText.clean("\(link.resource), \(report.validity)"))
+        }
     }
 
     /// Reports a grant without a user, which gets a token on demand.

@@ -91,11 +91,12 @@ extension ProviderContext {
     }
 
     /// Returns whether a failure means that the server does not know the registered client any more, so that another
-    /// one can be registered. Notes it for the next registration.
+    /// one can be registered. Notes it for the next registration. A sign-in that times out is only noted: a server that
+    /// does not know a client says so on a page of its own, and never redirects.
     func hasLostClient(_ error: OIDCError) -> Bool {
-        guard let target, ["invalid_client", "unauthorized_client"].contains(error.oauthError) else {
-            return false
-        }
+        guard let target else { return false }
+        if error.kind == .timedOut, error.stage == .authorization { _ = target.retireClient(context) }
+        guard ["invalid_client", "unauthorized_client"].contains(error.oauthError) else { return false }
         return target.retireClient(context)
     }
 }

@@ -144,9 +144,12 @@ struct ResourceOperand: Sendable {
         return ResourceOperand(url, context.settings(layers), context)
     }
 
+    /// The grant of the settings; a profile's only if the profile names no provider.
     var grant: GrantType {
-        ownership.text(.grant, in: [.options, .variables]).map { GrantType(rawValue: $0) }
-            ?? .authorizationCode
+        let isProviderless = ownership.isOwned(.profile, by: [])
+        let text = ownership.text(
+            .grant, in: isProviderless ? [.options, .variables, .profile] : [.options, .variables])
+        return text.map { GrantType(rawValue: $0) } ?? .authorizationCode
     }
 
     /// Returns the link that leads from the URL to a session; nil if there is none that fits the settings.
@@ -165,8 +168,10 @@ struct ResourceOperand: Sendable {
             ownership.text(setting, in: layers).map { $0 == value } ?? true
         }
         // For id_jag, an issuer and client that options name may be those of the user's own provider.
-        guard link.grant == .idJAG
-            || isAsked(.issuer, link.issuer, in: [.options]) && isAsked(.clientID, link.clientID, in: [.options])
+        guard
+            link.grant == .idJAG
+                || isAsked(.issuer, link.issuer, in: [.options])
+                    && isAsked(.clientID, link.clientID, in: [.options])
         else { return false }
         let isOwned = ownership.isOwned(.profile, by: [link.issuer])
         let own: Set<SettingLayers.Layer> =
@@ -242,7 +247,8 @@ struct ResourceOperand: Sendable {
             add(.scope, link.scope.flatMap { $0.isEmpty ? nil : .string($0.text) })
         }
         let redirects: [Setting] = [.redirectURI, .port, .redirectPorts]
-        if link.clientID == asked.client.metadataURL, !own.contains(where: { redirects.contains($0.setting) }) {
+        if link.clientID == asked.client.metadataURL, !own.contains(where: { redirects.contains($0.setting) })
+        {
             // The redirect URLs of the document that `oidc register --client-metadata` prints.
             add(.redirectPorts, .array(ClientRegistration.ports.map { JSONValue(Int64($0)) }))
         }
