@@ -62,10 +62,10 @@ struct ConfigCommand: Command {
 /// The commands that other programs call for a token.
 struct CredentialCommand: Command {
     static let name = "credential"
-    static let summary = "Give tokens to kubectl, git, docker, aws and gcloud"
+    static let summary = "Give tokens to kubectl, git, docker, aws, gcloud and agents"
     static let subcommands: [any Command.Type] = [
         CredentialKubectlCommand.self, CredentialGitCommand.self, CredentialDockerCommand.self,
-        CredentialAWSCommand.self, CredentialGCPCommand.self,
+        CredentialAWSCommand.self, CredentialGCPCommand.self, CredentialHeadersCommand.self,
     ]
 }
 
@@ -159,6 +159,10 @@ enum Manual {
                 entries: [
                     (term: "~/.config/oidc/config.json", meaning: "profiles"),
                     (term: "~/.local/state/oidc/", meaning: "sessions, one file each, mode 0600"),
+                    (
+                        term: "~/.local/state/oidc/resources/, registrations/",
+                        meaning: "the resources that were signed in to, and the clients registered for them"
+                    ),
                     (term: "~/.cache/oidc/", meaning: "metadata and keys; safe to delete"),
                 ]),
             ManSection(

@@ -18,7 +18,9 @@ package struct ClientMetadataDocument: Sendable {
         registration.tokenEndpointAuthMethod = "none"
         var document = JSONObject()
         document["client_id"] = .string(url.text)
-        for member in try registration.document().members { document[member.name] = member.value }
+        for member in try registration.document().members where document[member.name] == nil {
+            document[member.name] = member.value
+        }
         return document
     }
 

@@ -170,6 +170,13 @@ struct ClientRegistration {
         return known.isEmpty ? redirects.chosenPorts : known
     }
 
+    /// Returns every redirect URL that a sign-in may use.
+    static func urls(_ redirect: RedirectAddress) -> [String] {
+        var urls: [String] = []
+        for url in redirects(redirect).reversed().flatMap(\.urls) where !urls.contains(url) { urls.append(url) }
+        return urls
+    }
+
     private static func redirects(_ redirect: RedirectAddress) -> [Redirects] {
         switch redirect.loopback?.ports {
         case nil: return [Redirects(urls: [redirect.text])]

@@ -175,7 +175,8 @@ struct ProviderContext {
         guard !key.grant.needsUser else { return key }
         key.scope = settings.token.scope
         key.resources = settings.token.resources
-        key.subject = try SubjectToken(self).identity()
+        key.subject =
+            key.grant == .idJAG ? try OwnProvider(self).identity() : try SubjectToken(self).identity()
         return key
     }
 

@@ -25,7 +25,7 @@ struct ResourceClient {
     private var issuer: String { server.issuer ?? "" }
 
     func choice(for grant: GrantType) throws(OIDCError) -> Choice {
-        if let configured = try configured() { return configured }
+        if let configured = try configured(grant) { return configured }
         if let url = operand.asked.client.metadataURL {
             if server.supportsClientMetadataDocuments {
                 let checked = try ClientMetadataDocument.checkedURL(url)
@@ -40,7 +40,7 @@ struct ResourceClient {
     }
 
     /// Returns the client of the settings, or of the profile for this issuer if none is named.
-    private func configured() throws(OIDCError) -> Choice? {
+    private func configured(_ grant: GrantType) throws(OIDCError) -> Choice? {
         let ownership = operand.ownership
         if let entry = ownership.entries(for: issuer).first(where: { $0.setting == .clientID }),
             let clientID = entry.value.string
@@ -50,7 +50,8 @@ struct ResourceClient {
                 clientID: clientID, profile: isOfProfile ? operand.asked.profile : nil,
                 reason: entry.origin.text)
         }
-        guard operand.namedProfile == nil else { return nil }
+        // For id_jag, the profile that is named may be that of the user's own provider.
+        guard operand.namedProfile == nil || grant == .idJAG else { return nil }
         for case .success(let profile) in try context.settingsLoader.profiles() {
             let own = ResourceOwnership(entries: profile.own)
             guard let found = own.text(.issuer, in: [.profile]), ExactText.isSame(found, issuer),

@@ -27,7 +27,9 @@ struct ResourceOwnership {
         // Variables without an issuer of their own belong to the profile's.
         let layers: [SettingLayers.Layer] =
             switch layer {
-            case .options, .resource: []
+            case .resource: []
+            // Only for id_jag can options name another issuer: that of the user's own provider.
+            case .options: [.options]
             case .variables: [.variables, .profile]
             case .profile: [.profile]
             }
@@ -36,7 +38,9 @@ struct ResourceOwnership {
             if let issuer = own.first(where: { $0.setting == .issuer })?.value.string {
                 return issuers.contains { ExactText.isSame($0, issuer) }
             }
-            if own.contains(where: { ProviderEndpoint(rawValue: $0.setting.name) != nil }) { return false }
+            if layer != .options, own.contains(where: { ProviderEndpoint(rawValue: $0.setting.name) != nil }) {
+                return false
+            }
         }
         return true
     }
@@ -46,7 +50,8 @@ struct ResourceOwnership {
         let owned = Set(SettingLayers.Layer.allCases.filter { isOwned($0, by: [issuer]) })
         return entries.filter { entry in
             entry.setting != .issuer
-                && (owned.contains(entry.origin.layer) || ResourceOwnership.ofMachine.contains(entry.setting))
+                && (owned.contains(entry.origin.layer) || ResourceOwnership.ofMachine.contains(entry.setting)
+                    || entry.origin.layer == .options && entry.setting == .scope)
         }
     }
 }

@@ -43,6 +43,11 @@ struct ResourceTarget: Sendable {
         return access
     }
 
+    /// Forgets the resource. A link that stays only leads to a session that is gone.
+    func forget(_ context: CommandContext) {
+        try? ResourceRecords(context)?.links.remove(link)
+    }
+
     /// Notes that the server no longer knows the registered client. Returns whether another one can be registered.
     func retireClient(_ context: CommandContext) -> Bool {
         guard let name = link.registration, !isNewlyRegistered, let records = ResourceRecords(context) else {
@@ -65,6 +70,19 @@ struct ResourceRecords {
         else { return nil }
         links = ResourceLinks(state: path)
         registrations = Registrations(state: path)
+    }
+
+    /// Forgets the resources that a session is for.
+    func forget(_ key: SessionKey) {
+        for resource in key.resources {
+            guard let url = WebURL(resource), let known = try? links.links(of: url) else { continue }
+            for link in known
+            where link.resource == resource && link.issuer == key.provider && link.clientID == key.clientID
+                && link.grant == key.grant && link.account == key.account
+            {
+                try? links.remove(link)
+            }
+        }
     }
 }
 
@@ -146,8 +164,9 @@ struct ResourceOperand: Sendable {
         func isAsked(_ setting: Setting, _ value: String?, in layers: Set<SettingLayers.Layer>) -> Bool {
             ownership.text(setting, in: layers).map { $0 == value } ?? true
         }
-        guard isAsked(.issuer, link.issuer, in: [.options]),
-            isAsked(.clientID, link.clientID, in: [.options])
+        // For id_jag, an issuer and client that options name may be those of the user's own provider.
+        guard link.grant == .idJAG
+            || isAsked(.issuer, link.issuer, in: [.options]) && isAsked(.clientID, link.clientID, in: [.options])
         else { return false }
         let isOwned = ownership.isOwned(.profile, by: [link.issuer])
         let own: Set<SettingLayers.Layer> =
@@ -210,22 +229,26 @@ struct ResourceOperand: Sendable {
                 if let setting = Setting.named(member.name) { add(setting, member.value) }
             }
             add(.clientSecret, registered.clientSecret.map { .string($0.revealed) })
-        } else if link.clientID == asked.client.metadataURL {
-            // The redirect URLs of the document that `oidc register --client-metadata` prints.
-            add(.redirectPorts, .array(ClientRegistration.ports.map { JSONValue(Int64($0)) }))
         }
         var own = ResourceOwnership(entries: entries).entries(for: link.issuer)
         let isOwnClient = registered == nil && link.clientID != asked.client.metadataURL
         own.removeAll { entry in
             // A secret is only for the client that it was configured for.
             if !isOwnClient, entry.setting.owner == .client { return true }
-            // The profile's scope was that of the sign-in; for a token it would mean a narrower one.
-            return entry.setting == .scope && entry.origin.layer == .profile
-                && (scope != nil || link.grant.needsUser)
+            // The scope of a profile or variable was that of the sign-in; for a token it would mean a narrower one.
+            return entry.setting == .scope && entry.origin.layer != .options
         }
-        let profile = link.profile ?? (own.contains { $0.origin.layer == .profile } ? asked.profile : nil)
-        let settings = context.settings(
-            SettingLayers(profile: namedProfile ?? link.profile ?? profile, entries: found + own))
+        if scope == nil, !link.grant.needsUser, !own.contains(where: { $0.setting == .scope }) {
+            add(.scope, link.scope.flatMap { $0.isEmpty ? nil : .string($0.text) })
+        }
+        let redirects: [Setting] = [.redirectURI, .port, .redirectPorts]
+        if link.clientID == asked.client.metadataURL, !own.contains(where: { redirects.contains($0.setting) }) {
+            // The redirect URLs of the document that `oidc register --client-metadata` prints.
+            add(.redirectPorts, .array(ClientRegistration.ports.map { JSONValue(Int64($0)) }))
+        }
+        let isOwnProfile = ownership.isOwned(.profile, by: [link.issuer])
+        let profile = namedProfile ?? link.profile ?? (isOwnProfile ? asked.profile : nil)
+        let settings = context.settings(SettingLayers(profile: profile, entries: found + own))
         return ProviderContext(settings, context, target: target)
     }
 }

@@ -1,3 +1,4 @@
+import OIDCCore
 import OIDCCrypto
 
 /// Every setting there is, in the order of the documentation.
@@ -108,7 +109,7 @@ extension Setting {
     static let flow = Setting(
         "flow", .choice(["auto", "browser", "device", "paste"]), "how to sign in; auto")
     static let grant = Setting(
-        "grant", .choice(["authorization_code", "client_credentials", "token_exchange", "jwt_bearer"]),
+        "grant", .choice(GrantType.all.map(\.rawValue)),
         "the grant type; authorization_code")
     static let subjectTokenSource = Setting(
         "subject_token_source", .choice(SubjectTokenSource.names), "where the token to exchange comes from",

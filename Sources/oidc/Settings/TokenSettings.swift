@@ -77,6 +77,8 @@ struct TokenSettings: Sendable {
     let sendsResources: Bool
     /// The type of tokens whose answer names none or an unknown one.
     let assumedType: String?
+    /// The profile of the user's own provider, whose session is exchanged for an assertion.
+    let userProfile: String?
 
     init(_ layers: SettingLayers) {
         grant = layers.choice(.grant) ?? .authorizationCode
@@ -90,6 +92,7 @@ struct TokenSettings: Sendable {
         bindsTokens = layers.flag(.dpop)
         sendsResources = layers.text(.resourceParameter) != "off"
         assumedType = layers.text(.tokenType)
+        userProfile = layers.text(.userProfile)
     }
 
     func checkedAssumedType() throws(OIDCError) -> TokenType? {

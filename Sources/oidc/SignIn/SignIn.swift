@@ -147,11 +147,12 @@ struct SignIn {
         try metadata.validate(for: [.token], scope: needsIDToken ? scope : Scope(""))
         let url = try metadata.require(.token, presentingCertificate: client.presentsCertificate)
         let dpop: DPoPKey? = provider.settings.token.bindsTokens ? try DPoPKey.generate() : nil
+        var request = provider.settings.authorizationRequest(client, scope, dpop)
+        request.rejectsErrorsWithoutIssuer = provider.settings.resource != nil
         var login = SignInFlow(
             environment: environment, metadata: metadata,
             tokenEndpoint: try provider.tokenEndpoint(at: url, client: client, dpop: dpop),
-            request: provider.settings.authorizationRequest(client, scope, dpop), key: key,
-            pushing: settings.pushing,
+            request: request, key: key, pushing: settings.pushing,
             leeway: provider.settings.network.leeway)
         login.requiresIDToken = needsIDToken
         return login
