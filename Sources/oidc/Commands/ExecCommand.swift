@@ -98,8 +98,8 @@ struct ExecCommand: RunnableCommand {
         for index in routes.indices {
             variables["OIDC_PROXY_URL" + (index == 0 ? "" : "_\(index + 1)")] = server.url(of: index)
         }
-        let removed = ProcessEnvironment.secretVariables.union(provider.settings.subject.variables)
-            .union([Self.standardVariable])
+        let removed = ProcessEnvironment.secretVariables(in: context.environment)
+            .union(provider.settings.secretVariables).union([Self.standardVariable])
         try Interruption.throwIfPending()
         let child: AttendedChild
         do throws(Errno) {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite("the demo provider: the protected resource")
-struct ProtectedResourceTests {
+struct ResourceByURLTests {
     private static let resource = "http://127.0.0.1:9480/mcp"
 
     private func bearer(_ token: String) -> [(String, String)] { [("Authorization", "Bearer \(token)")] }
@@ -19,7 +19,7 @@ struct ProtectedResourceTests {
         let address = try #require(challenge["resource_metadata"])
         #expect(address == "http://127.0.0.1:9480/.well-known/oauth-protected-resource/mcp")
         let metadata = try world.send(HTTPRequest(.get, try #require(WebURL(address)))).json()
-        #expect(try metadata.text("resource") == ProtectedResourceTests.resource)
+        #expect(try metadata.text("resource") == ResourceByURLTests.resource)
         #expect(metadata["authorization_servers"] == ["http://127.0.0.1:9480"])
         #expect(metadata["scopes_supported"] == ["api:read", "api:write"])
         #expect(metadata["dpop_bound_access_tokens_required"] == nil)
@@ -45,7 +45,7 @@ struct ProtectedResourceTests {
         let other = try world.signIn(["scope": "openid api:read"]).text("access_token")
         let refused = try world.get("/mcp", headers: bearer(other))
         #expect(refused.status == 401 && refused.challenges.first?.error == "invalid_token")
-        let token = try world.signIn(["scope": "api:read", "resource": ProtectedResourceTests.resource])
+        let token = try world.signIn(["scope": "api:read", "resource": ResourceByURLTests.resource])
             .text("access_token")
         #expect(try world.get("/mcp", headers: bearer(token)).json() == ["hello": "Alice"])
         #expect(try world.get("/api/hello", headers: bearer(token)).status == 401)
@@ -62,7 +62,7 @@ struct ProtectedResourceTests {
         var world = try DemoWorld()
         func token(_ scope: String, _ more: [String: String?] = [:]) throws -> String {
             try world.signIn(
-                ["scope": scope, "resource": ProtectedResourceTests.resource].merging(more) { $1 }
+                ["scope": scope, "resource": ResourceByURLTests.resource].merging(more) { $1 }
             ).text("access_token")
         }
         let weak = try token("api:read")
