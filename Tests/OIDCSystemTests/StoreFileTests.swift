@@ -291,7 +291,9 @@ struct StoreChoiceTests {
         #expect(
             failure { () throws(OIDCError) in try SessionStoreChoice(setting: setting) }
                 == OIDCError(
-                    .usage, "store: expected file, none or helper:NAME, found “\(setting)”",
+                    .usage,
+                    "store: expected file, none, keychain, helper:NAME or the URL of a shared store, found "
+                        + "“\(setting)”",
                     hint: "helper:NAME runs docker-credential-NAME, say helper:secretservice or helper:pass"))
     }
 }

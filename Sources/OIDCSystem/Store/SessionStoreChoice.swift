@@ -20,7 +20,7 @@ package enum SessionStoreChoice: Hashable, Sendable {
             self = .shared(try SharedStoreURL(setting))
         } else {
             throw .usage(
-                "store: expected file, none, helper:NAME or the URL of a shared store, found "
+                "store: expected file, none, keychain, helper:NAME or the URL of a shared store, found "
                     + "“\(DisplayText.distinct(setting, from: ["file", "none"]))”",
                 hint: "helper:NAME runs docker-credential-NAME, say helper:secretservice or helper:pass")
         }

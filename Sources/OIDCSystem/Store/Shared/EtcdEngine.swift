@@ -184,7 +184,8 @@ extension EtcdEngine {
                 "etcd \(DisplayText.clean(version.isEmpty ? "of an unknown version" : version))",
                 warning: isOld ? "use etcd 3.4 or later" : nil)
         ]
-        if EtcdEngine.number(status["leader"]) ?? 0 == 0 {
+        // The leader's identifier may not fit a signed number.
+        if ["0", ""].contains(status["leader"]?.string ?? "") {
             remarks.append(
                 SharedEngineRemark("has no leader", warning: "check the cluster: etcdctl endpoint status"))
         }
