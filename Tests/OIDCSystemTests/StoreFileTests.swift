@@ -282,7 +282,6 @@ struct StoreChoiceTests {
         #expect(try SessionStoreChoice(setting: "file") == .file)
         #expect(try SessionStoreChoice(setting: "none") == .none)
         #expect(try SessionStoreChoice(setting: "helper:pass") == .helper("pass"))
-        #expect(try SessionStoreChoice(setting: "helper:pass").setting == "helper:pass")
     }
 
     @Test(

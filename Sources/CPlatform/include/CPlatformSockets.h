@@ -12,6 +12,16 @@ int oidc_listen_loopback(int is_ipv6, uint16_t *port, int backlog);
 /// number.
 int oidc_connect_loopback(int is_ipv6, uint16_t port);
 
+/// Starts to connect to a numeric address, without waiting. Returns the descriptor, or errno as a negative
+/// number.
+int oidc_connect_address(const char *address, uint16_t port);
+
+/// Starts to connect to a socket file, without waiting. Returns the descriptor, or errno as a negative number.
+int oidc_connect_unix(const char *path);
+
+/// Returns 0 once a connection is made, or errno.
+int oidc_connection_error(int descriptor);
+
 /// Accepts the next waiting connection. Returns a descriptor that does not block and is not inherited, or
 /// errno as a negative number.
 int oidc_accept(int listener);
@@ -19,6 +29,19 @@ int oidc_accept(int listener);
 /// Sends bytes; a closed connection is an error, not a signal. Returns the number of bytes sent, or errno as
 /// a negative number.
 long oidc_send(int descriptor, const void *bytes, size_t count);
+
+/// Sends three pieces as one; see `oidc_send`.
+long oidc_send_pieces(
+    int descriptor, const void *first, size_t first_count, const void *second, size_t second_count,
+    const void *third, size_t third_count);
+
+/// Receives bytes that are available, without waiting. Returns their number, 0 at the end, or errno as a
+/// negative number.
+long oidc_receive(int descriptor, void *bytes, size_t count);
+
+/// Listens on a Unix socket that only this user may open. Returns the descriptor, or errno as a negative
+/// number.
+int oidc_listen_unix(const char *path, int backlog);
 
 /// Ends the sending side of a connection.
 void oidc_shutdown_sending(int descriptor);

@@ -152,6 +152,13 @@ extension ResourceSearch {
         throw failure ?? ProviderMetadata.notFound(issuer: issuers[0])
     }
 
+    /// Returns the metadata of an authorization server that an earlier search chose.
+    package func authorizationServer(
+        issuer: String, forSignIn: Bool = true
+    ) throws(OIDCError) -> ProviderMetadata {
+        try server(issuer, forSignIn: forSignIn, refetching: false)
+    }
+
     private func server(
         _ issuer: String, forSignIn: Bool, refetching: Bool
     ) throws(OIDCError) -> ProviderMetadata {

@@ -1,3 +1,4 @@
+import CLibcurl
 package import OIDCCore
 
 /// HTTP over libcurl, which is loaded at the first request.
@@ -9,6 +10,11 @@ package final class CurlTransport: HTTPTransport {
 
     /// The size limit of a decompressed answer.
     package static let bodyLimit = 1_024 * 1_024
+
+    /// The version of libcurl; nil if it cannot be loaded.
+    package static var libraryVersion: String? {
+        (oidc_curl()?.pointee.version_info(0).pointee.version).map { String(cString: $0) }
+    }
 
     package init(_ configuration: CurlConfiguration = CurlConfiguration()) {
         self.configuration = configuration

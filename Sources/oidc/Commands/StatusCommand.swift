@@ -6,26 +6,47 @@ struct StatusCommand: RunnableCommand {
     static let name = "status"
     static let summary = "Show who is signed in, and for how long"
     static let declaration = Declaration<StatusCommand>(
-        discussion: "Never uses the network.",
+        discussion: """
+            Never uses the network. Without a provider in the settings, it lists the resources that you are signed in \
+            to.
+            """,
         examples: [
             Example("oidc status", "the session of the default profile"),
+            Example("oidc status https://mcp.example.com/mcp", "the session of a resource"),
             Example("oidc status --all -o json", "every session, as JSON"),
         ],
         exitCodes: [
             ExitCode("0", "a token is available without signing in again"), ExitCode("3", "sign in first"),
         ],
+        operands: [.optional(\.url, "URL", "the resource of the session")],
         options: [
             .flag(\.isAll, "--all", "every session, also those of other profiles"), .group(\.options),
             .group(\.common),
         ])
 
+    var url: String?
     var isAll = false
     var options = ProviderOptions()
     var common = CommonOptions()
 
+    func validate() throws(UsageError) {
+        if isAll, url != nil { throw UsageError("--all and a URL exclude each other") }
+    }
+
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        if let url {
+            let operand = try ResourceOperand(
+                try ResourceOperand.url(url, command: "oidc status"), options, context)
+            guard let provider = try operand.linked() else { throw operand.notSignedIn }
+            return try showOne(provider, context)
+        }
         let provider = try context.provider(options)
-        return isAll ? try showAll(provider, context) : try showOne(provider, context)
+        guard !isAll else { return try showAll(provider, context) }
+        if !provider.namesProvider, !context.console.isJSON {
+            let resources = try known(provider, context).filter { !$0.session.key.resources.isEmpty }
+            if !resources.isEmpty { return try show(resources, context) }
+        }
+        return try showOne(provider, context)
     }
 
     private func showOne(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
@@ -64,7 +85,9 @@ struct StatusCommand: RunnableCommand {
         return 0
     }
 
-    private func showAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
+    private func known(
+        _ provider: ProviderContext, _ context: CommandContext
+    ) throws(OIDCError) -> [SessionReport] {
         let known = try KnownProviders(provider)
         var reports: [SessionReport] = []
         var stored: [StoredSession] = []
@@ -79,6 +102,14 @@ struct StatusCommand: RunnableCommand {
             case .failure(let error): context.console.warn(error.message)
             }
         }
+        return reports
+    }
+
+    private func showAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
+        try show(try known(provider, context), context)
+    }
+
+    private func show(_ reports: [SessionReport], _ context: CommandContext) throws(OIDCError) -> Int32 {
         if context.console.isJSON {
             try context.console.output(.array(reports.map(\.json)))
         } else if reports.isEmpty {

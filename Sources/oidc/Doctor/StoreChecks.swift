@@ -18,6 +18,9 @@ struct StoreChecks {
             return [Finding("store", .warning, "none: sessions are not kept"), keychain(choice)]
         }
         let key: SessionKey? = try? provider.sessionKey()
+        if let shared = store as? SharedSessionStore {
+            return self.shared(shared, key) + (key.map { [session(store, $0)] } ?? [])
+        }
         return [self.store(store, key), keychain(choice)] + (key.map { [session(store, $0)] } ?? [])
     }
 
@@ -40,6 +43,23 @@ struct StoreChecks {
             )
         } catch {
             return Finding("store", error)
+        }
+    }
+
+    /// Checks the server of a shared store and the key. Its sessions are those of other machines too, and not listed.
+    private func shared(_ store: SharedSessionStore, _ key: SessionKey?) -> [Finding] {
+        do throws(OIDCError) {
+            let start = MonotonicTime.now()
+            let remarks = try store.health()
+            if let key { try store.probe(key) }
+            let milliseconds = MonotonicTime.now().milliseconds(from: start)
+            return [Finding("store", .ok, "\(store.description) answers (\(milliseconds) ms for all checks)")]
+                + remarks.map { remark in
+                    Finding(
+                        "store", remark.warning == nil ? .ok : .warning, remark.text, hint: remark.warning)
+                }
+        } catch {
+            return [Finding("store", error)]
         }
     }
 
