@@ -179,13 +179,16 @@ struct IdentitySourceTests {
         let agent = home.appendingPathComponent("buildkite-agent")
         let script = """
             #!/bin/sh
-            [ -z "$OIDC_CLIENT_SECRET$SYSTEM_ACCESSTOKEN_" ] || exit 9
+            [ -z "$OIDC_CLIENT_SECRET" ] || exit 9
             [ "$BUILDKITE_AGENT_ACCESS_TOKEN" = agent-secret ] || exit 8
             echo "$*"
 
             """
-        try Data(script.utf8).write(to: agent)
-        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: agent.path)
+        // Written by another process, as a program that this one has open for writing cannot be run.
+        var writer = ChildProcess(
+            ["sh", "-c", #"cat > "$0" && chmod 700 "$0""#, agent.path], environment: [:])
+        writer.input = Array(script.utf8)
+        _ = try writer.run()
         var environment = [
             "PATH": "\(home.path):/usr/bin:/bin", "BUILDKITE_AGENT_ACCESS_TOKEN": "agent-secret",
             "OIDC_CLIENT_SECRET": "hunter2",

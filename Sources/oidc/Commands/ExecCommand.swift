@@ -99,7 +99,8 @@ struct ExecCommand: RunnableCommand {
             variables["OIDC_PROXY_URL" + (index == 0 ? "" : "_\(index + 1)")] = server.url(of: index)
         }
         let removed = ProcessEnvironment.secretVariables(in: context.environment)
-            .union(provider.settings.secretVariables).union([Self.standardVariable])
+            .union(ProcessEnvironment.jobVariables).union(provider.settings.secretVariables)
+            .union([Self.standardVariable])
         try Interruption.throwIfPending()
         let child: AttendedChild
         do throws(Errno) {
