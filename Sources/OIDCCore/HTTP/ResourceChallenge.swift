@@ -8,12 +8,17 @@ package struct ResourceChallenge: Hashable, Sendable {
     package let error: String?
     /// The demand for a stronger or more recent sign-in.
     package let stepUp: StepUp?
+    /// Whether the resource takes only tokens that are bound to a key (RFC 9449 §7.1): it challenges with DPoP alone.
+    package let requiresDPoP: Bool
 
     /// The largest scope that a challenge may ask for, as it becomes a part of a URL.
     package static let maximumScopeByteCount = 4_096
 
-    package init(metadataURL: String? = nil, scope: Scope? = nil, error: String? = nil, stepUp: StepUp? = nil)
-    {
+    package init(
+        metadataURL: String? = nil, scope: Scope? = nil, error: String? = nil, stepUp: StepUp? = nil,
+        requiresDPoP: Bool = false
+    ) {
+        self.requiresDPoP = requiresDPoP
         self.metadataURL = metadataURL
         self.scope = scope
         self.error = error
@@ -31,6 +36,7 @@ package struct ResourceChallenge: Hashable, Sendable {
         metadataURL = challenges.lazy.compactMap { $0["resource_metadata"] }.first
         error = challenges.lazy.compactMap(\.error).first
         stepUp = StepUp(challenges)
+        requiresDPoP = !challenges.isEmpty && challenges.allSatisfy { $0.isScheme("DPoP") }
         scope = try challenges.lazy.compactMap(\.scope).first.map { scope throws(OIDCError) in
             try ResourceChallenge.checked(scope)
         }

@@ -33,14 +33,18 @@ package struct Registration: Sendable {
     }
 
     /// Returns the methods to register with, one at least: a public client if the server supports those, or else one
-    /// with a secret. Without `token_endpoint_auth_methods_supported` it is `client_secret_basic` by RFC 8414 §2,
+    /// with a secret, by the first suitable method that the server lists. Servers made with the Python MCP SDK (2.3.0,
+    /// 2026-11) list `client_secret_post` first, and refuse HTTP Basic without `client_id` in the body. Without `token_endpoint_auth_methods_supported` it is `client_secret_basic` by RFC 8414 §2,
     /// but public clients are often accepted.
     package static func methods(supportedBy server: ProviderMetadata) -> [String] {
         guard let supported = server.tokenEndpointAuthMethodsSupported else {
             return ["none", "client_secret_basic"]
         }
-        let known = ["none", "client_secret_basic", "client_secret_post", "client_secret_jwt"]
-        return known.first { supported.contains($0) }.map { [$0] } ?? ["none"]
+        let known = ["client_secret_basic", "client_secret_post", "client_secret_jwt"]
+        guard !supported.contains("none"), let method = supported.first(where: known.contains) else {
+            return ["none"]
+        }
+        return [method]
     }
 
     /// RFC 7591 §2.

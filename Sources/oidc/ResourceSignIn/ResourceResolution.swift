@@ -46,7 +46,10 @@ extension ResourceOperand {
         target.scope = isNamed || !grant.needsUser ? scope : earlier
         target.profile = client.profile
         target.registration = client.registration
-        target.bindsTokens = found.metadata.requiresDPoP
+        let isAsked = found.challenge != ResourceChallenge()
+        target.bindsTokens =
+            found.metadata.requiresDPoP || found.challenge.requiresDPoP
+            || !isAsked && link?.resource == target.resource && link?.bindsTokens == true
         return provider(
             ResourceTarget(
                 operand: self, link: target, earlierLink: link, isNewlyRegistered: client.isNew),

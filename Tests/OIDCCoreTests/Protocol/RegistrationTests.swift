@@ -127,7 +127,9 @@ struct RegistrationTests {
         let methods: [(JSONValue?, String)] = [
             (nil, "none"), (["client_secret_basic", "none"], "none"),
             (["client_secret_post"], "client_secret_post"),
-            (["client_secret_post", "client_secret_basic"], "client_secret_basic"),
+            (["client_secret_post", "client_secret_basic"], "client_secret_post"),
+            (["private_key_jwt", "client_secret_basic", "client_secret_post"], "client_secret_basic"),
+            (["client_secret_post", "none"], "none"),
             (["private_key_jwt"], "none"),
         ]
         for (supported, expected) in methods {
