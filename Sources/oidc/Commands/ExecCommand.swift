@@ -99,6 +99,7 @@ struct ExecCommand: RunnableCommand {
         }
         let removed = ProcessEnvironment.secretVariables.union(provider.settings.subject.variables)
             .union([Self.standardVariable])
+            .union(context.environment.keys.filter { $0.hasPrefix("OIDC_PROXY_URL") })
         try Interruption.throwIfPending()
         let child: AttendedChild
         do throws(Errno) {

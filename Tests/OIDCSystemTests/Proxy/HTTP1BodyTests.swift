@@ -18,7 +18,8 @@ struct HTTP1BodyTests {
         let refused: [([(String, String)], Int)] = [
             ([("Content-Length", "1"), ("Content-Length", "1")], 400),
             ([("Content-Length", "1"), ("Content-Length", "2")], 400), ([("Content-Length", "1, 1")], 400),
-            ([("Content-Length", "+1")], 400), ([("Content-Length", "-1")], 400), ([("Content-Length", "0x1")], 400),
+            ([("Content-Length", "+1")], 400), ([("Content-Length", "-1")], 400),
+            ([("Content-Length", "0x1")], 400),
             ([("Content-Length", "")], 400), ([("Content-Length", "9999999999999999999")], 400),
             ([("Content-Length", "1"), ("Transfer-Encoding", "chunked")], 400),
             ([("Transfer-Encoding", "gzip, chunked")], 501), ([("Transfer-Encoding", "identity")], 501),
@@ -37,7 +38,9 @@ struct HTTP1BodyTests {
     }
 
     /// Decodes in pieces of a size; returns the content and what is left after the body.
-    private func decode(_ text: String, pieces: Int) throws -> (content: String, rest: String, isComplete: Bool) {
+    private func decode(_ text: String, pieces: Int) throws -> (
+        content: String, rest: String, isComplete: Bool
+    ) {
         var decoder = HTTP1.ChunkedDecoder()
         var (content, rest): ([UInt8], [UInt8]) = ([], [])
         var bytes = Array(text.utf8)[...]
@@ -53,11 +56,13 @@ struct HTTP1BodyTests {
             rest += piece[used...]
         }
         return (
-            String(decoding: content, as: UTF8.self), String(decoding: rest, as: UTF8.self), decoder.isComplete
+            String(decoding: content, as: UTF8.self), String(decoding: rest, as: UTF8.self),
+            decoder.isComplete
         )
     }
 
-    @Test("chunks are decoded in pieces of any size, and what follows is left", arguments: [1, 2, 3, 7, 1_000])
+    @Test(
+        "chunks are decoded in pieces of any size, and what follows is left", arguments: [1, 2, 3, 7, 1_000])
     func chunks(pieces: Int) throws {
         let text = "5\r\nhello\r\n00a\r\n0123456789\r\n0\r\nX-Trailer: dropped\r\n\r\nGET / HTTP/1.1\r\n"
         let found = try decode(text, pieces: pieces)
@@ -68,8 +73,10 @@ struct HTTP1BodyTests {
     @Test(
         "malformed chunks are refused",
         arguments: [
-            "5;ext=1\r\nhello\r\n0\r\n\r\n", "5 \r\nhello\r\n", "\r\n", "x\r\n", "0x5\r\nhello\r\n", "-1\r\n", "5\nhello\r\n",
-            "5\r\nhelloX\r\n", "5\r\nhello\n", "5\r\nhell\r\n0\r\n\r\n", "10000000000000000\r\n", "5\rhello", "0\r\nA\nB\r\n",
+            "5;ext=1\r\nhello\r\n0\r\n\r\n", "5 \r\nhello\r\n", "\r\n", "x\r\n", "0x5\r\nhello\r\n", "-1\r\n",
+            "5\nhello\r\n",
+            "5\r\nhelloX\r\n", "5\r\nhello\n", "5\r\nhell\r\n0\r\n\r\n", "10000000000000000\r\n", "5\rhello",
+            "0\r\nA\nB\r\n",
             "0\r\n\u{1}: x\r\n\r\n", "0\r\n\rx",
         ])
     func malformed(text: String) {

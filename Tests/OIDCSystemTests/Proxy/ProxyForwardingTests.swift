@@ -8,7 +8,9 @@ import Testing
 
 @Suite("what the proxy passes on", .serialized, .waiting)
 struct ProxyForwardingTests {
-    private func echo() throws -> ScriptedServer { try ScriptedServer.answering(answer("200 OK", body: "hello")) }
+    private func echo() throws -> ScriptedServer {
+        try ScriptedServer.answering(answer("200 OK", body: "hello"))
+    }
 
     @Test("method, path, query and fields go on as they came, with the token in place of the caller's own")
     func request() throws {
@@ -27,7 +29,9 @@ struct ProxyForwardingTests {
         #expect(!reply.contains("token-1") && world.entries().first?.path == "/a%2Fb/c")
     }
 
-    @Test("bodies go on with their framing, whatever the method", arguments: ["POST", "PUT", "PATCH", "DELETE", "GET"])
+    @Test(
+        "bodies go on with their framing, whatever the method",
+        arguments: ["POST", "PUT", "PATCH", "DELETE", "GET"])
     func bodies(method: String) throws {
         let server = try echo()
         let world = try ProxyWorld(server)
@@ -38,7 +42,9 @@ struct ProxyForwardingTests {
         #expect(requests.count == 2)
         #expect(requests.first?.contains("Content-Length: 5\r\n") == true, "\(requests)")
         #expect(requests.first?.hasSuffix("\r\n\r\nabcde") == true)
-        #expect(requests.last?.contains("Transfer-Encoding: chunked\r\n") == true && requests.last?.contains("X-T") == false)
+        #expect(
+            requests.last?.contains("Transfer-Encoding: chunked\r\n") == true
+                && requests.last?.contains("X-T") == false)
         #expect(requests.last?.hasPrefix("\(method) /y ") == true)
     }
 
@@ -56,7 +62,8 @@ struct ProxyForwardingTests {
         let gate = DispatchSemaphore(value: 0)
         let server = try ScriptedServer { peer in
             guard peer.readRequest() != nil else { return }
-            peer.write("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+            peer.write(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
             for part in ["d", "ata: 1\n\n", "data: 2\n\n"] {
                 peer.write("\(String(part.utf8.count, radix: 16))\r\n\(part)\r\n")
                 gate.wait()
@@ -98,7 +105,8 @@ struct ProxyForwardingTests {
         arguments: [
             ("GET", "204 No Content", "X: 1", ""), ("GET", "304 Not Modified", "ETag: \"x\"", ""),
             ("HEAD", "200 OK", "Content-Length: 5", "Content-Length: 5"),
-            ("HEAD", "200 OK", "Transfer-Encoding: chunked", ""), ("GET", "200 OK", "Content-Length: 0", "Content-Length: 0"),
+            ("HEAD", "200 OK", "Transfer-Encoding: chunked", ""),
+            ("GET", "200 OK", "Content-Length: 0", "Content-Length: 0"),
         ])
     func noBody(method: String, status: String, field: String, expected: String) throws {
         let server = try ScriptedServer.answering("HTTP/1.1 \(status)\r\n\(field)\r\n\r\n")
@@ -108,7 +116,8 @@ struct ProxyForwardingTests {
             connection.send(world.head(method, "x"))
             let reply = connection.received(until: "\r\n\r\n")
             #expect(reply.hasPrefix("HTTP/1.1 \(status)\r\n") && reply.hasSuffix("\r\n\r\n"), "\(reply)")
-            #expect(reply.contains("Content-Length: ") == !expected.isEmpty && reply.contains(expected))
+            #expect(reply.contains("Content-Length: ") == !expected.isEmpty)
+            #expect(expected.isEmpty || reply.contains(expected))
             #expect(!reply.contains("Transfer-Encoding"))
         }
         #expect(server.connectionCount == 1)
@@ -120,7 +129,8 @@ struct ProxyForwardingTests {
             "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + answer("200 OK", body: "hello"))
         let world = try ProxyWorld(server)
         let reply = try world.exchange()
-        #expect(reply.hasPrefix("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\n"), "\(reply)")
+        #expect(
+            reply.hasPrefix("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\n"), "\(reply)")
         let connection = try world.connect()
         connection.send("GET \(world.prefixes[0]) HTTP/1.0\r\nHost: \(world.host)\r\n\r\n")
         #expect(connection.received().hasPrefix("HTTP/1.1 200 OK\r\n"))
@@ -133,10 +143,13 @@ struct ProxyForwardingTests {
             let count = recv(peer.descriptor, &buffer, buffer.count, 0)
             let head = String(decoding: buffer[..<max(0, count)], as: UTF8.self)
             guard head.contains("Expect: 100-continue") else { return }
-            if head.contains("/refused") { return _ = peer.write(answer("413 Too Large", "Connection: close")) }
+            if head.contains("/refused") {
+                return _ = peer.write(answer("413 Too Large", "Connection: close"))
+            }
             peer.write("HTTP/1.1 100 Continue\r\n\r\n")
             _ = recv(peer.descriptor, &buffer, 5, Int32(MSG_WAITALL))
-            peer.write(answer("200 OK", "Connection: close", body: String(decoding: buffer[..<5], as: UTF8.self)))
+            peer.write(
+                answer("200 OK", "Connection: close", body: String(decoding: buffer[..<5], as: UTF8.self)))
         }
         let world = try ProxyWorld(server)
         let connection = try world.connect()
@@ -158,13 +171,18 @@ struct ProxyForwardingTests {
             connection.send(world.head("GET", "x"))
             #expect(connection.received(until: "hello").contains("200 OK"))
         }
-        connection.send(world.head("GET", "1") + world.head("POST", "2", "Content-Length: 2") + "ab" + world.head("GET", "3"))
+        connection.send(
+            world.head("GET", "1") + world.head("POST", "2", "Content-Length: 2") + "ab"
+                + world.head("GET", "3"))
         var replies = ""
-        while replies.components(separatedBy: "hello").count < 4, let more = connection.receivedOnce(within: 5), !more.isEmpty {
+        while replies.components(separatedBy: "hello").count < 4,
+            let more = connection.receivedOnce(within: 5), !more.isEmpty
+        {
             replies += more
         }
         #expect(replies.components(separatedBy: "HTTP/1.1 200 OK").count == 4, "\(replies)")
-        #expect(server.requests.suffix(3).map { $0.prefix { $0 != "H" } } == ["GET /1 ", "POST /2 ", "GET /3 "])
+        #expect(
+            server.requests.suffix(3).map { $0.prefix { $0 != "H" } } == ["GET /1 ", "POST /2 ", "GET /3 "])
         #expect(server.connectionCount == 1 && world.tokens.requests == 1)
     }
 
@@ -172,8 +190,9 @@ struct ProxyForwardingTests {
     func bytes() throws {
         let server = try ScriptedServer { peer in
             guard peer.readRequest() != nil else { return }
-            peer.write(Array("HTTP/1.1 200 \u{e9}\r\nContent-Encoding: gzip\r\nX-Latin: ".utf8) + [0xE9]
-                + Array("\r\nContent-Length: 256\r\n\r\n".utf8) + Array(0...255))
+            peer.write(
+                Array("HTTP/1.1 200 \u{e9}\r\nContent-Encoding: gzip\r\nX-Latin: ".utf8) + [0xE9]
+                    + Array("\r\nContent-Length: 256\r\n\r\n".utf8) + Array(0...255))
         }
         let world = try ProxyWorld(server)
         let reply = try world.exchange("GET", "x")
@@ -184,15 +203,16 @@ struct ProxyForwardingTests {
     @Test("an answer that the server breaks off is seen to be broken off, at any byte", arguments: 0..<6)
     func broken(cut: Int) throws {
         let whole = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
-        let cuts = [0, 9, 44, 50, 58, 63]
+        let cuts = [0, 9, 46, 50, 55, 59]
         let server = try ScriptedServer { peer in
             guard peer.readRequest() != nil else { return }
             peer.write(Array(whole.utf8.prefix(cuts[cut])))
         }
         let world = try ProxyWorld(server)
         let reply = try world.exchange("POST", "x", ["Content-Length: 0"])
-        if cuts[cut] < 46 {
-            #expect(reply.hasPrefix("HTTP/1.1 502 ") && reply.contains("application/problem+json"), "\(reply)")
+        if cuts[cut] < 47 {
+            #expect(
+                reply.hasPrefix("HTTP/1.1 502 ") && reply.contains("application/problem+json"), "\(reply)")
         } else {
             #expect(reply.hasPrefix("HTTP/1.1 200 OK") && !reply.hasSuffix("0\r\n\r\n"), "\(reply)")
         }

@@ -41,8 +41,10 @@ struct ProxyTargetTests {
     @Test(
         "no path leads out of the route",
         arguments: [
-            "..", "../x", "x/../../y", "%2e%2e/x", "%2E%2e", ".%2e/x", "%252e%252e/x", "%25252e%25252e/x", "./x", "x/.",
-            "..%2fx", "..%5cx", "..\\x", "x\\y", "//evil.example/", "..;/x", "%2e%2e;a=b/x", "x%00", "x%0d%0aHost:y",
+            "..", "../x", "x/../../y", "%2e%2e/x", "%2E%2e", ".%2e/x", "%252e%252e/x", "%25252e%25252e/x",
+            "./x", "x/.",
+            "..%2fx", "..%5cx", "..\\x", "x\\y", "//evil.example/", "..;/x", "%2e%2e;a=b/x", "x%00",
+            "x%0d%0aHost:y",
             "%2e%2e%2f",
         ])
     func traversal(rest: String) throws {
@@ -51,7 +53,9 @@ struct ProxyTargetTests {
 
     @Test(
         "what is in a path never changes the origin",
-        arguments: ["@evil.example/", ":80@evil.example", "/evil.example/x", "https://evil.example/", "x@y:z"])
+        arguments: [
+            "@evil.example/", ":80@evil.example", "/evil.example/x", "https://evil.example/", "x@y:z",
+        ])
     func origin(rest: String) throws {
         for url in ["https://a.example", "https://a.example/v1", "http://127.0.0.1:8080/"] {
             let route = try route(url)
@@ -64,7 +68,8 @@ struct ProxyTargetTests {
     func elsewhere() throws {
         let route = try route("https://a.example/v1")
         for text in [
-            "https://b.example/v1/x", "http://a.example/v1/x", "https://a.example:444/v1", "https://a.example/v10",
+            "https://b.example/v1/x", "http://a.example/v1/x", "https://a.example:444/v1",
+            "https://a.example/v10",
             "https://a.example/", "https://a.example/v1/../x", "https://a.example/v1//x",
         ] {
             #expect(try route.rest(of: #require(WebURL(text))) == nil, "\(text)")
@@ -100,11 +105,14 @@ struct ProxyHeaderTests {
             "Connection": "keep-alive, X-Named", "Keep-Alive": "timeout=5", "TE": "trailers", "Trailer": "X",
             "Transfer-Encoding": "chunked", "Upgrade": "h2c", "HTTP2-Settings": "x", "Content-Length": "5",
             "Host": "evil.example", "Expect": "100-continue", "Authorization": "Basic eA==", "DPoP": "x",
-            "Proxy-Authorization": "Basic eA==", "Proxy-Connection": "close", "Forwarded": "host=evil.example",
+            "Proxy-Authorization": "Basic eA==", "Proxy-Connection": "close",
+            "Forwarded": "host=evil.example",
             "X-Forwarded-Host": "evil.example", "X-Forwarded-For": "1.2.3.4", "X-Original-URL": "/admin",
             "X-Rewrite-URL": "/admin", "X-Named": "x", "Via": "1.1 x",
         ]
-        let kept = [("Accept", "a"), ("User-Agent", "u"), ("Accept-Encoding", "gzip"), ("X-Own", "1"), ("Range", "r")]
+        let kept = [
+            ("Accept", "a"), ("User-Agent", "u"), ("Accept-Encoding", "gzip"), ("X-Own", "1"), ("Range", "r"),
+        ]
         let fields = ProxyHeaders.request(HTTPHeaders(kept + dropped.map { ($0, $1) })) { _ in true }
         #expect(fields.map(\.name) == kept.map(\.0))
     }
@@ -120,7 +128,8 @@ struct ProxyHeaderTests {
         "a cookie comes back to its own route only",
         arguments: [
             ("a=1; Path=/; Domain=a.example; Secure; HttpOnly", "a=1; HttpOnly; Path=/S/"),
-            ("a=1; path=/v1/x", "a=1; Path=/S/x"), ("a=1; Path=/else", "a=1; Path=/S/"), ("a=1", "a=1; Path=/S/"),
+            ("a=1; path=/v1/x", "a=1; Path=/S/x"), ("a=1; Path=/else", "a=1; Path=/S/"),
+            ("a=1", "a=1; Path=/S/"),
         ])
     func setCookie(value: String, expected: String) throws {
         let route = try ProxyRoute(try #require(WebURL("https://a.example/v1")))
@@ -131,7 +140,8 @@ struct ProxyHeaderTests {
         "a redirect on the route leads to the proxy, any other to where the server said",
         arguments: [
             ("https://a.example/v1/x?q=1#f", "http://h:1/S/x?q=1#f"), ("/v1/x", "http://h:1/S/x"),
-            ("x", "http://h:1/S/x"), ("?p=2", "http://h:1/S/here?p=2"), ("https://a.example/v1", "http://h:1/S/"),
+            ("x", "http://h:1/S/x"), ("?p=2", "http://h:1/S/here?p=2"),
+            ("https://a.example/v1", "http://h:1/S/"),
             ("/v1/", "http://h:1/S//"), ("https://evil.example/v1/x", "https://evil.example/v1/x"),
             ("//evil.example/x", "https://evil.example/x"), ("/login", "https://a.example/login"),
             ("http://a.example/v1/x", "http://a.example/v1/x"), ("../x", "https://a.example/x"),
@@ -149,12 +159,16 @@ struct ProxyHeaderTests {
     func response() {
         let named: Set<String> = ["x-named"]
         for name in [
-            "Connection", "Keep-Alive", "Transfer-Encoding", "Content-Length", "Trailer", "Upgrade", "X-Named",
-            "Proxy-Authenticate", "DPoP-Nonce", "Alt-Svc", "Strict-Transport-Security", "Access-Control-Allow-Origin",
+            "Connection", "Keep-Alive", "Transfer-Encoding", "Content-Length", "Trailer", "Upgrade",
+            "X-Named",
+            "Proxy-Authenticate", "DPoP-Nonce", "Alt-Svc", "Strict-Transport-Security",
+            "Access-Control-Allow-Origin",
         ] {
             #expect(!ProxyHeaders.passes(name, named: named), "\(name)")
         }
-        for name in ["Content-Type", "Content-Encoding", "WWW-Authenticate", "ETag", "Set-Cookie", "Location"] {
+        for name in [
+            "Content-Type", "Content-Encoding", "WWW-Authenticate", "ETag", "Set-Cookie", "Location",
+        ] {
             #expect(ProxyHeaders.passes(name, named: named), "\(name)")
         }
     }
@@ -170,11 +184,14 @@ struct ProxyHeaderTests {
             }
             return (head, last)
         }
-        let (head, last) = read(["HTTP/1.1 103 Early", "Link: x", "", "HTTP/1.1 200 Fine", "A:  b ", " c", ""])
+        let (head, last) = read([
+            "HTTP/1.1 103 Early", "Link: x", "", "HTTP/1.1 200 Fine", "A:  b ", " c", "",
+        ])
         #expect(last == .complete && head.status == 200 && head.fields.map(\.text) == ["b c"])
         #expect(head.reason == Array("Fine".utf8))
         for lines in [
-            ["HTTP/1.1 99 x"], ["HTTP/1.1 abc"], ["HTTP/1.1 200 x", "no colon"], ["HTTP/1.1 200 x", "a b: c"],
+            ["HTTP/1.1 99 x"], ["HTTP/1.1 abc"], ["HTTP/1.1 200 x", "no colon"],
+            ["HTTP/1.1 200 x", "a b: c"],
             ["HTTP/1.1 200 x", "a: b\u{1}"], ["HTTP/1.1 200 x", " folded"],
             ["HTTP/1.1 200 x", "a: " + String(repeating: "x", count: 300_000)],
         ] {
