@@ -109,7 +109,9 @@ extension HTTP1 {
                 phase = .size(digits: 0, value: 0)
             case .trailer(let isEmpty):
                 trailerBytes += 1
-                guard trailerBytes <= Self.trailerLimit else { throw Rejection(431, "the trailers are too long") }
+                guard trailerBytes <= Self.trailerLimit else {
+                    throw Rejection(431, "the trailers are too long")
+                }
                 if byte == .carriageReturn {
                     phase = .trailerEnd(isEmpty: isEmpty)
                 } else {

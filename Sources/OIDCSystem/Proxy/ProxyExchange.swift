@@ -263,7 +263,8 @@ extension ProxyExchange: ProxyTransferOwner {
             return true
         case .complete: return receiveHead()
         case .malformed:
-            problem = ProxyProblem(502, "refused", "the header of the server's answer is malformed or too large")
+            problem = ProxyProblem(
+                502, "refused", "the header of the server's answer is malformed or too large")
             return false
         }
     }
@@ -312,8 +313,9 @@ extension ProxyExchange: ProxyTransferOwner {
         }
         let hasNoBody = isHead || head.status == 204 || head.status == 304
         let framing: Framing =
-            if hasNoBody { .none } else if let length { .length(missing: length) } else if request.minorVersion == 1
-            { .chunked } else { .untilClose }
+            if hasNoBody { .none } else if let length {
+                .length(missing: length)
+            } else if request.minorVersion == 1 { .chunked } else { .untilClose }
         if case .untilClose = framing { closes = true }
         // libcurl stops sending a body that was refused.
         if !body.isWhole, head.status >= 400 { closes = true }
@@ -341,10 +343,11 @@ extension ProxyExchange: ProxyTransferOwner {
             bytes += ": ".utf8
             switch ASCII.lowercased(field.name) {
             case "location", "content-location":
-                bytes += ProxyHeaders.location(
-                    field.text, from: admission.target, prefix: admission.prefix, route: route,
-                    origin: server.origin(named: request.host)
-                ).utf8
+                bytes +=
+                    ProxyHeaders.location(
+                        field.text, from: admission.target, prefix: admission.prefix, route: route,
+                        origin: server.origin(named: request.host)
+                    ).utf8
             case "set-cookie":
                 server.noteCookie(field.text, on: admission.route)
                 bytes += ProxyHeaders.cookie(field.text, prefix: admission.prefix, route: route).utf8

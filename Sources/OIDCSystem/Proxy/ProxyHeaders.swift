@@ -9,7 +9,8 @@ enum ProxyHeaders {
 
     /// Fields of the caller that the proxy sets itself, or that would claim another caller, host or path.
     private static let ours: Set<String> = [
-        "host", "content-length", "expect", "authorization", "dpop", "forwarded", "via", "x-real-ip", "x-host",
+        "host", "content-length", "expect", "authorization", "dpop", "forwarded", "via", "x-real-ip",
+        "x-host",
         "x-original-host", "x-original-url", "x-rewrite-url", "x-http-host-override",
     ]
 

@@ -61,6 +61,7 @@ struct ProxyProblem: Hashable, Sendable {
         ])
         // RFC 9110 §15.5.2 demands a challenge.
         if status == 401 { headers.append("WWW-Authenticate", "Bearer realm=\"oidc proxy\"") }
-        return HTTPResponse(status: status, headers: headers, body: Array(JSONValue.object(object).compact.utf8))
+        return HTTPResponse(
+            status: status, headers: headers, body: Array(JSONValue.object(object).compact.utf8))
     }
 }

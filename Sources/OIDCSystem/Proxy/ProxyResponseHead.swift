@@ -47,7 +47,9 @@ struct ProxyResponseHead {
             fields[fields.count - 1].value += [.space] + ProxyResponseHead.trimmed(text)
             return .more
         }
-        guard let colon = text.firstIndex(of: .colon), HTTP1.isToken(text[..<colon]) else { return .malformed }
+        guard let colon = text.firstIndex(of: .colon), HTTP1.isToken(text[..<colon]) else {
+            return .malformed
+        }
         fields.append(
             Field(
                 name: String(decoding: text[..<colon], as: UTF8.self),

@@ -4,7 +4,8 @@ import Synchronization
 /// Where the proxy gets a session's tokens. The functions run on threads of their own.
 package struct ProxyTokenSource: Sendable {
     /// Returns a fresh token, or another one than a refused one.
-    package var token: @Sendable (_ refused: SessionTokens.Delivery?) throws(OIDCError) -> SessionTokens.Delivery
+    package var token:
+        @Sendable (_ refused: SessionTokens.Delivery?) throws(OIDCError) -> SessionTokens.Delivery
     /// Returns why no token is available without signing in; nil if one is.
     package var ending: @Sendable () -> OIDCError?
     /// Called once when a session has ended.
@@ -123,7 +124,8 @@ package final class ProxyTokens {
                 _ = try? wake.write([0])
             }
         } catch {
-            complete(.failure(OIDCError(.failed, "no thread: \(error)", hint: error.shortageHint)), now: .now())
+            complete(
+                .failure(OIDCError(.failed, "no thread: \(error)", hint: error.shortageHint)), now: .now())
         }
     }
 
@@ -160,7 +162,7 @@ package final class ProxyTokens {
         var refreshed = 0
         switch outcome {
         case .success(let grant):
-            refreshed = current?.token == grant.token ? 0 : 1
+            refreshed = current.map { $0.token != grant.token ? 1 : 0 } ?? 0
             current = grant
             trustedUntil = now.adding(milliseconds: ProxyTokens.trust)
             failure = nil

@@ -101,6 +101,7 @@ struct ExecCommand: RunnableCommand {
         let removed = ProcessEnvironment.secretVariables(in: context.environment)
             .union(ProcessEnvironment.jobVariables).union(provider.settings.secretVariables)
             .union([Self.standardVariable])
+            .union(context.environment.keys.filter { $0.hasPrefix("OIDC_PROXY_URL") })
         try Interruption.throwIfPending()
         let child: AttendedChild
         do throws(Errno) {

@@ -26,7 +26,8 @@ struct ProxyCommand: RunnableCommand {
                 "end after this time without a request"),
             .number(
                 \.timeout, "--timeout", "SECONDS", in: 1...86_400, "how long a server may take to answer"),
-            .value(\.log, "--log", "FILE", "log each request, without secrets; - is stdout", completion: .file),
+            .value(
+                \.log, "--log", "FILE", "log each request, without secrets; - is stdout", completion: .file),
             .flag(\.mayLogIn, "--login", "sign in if there is no session"),
             .group(\.options), .group(\.common),
         ])
