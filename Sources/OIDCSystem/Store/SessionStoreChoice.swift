@@ -4,6 +4,8 @@ package import OIDCCore
 package enum SessionStoreChoice: Hashable, Sendable {
     case file
     case none
+    /// The system's keychain.
+    case keychain
     /// The credential helper `docker-credential-NAME`.
     case helper(String)
     /// A server that several machines share.
@@ -14,6 +16,8 @@ package enum SessionStoreChoice: Hashable, Sendable {
             self = .file
         } else if setting == "none" {
             self = .none
+        } else if setting == "keychain" {
+            self = .keychain
         } else if setting.hasPrefix("helper:"), SessionStoreChoice.isHelperName(setting.dropFirst(7)) {
             self = .helper(String(setting.dropFirst(7)))
         } else if SharedStoreURL.isMeant(by: setting) {
@@ -21,7 +25,7 @@ package enum SessionStoreChoice: Hashable, Sendable {
         } else {
             throw .usage(
                 "store: expected file, none, keychain, helper:NAME or the URL of a shared store, found "
-                    + "“\(DisplayText.distinct(setting, from: ["file", "none"]))”",
+                    + "“\(DisplayText.distinct(setting, from: ["file", "none", "keychain"]))”",
                 hint: "helper:NAME runs docker-credential-NAME, say helper:secretservice or helper:pass")
         }
     }

@@ -69,6 +69,7 @@ struct StoreChecks {
         func isThere(_ name: String) -> Bool {
             (try? Executable.find("docker-credential-\(name)", in: provider.context.environment)) != nil
         }
+        if choice == .keychain { return Finding("keychain", .ok, "the system's keychain") }
         guard case .helper(let name) = choice else {
             let found = StoreChecks.helpers.filter(isThere)
             return Finding(

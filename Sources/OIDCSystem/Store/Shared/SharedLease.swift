@@ -83,7 +83,7 @@ final class SharedLease: Sendable {
 }
 
 /// A thread that calls a closure regularly.
-private enum RenewalThread {
+enum RenewalThread {
     static func start(_ milliseconds: Int64, _ body: @escaping @Sendable () -> Void) -> () -> Void {
         guard let (reading, writing) = try? FileDescriptor.pipe() else { return {} }
         let thread = try? BackgroundThread {
