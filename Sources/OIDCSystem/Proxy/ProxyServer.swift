@@ -90,7 +90,6 @@ package final class ProxyServer {
     }
 
     deinit {
-        for connection in connections { connection.end() }
         listener.close()
         wake.reading.close()
         wake.writing.close()
@@ -144,6 +143,12 @@ package final class ProxyServer {
                 if let event = turn(also: others) { return event }
             }
         }
+        for connection in connections {
+            connection.exchange?.cancel()
+            connection.end()
+        }
+        connections = []
+        configuration.flushLog()
         for session in sessions { session.finish() }
         return event
     }
@@ -250,7 +255,7 @@ package final class ProxyServer {
             return false
         }
         connection.isIdentified = true
-        return PeerOwner(of: connection.descriptor).isStranger
+        return PeerOwner.identified(connection.descriptor).isStranger
     }
 
     private func refuse(_ rejection: HTTP1.Rejection, _ connection: ProxyConnection, now: MonotonicTime) {

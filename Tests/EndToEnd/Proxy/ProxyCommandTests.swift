@@ -1,3 +1,4 @@
+import DemoProvider
 import Foundation
 import OIDCCore
 import TestSupport
