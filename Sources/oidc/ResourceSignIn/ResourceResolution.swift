@@ -87,7 +87,9 @@ extension ResourceOperand {
         of resource: ProtectedResourceMetadata, _ search: ResourceSearch, _ grant: GrantType, refetching: Bool
     ) throws(OIDCError) -> ProviderMetadata {
         let servers = resource.authorizationServers
-        if let issuer = ownership.optionIssuer, grant != .idJAG, !servers.contains(where: { ExactText.isSame($0, issuer) }) {
+        if let issuer = ownership.optionIssuer, grant != .idJAG,
+            !servers.contains(where: { ExactText.isSame($0, issuer) })
+        {
             throw .usage(
                 "--issuer \(DisplayText.clean(issuer)) is not an authorization server of "
                     + "\(DisplayText.clean(resource.resource)), which names \(resource.serverList)",
