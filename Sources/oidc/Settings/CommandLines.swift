@@ -6,7 +6,7 @@ extension Settings {
 
     /// The command line of a command for the same session, with the options that were given.
     func line(_ command: String, and more: [(String, Setting)] = []) -> String {
-        var words = [command + profileOption(profile)]
+        var words = [command + profileOption(profile, isNeeded: layers.isProfileNamed)]
         func given(_ setting: Setting) -> String? {
             let entry = layers.entries.first { $0.setting == setting }
             return entry?.origin.layer == .options ? entry?.value.string : nil
@@ -24,11 +24,14 @@ extension Settings {
         return words.joined(separator: " ")
     }
 
-    /// The command line that signs in with a profile.
-    func loginLine(profile: String?) -> String { "oidc login" + profileOption(profile) }
+    /// The command line that signs in with a profile of a file.
+    func loginLine(profile: String?, of file: ProfileWriter) -> String {
+        "oidc login" + profileOption(profile, isNeeded: file.hasOtherDefault)
+    }
 
-    private func profileOption(_ name: String?) -> String {
-        guard let name, name != "default" else { return "" }
+    /// Returns the option that names a profile; `isNeeded` if it is not certain that `default` is used without one.
+    private func profileOption(_ name: String?, isNeeded: Bool) -> String {
+        guard let name, name != "default" || isNeeded else { return "" }
         return " -p \(ShellWord.quoted(name))"
     }
 
