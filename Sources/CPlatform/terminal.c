@@ -1,6 +1,7 @@
 #include "CPlatform.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -8,6 +9,7 @@
 
 static struct termios saved_modes;
 static volatile int taken_descriptor = -1;
+static volatile sig_atomic_t catches_quit;
 
 int oidc_terminal_width(int descriptor) {
     struct winsize size;
@@ -26,6 +28,15 @@ void oidc_release_lines(void) {
     if (descriptor < 0) return;
     taken_descriptor = -1;
     if (oidc_is_foreground(descriptor)) tcsetattr(descriptor, TCSANOW, &saved_modes);
+    if (catches_quit) signal(SIGQUIT, SIG_DFL);
+    catches_quit = 0;
+}
+
+/// Ends the process, with the terminal as it was.
+static void quit(int number) {
+    oidc_release_lines();
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 int oidc_take_lines(int descriptor) {
@@ -40,5 +51,10 @@ int oidc_take_lines(int descriptor) {
     modes.c_cc[VTIME] = 0;
     if (tcsetattr(descriptor, TCSANOW, &modes) != 0) return errno;
     taken_descriptor = descriptor;
+    struct sigaction previous;
+    if (sigaction(SIGQUIT, NULL, &previous) == 0 && previous.sa_handler == SIG_DFL) {
+        signal(SIGQUIT, quit);
+        catches_quit = 1;
+    }
     return 0;
 }
