@@ -22,12 +22,24 @@ extension ResourceOperand {
         let search = try ResourceSearch(
             url, environment: environment, allowsInsecureHTTP: reach.allowsInsecureHTTP)
         let link = try? link()
-        let found = try find(search, environment, evidence, link)
+        var found = try find(search, environment, evidence, link)
         console.trace(
             "resource: \(found.metadata.resource), from \(found.metadataURL.withoutQuery)"
                 + (found.isNamedByChallenge ? ", which its challenge names" : ""))
         let grant = try grant(of: found.metadata)
-        let server = try server(of: found.metadata, search, grant, refetching: evidence.isRefetching)
+        let server: ProviderMetadata
+        do throws(OIDCError) {
+            server = try self.server(of: found.metadata, search, grant, refetching: evidence.isRefetching)
+        } catch {
+            // The documents that led to this server may have been cached.
+            guard evidence.response == nil, !evidence.isRefetching, link != nil, error.kind != .interrupted
+            else {
+                throw error
+            }
+            console.trace("\(error.message); fetching the resource's metadata again")
+            found = try search.find(after: try search.probe(), refetching: true)
+            server = try self.server(of: found.metadata, search, grant, refetching: true)
+        }
         let issuer = server.issuer ?? ""
         console.trace("authorization server: \(issuer)")
         let scope = try scope(found, server, evidence, link)

@@ -113,14 +113,17 @@ struct ResourceOperand: Sendable {
         self.asked = asked
     }
 
-    /// Parses the operand of a command.
-    static func url(_ text: String, command: String) throws(OIDCError) -> WebURL {
-        guard let url = WebURL(text), url.fragment == nil else {
-            throw .usage(
-                "\(DisplayText.quoted(text, limit: 100)) is not a URL",
-                hint: WebURL("https://\(text)").map { "\(command) \(ShellWord.quoted($0.text))" })
+    /// Parses the operand of a command. A hint guesses what was meant: a profile, or a URL without its scheme.
+    static func url(_ text: String, command: String, _ context: CommandContext) throws(OIDCError) -> WebURL {
+        if let url = WebURL(text), url.fragment == nil { return url }
+        let profiles = (try? context.settingsLoader.file())?.profiles ?? []
+        var hint = "oidc help \(command)"
+        if profiles.contains(where: { $0.name == text }) {
+            hint = "oidc \(command) -p \(ShellWord.quoted(text))"
+        } else if text.includes("."), let meant = WebURL("https://\(text)"), meant.fragment == nil {
+            hint = "oidc \(command) \(ShellWord.quoted(meant.text))"
         }
-        return url
+        throw .usage("\(DisplayText.quoted(text, limit: 100)) is not a URL", hint: hint)
     }
 
     var ownership: ResourceOwnership { ResourceOwnership(entries: asked.layers.given) }
