@@ -54,6 +54,7 @@ struct LoginCommand: RunnableCommand {
         var signIn = SignIn(provider: provider, access: access)
         signIn.opensBrowser = !isWithoutBrowser
         let session = try signIn.run()
+        EarlierSession(provider, access.key)?.remove(provider)
         let report = SessionReport(
             session: session, profile: provider.settings.profile,
             location: access.store.location(of: access.key), now: context.now)
