@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -168,6 +170,72 @@ long oidc_send(int descriptor, const void *bytes, size_t count) {
         sent = send(descriptor, bytes, count, flags);
     } while (sent < 0 && errno == EINTR);
     return sent < 0 ? -(long)errno : (long)sent;
+}
+
+long oidc_send_pieces(
+    int descriptor, const void *first, size_t first_count, const void *second, size_t second_count,
+    const void *third, size_t third_count) {
+#ifdef MSG_NOSIGNAL
+    int flags = MSG_NOSIGNAL;
+#else
+    int flags = 0;
+#endif
+    struct iovec pieces[3] = {
+        {.iov_base = (void *)first, .iov_len = first_count},
+        {.iov_base = (void *)second, .iov_len = second_count},
+        {.iov_base = (void *)third, .iov_len = third_count}};
+    struct msghdr message;
+    memset(&message, 0, sizeof message);
+    message.msg_iov = pieces;
+    message.msg_iovlen = 3;
+    ssize_t sent;
+    do {
+        sent = sendmsg(descriptor, &message, flags);
+    } while (sent < 0 && errno == EINTR);
+    return sent < 0 ? -(long)errno : (long)sent;
+}
+
+long oidc_receive(int descriptor, void *bytes, size_t count) {
+    ssize_t received;
+    do {
+        received = recv(descriptor, bytes, count, 0);
+    } while (received < 0 && errno == EINTR);
+    return received < 0 ? -(long)errno : (long)received;
+}
+
+static int make_unix_socket(struct sockaddr_un *address, const char *path) {
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    if (strlen(path) >= sizeof address->sun_path) return -ENAMETOOLONG;
+    strcpy(address->sun_path, path);
+#ifdef SOCK_CLOEXEC
+    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+#else
+    int descriptor = socket(AF_UNIX, SOCK_STREAM, 0);
+#endif
+    if (descriptor < 0) return -errno;
+    int failure = prepare(descriptor);
+    if (failure == 0) return descriptor;
+    close(descriptor);
+    return -failure;
+}
+
+int oidc_listen_unix(const char *path, int backlog) {
+    struct sockaddr_un address;
+    int descriptor = make_unix_socket(&address, path);
+    if (descriptor < 0) return descriptor;
+    // Linux gives the file the mode of the socket; others only follow the umask.
+#ifdef __linux__
+    int code = fchmod(descriptor, 0600) == 0 ? bind(descriptor, (struct sockaddr *)&address, sizeof address) : -1;
+#else
+    mode_t mask = umask(0177);
+    int code = bind(descriptor, (struct sockaddr *)&address, sizeof address);
+    umask(mask);
+#endif
+    if (code == 0 && listen(descriptor, backlog) == 0) return descriptor;
+    int failure = errno;
+    close(descriptor);
+    return -failure;
 }
 
 void oidc_shutdown_sending(int descriptor) { shutdown(descriptor, SHUT_WR); }

@@ -39,7 +39,7 @@ struct FleetSimulationTests {
     @Test("the simulation notices an engine that extends leases which ended")
     func notices() throws {
         let faults = SimulatedFleet.Faults(stop: 20, extendsAnything: true)
-        let found = try (1...3 as ClosedRange<UInt64>).contains { seed in
+        let found = try [1, 2, 3].contains { (seed: UInt64) in
             let fleet = try SimulatedFleet(seed: seed, faults: faults)
             start(fleet, machines: 20, lifetimes: 5)
             return !fleet.violations.isEmpty

@@ -30,6 +30,19 @@ int oidc_accept(int listener);
 /// a negative number.
 long oidc_send(int descriptor, const void *bytes, size_t count);
 
+/// Sends three pieces as one; see `oidc_send`.
+long oidc_send_pieces(
+    int descriptor, const void *first, size_t first_count, const void *second, size_t second_count,
+    const void *third, size_t third_count);
+
+/// Receives bytes that are available, without waiting. Returns their number, 0 at the end, or errno as a
+/// negative number.
+long oidc_receive(int descriptor, void *bytes, size_t count);
+
+/// Listens on a Unix socket that only this user may open. Returns the descriptor, or errno as a negative
+/// number.
+int oidc_listen_unix(const char *path, int backlog);
+
 /// Ends the sending side of a connection.
 void oidc_shutdown_sending(int descriptor);
 

@@ -8,16 +8,23 @@ struct ProviderContext {
     let context: CommandContext
     /// The end of the whole sign-in: limits every wait for the network, a program or another process.
     let deadline: MonotonicTime?
+    /// The resource of a URL operand, and what to remember of it.
+    let target: ResourceTarget?
 
-    init(_ settings: Settings, _ context: CommandContext, until deadline: MonotonicTime? = nil) {
+    init(
+        _ settings: Settings, _ context: CommandContext, until deadline: MonotonicTime? = nil,
+        target: ResourceTarget? = nil
+    ) {
         self.settings = settings
         self.context = context
         self.deadline = deadline
+        self.target = target
     }
 
     /// Returns the context of a sign-in, which `timeout` limits from now on.
     func forSignIn() -> ProviderContext {
-        ProviderContext(settings, context, until: .now().adding(seconds: settings.signIn.timeout))
+        ProviderContext(
+            settings, context, until: .now().adding(seconds: settings.signIn.timeout), target: target)
     }
 
     var secrets: SecretReader {
@@ -118,7 +125,13 @@ struct ProviderContext {
     func discovered(
         _ issuer: String, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> ProviderMetadata {
-        try documents(environment).metadata(issuer: issuer, at: try settings.provider.checkedMetadataURL())
+        if let target {
+            return try ResourceSearch(
+                target.operand.url, environment: environment, allowsInsecureHTTP: allowsInsecureHTTP
+            ).authorizationServer(issuer: issuer, forSignIn: settings.token.grant.needsUser)
+        }
+        return try documents(environment).metadata(
+            issuer: issuer, at: try settings.provider.checkedMetadataURL())
     }
 
     /// Returns the metadata with the algorithm registered for this client's ID tokens, if one is set.
@@ -139,6 +152,11 @@ struct ProviderContext {
         throw noIssuer
     }
 
+    /// Whether the settings name a provider.
+    var namesProvider: Bool {
+        settings.provider.issuer != nil || settings.provider.endpoints[.token] != nil
+    }
+
     /// The error for a missing issuer, which lists the profiles if none was chosen.
     private var noIssuer: OIDCError {
         let profiles = settings.profile == nil ? (try? context.settingsLoader.file())?.profiles ?? [] : []
@@ -157,10 +175,12 @@ struct ProviderContext {
             provider: try identifier(), clientID: try settings.client.requiredID(),
             grant: settings.token.grant,
             audience: settings.token.audience, account: settings.token.account)
+        if let resource = settings.resource { key.resources = [resource.identifier] }
         guard !key.grant.needsUser else { return key }
         key.scope = settings.token.scope
         key.resources = settings.token.resources
-        key.subject = try SubjectToken(self).identity()
+        key.subject =
+            key.grant == .idJAG ? try OwnProvider(self).identity() : try SubjectToken(self).identity()
         return key
     }
 
@@ -182,7 +202,8 @@ struct ProviderContext {
         case (.keychain, let directory?):
             // Only a sign-in has a deadline, and only a sign-in may prompt.
             return CredentialHelperStore(
-                keychainOf: context.environment, directory: directory, mayPrompt: deadline != nil, deadline: deadline)
+                keychainOf: context.environment, directory: directory, mayPrompt: deadline != nil,
+                deadline: deadline)
         case (.shared(let url), _): return try sharedStore(url)
         case (_, nil): return UnavailableStore()
         }

@@ -44,6 +44,7 @@ struct SecretReader {
         .clientSecretFile, .privateKeyFile, .privateKeyPassphraseFile, .tlsClientKey, .storeKeyFile,
     ]
 
+    /// Runs a program and returns its output without the line end.
     func output(of command: [String], named name: String) throws(OIDCError) -> Redacted<String> {
         var process = ChildProcess(command, environment: environment)
         process.errorOutput = .inherited

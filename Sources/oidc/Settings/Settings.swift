@@ -30,6 +30,14 @@ struct Settings: Sendable {
         sharedStore = SharedStoreSettings(layers, home: home)
     }
 
+    /// The resource that a URL operand led to: its identifier, and the URL as it was given.
+    var resource: (identifier: String, url: String)? {
+        guard let entry = layers.entries.first(where: { $0.setting == .resource }),
+            case .resource(let url) = entry.origin, let identifier = entry.value.array?.first?.string
+        else { return nil }
+        return (identifier, url)
+    }
+
     /// The profile's name, if one is used.
     var profile: String? { layers.profile }
 
@@ -125,6 +133,8 @@ struct ToolSettings: Sendable {
     let resources: [Resource]
     /// How many resources are set, including those whose URL cannot be read.
     let resourceCount: Int
+    /// The URLs of the proxy's routes, and their paths.
+    let proxyRoutes: [(url: String, path: String?)]
     let gitHosts: CredentialHosts
     let dockerRegistries: CredentialHosts
     let awsRoleARN: String?
@@ -136,6 +146,7 @@ struct ToolSettings: Sendable {
         let records = layers.records(.resources)
         resources = records.compactMap { Resource($0) }
         resourceCount = records.count
+        proxyRoutes = layers.records(.proxyRoutes).map { ($0["url"]?.string ?? "", $0["path"]?.string) }
         gitHosts = CredentialHosts(.gitHosts, layers.records(.gitHosts))
         dockerRegistries = CredentialHosts(.dockerRegistries, layers.records(.dockerRegistries))
         awsRoleARN = layers.text(.awsRoleARN)
