@@ -38,7 +38,8 @@ let package = Package(
         .target(
             name: "OIDCCore", dependencies: ["OIDCCrypto"], swiftSettings: strict),
         .target(
-            name: "OIDCSystem", dependencies: ["OIDCCore", "OIDCCrypto", "CLibcurl", "CPlatform", "CKeychain"],
+            name: "OIDCSystem",
+            dependencies: ["OIDCCore", "OIDCCrypto", "CLibcurl", "CPlatform", "CKeychain"],
             swiftSettings: strict),
         .target(name: "CommandLineKit", swiftSettings: strict),
         .target(name: "DemoProvider", dependencies: ["OIDCCore", "OIDCCrypto"], swiftSettings: strict),

@@ -144,6 +144,10 @@ static int find(
     const char *entry, bool may_prompt, void *canceller, void **item, char *problem, size_t size) {
     *item = NULL;
     if (!load(problem, size)) return OIDC_KEYCHAIN_NO_LIBRARY;
+    if (may_prompt) {
+        int result = oidc_keychain_check(1, canceller, problem, size);
+        if (result != OIDC_KEYCHAIN_OK) return result;
+    }
     glib_error *error = NULL;
     void *service = lib.secret_service_get_sync(SERVICE_OPEN_SESSION, canceller, &error);
     if (service == NULL) return failed(error, "the Secret Service does not answer", problem, size);
@@ -153,7 +157,11 @@ static int find(
     lib.g_hash_table_unref(attributes);
     lib.g_object_unref(service);
     if (error != NULL) return failed(error, "", problem, size);
-    if (items == NULL) return OIDC_KEYCHAIN_ABSENT;
+    if (items == NULL) {
+        // GNOME Keyring does not find the items of a keyring that was never unlocked.
+        bool is_locked = oidc_keychain_check(0, canceller, problem, size) == OIDC_KEYCHAIN_LOCKED;
+        return is_locked ? OIDC_KEYCHAIN_LOCKED : OIDC_KEYCHAIN_ABSENT;
+    }
     *item = items->data;
     for (glib_list *rest = items->next; rest != NULL; rest = rest->next) lib.g_object_unref(rest->data);
     lib.g_list_free(items);

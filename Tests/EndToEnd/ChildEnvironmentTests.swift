@@ -40,4 +40,13 @@ struct ChildEnvironmentTests {
         let environment = ["MY_TOKEN": "hunter2", "PATH": "/bin"]
         #expect(try settings(options, variables).childEnvironment(environment) == ["PATH": "/bin"])
     }
+
+    @Test("does not have the URL of a shared store if it holds a password, used or not")
+    func storePassword() throws {
+        let url = ["OIDC_STORE": "redis://:hunter2@h/0", "OIDC_STORE_KEY_FILE": "/k"]
+        #expect(try settings([], url).childEnvironment(url) == ["OIDC_STORE_KEY_FILE": "/k"])
+        #expect(try settings(["store=file"], url).childEnvironment(url) == ["OIDC_STORE_KEY_FILE": "/k"])
+        let plain = ["OIDC_STORE": "redis://h/0", "OIDC_STORE_KEY_FILE": "/k"]
+        #expect(try settings([], plain).childEnvironment(plain) == plain)
+    }
 }

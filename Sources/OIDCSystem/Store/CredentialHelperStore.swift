@@ -41,7 +41,8 @@ package final class CredentialHelperStore: SessionStoring {
 
     /// Makes a store whose keys are in the system's keychain. `mayPrompt` lets the system ask the user to unlock it.
     package init(
-        keychainOf environment: [String: String], directory path: String, mayPrompt: Bool, deadline: MonotonicTime?
+        keychainOf environment: [String: String], directory path: String, mayPrompt: Bool,
+        deadline: MonotonicTime?
     ) {
         directory = SessionDirectory(path: path, ending: ".sealed")
         helper = SystemKeychain(environment: environment, mayPrompt: mayPrompt, deadline: deadline)

@@ -38,7 +38,8 @@ struct SystemKeychain: SecretKeeping {
         try check(
             call { canceller, problem, size in
                 oidc_keychain_store(
-                    entry.serverURL, session, "oidc: \(SystemKeychain.title(of: session))", entry.secret, prompts,
+                    entry.serverURL, session, "oidc: \(SystemKeychain.title(of: session))", entry.secret,
+                    prompts,
                     canceller, problem, size)
             })
     }
@@ -75,7 +76,8 @@ struct SystemKeychain: SecretKeeping {
 
     /// Calls the keychain, until a signal comes or the deadline passes.
     private func call(
-        _ body: (_ canceller: UnsafeMutableRawPointer?, _ problem: UnsafeMutablePointer<CChar>, _ size: Int) -> Int32
+        _ body: (_ canceller: UnsafeMutableRawPointer?, _ problem: UnsafeMutablePointer<CChar>, _ size: Int)
+            -> Int32
     ) throws(OIDCError) -> Outcome {
         try requireBus()
         let canceller = oidc_keychain_make_canceller()
@@ -123,11 +125,14 @@ struct SystemKeychain: SecretKeeping {
         case OIDC_KEYCHAIN_NO_LIBRARY:
             throw OIDCError(
                 .usage, "store: the keychain needs libsecret: \(outcome.problem)",
-                hint: "install it: apt install libsecret-1-0 (Debian, Ubuntu), dnf install libsecret (Fedora)",
+                hint:
+                    "install it: apt install libsecret-1-0 (Debian, Ubuntu), dnf install libsecret (Fedora)",
                 stage: .store)
         case OIDC_KEYCHAIN_LOCKED:
-            throw .store("the keychain is locked", hint: "unlock it, as by signing in to the desktop, or: oidc login")
-        case OIDC_KEYCHAIN_DISMISSED: throw .store("the keychain was not unlocked", hint: .set(.store, to: "file"))
+            throw .store(
+                "the keychain is locked", hint: "unlock it, as by signing in to the desktop, or: oidc login")
+        case OIDC_KEYCHAIN_DISMISSED:
+            throw .store("the keychain was not unlocked", hint: .set(.store, to: "file"))
         default:
             throw .store(
                 "the keychain cannot be used: \(outcome.problem)", hint: .set(.store, to: "file"))

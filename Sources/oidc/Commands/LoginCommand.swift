@@ -55,6 +55,7 @@ struct LoginCommand: RunnableCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let (session, access) = try signIn(context)
         let provider = access.provider
+        EarlierSession(provider, access.key)?.remove(provider)
         let report = SessionReport(
             session: session, profile: provider.settings.profile,
             location: access.store.location(of: access.key), now: context.now)

@@ -63,7 +63,11 @@ struct LogoutCommand: RunnableCommand {
         guard isAll else {
             let key = try SessionAccess(provider).key
             provider.target?.forget(context)
-            let ending = try forget(try take(key, from: try provider.store(), provider), provider, context)
+            var store = try provider.store()
+            if let earlier = EarlierSession(provider, key), (try? store.load(key)) ?? nil == nil {
+                store = earlier.store
+            }
+            let ending = try forget(try take(key, from: store, provider), provider, context)
             if context.console.isJSON {
                 try context.console.output(ending.json(of: key.provider, provider.settings.profile))
             }

@@ -52,6 +52,7 @@ struct StatusCommand: RunnableCommand {
     private func showOne(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let access = try SessionAccess(provider)
         guard let session = try access.load() else {
+            if let earlier = EarlierSession(provider, access.key) { context.console.warn(earlier.warning) }
             guard !access.key.grant.needsUser else { throw access.noSession }
             return try showNone(access, context)
         }

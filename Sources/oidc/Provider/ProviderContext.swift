@@ -202,7 +202,8 @@ struct ProviderContext {
         case (.keychain, let directory?):
             // Only a sign-in has a deadline, and only a sign-in may prompt.
             return CredentialHelperStore(
-                keychainOf: context.environment, directory: directory, mayPrompt: deadline != nil, deadline: deadline)
+                keychainOf: context.environment, directory: directory, mayPrompt: deadline != nil,
+                deadline: deadline)
         case (.shared(let url), _): return try sharedStore(url)
         case (_, nil): return UnavailableStore()
         }

@@ -138,7 +138,8 @@ extension Setting {
     static let allowInsecureHTTP = Setting(
         "allow_insecure_http", .flag, "allow plain http beyond this machine; warns each time")
     static let store = Setting(
-        "store", .text, "file, none, keychain, helper:NAME, or the URL of a shared store (redis://…, etcd://…); file")
+        "store", .text,
+        "file, none, keychain, helper:NAME, or the URL of a shared store (redis://…, etcd://…); file")
     static let storeKeyFile = Setting(
         "store_key_file", .path, "a file with the key that seals the sessions of a shared store")
     static let storeKeyCommand = Setting(

@@ -130,4 +130,16 @@ final class EtcdCalls: Sendable {
         }
         throw .sharedStore(url.server, words)
     }
+
+    /// Returns the error for an answer that is not JSON.
+    private func refusal(_ response: HTTPResponse) -> OIDCError {
+        guard response.mediaType == "text/plain", response.body.count < 1_000 else {
+            return EtcdCalls.nonsense
+        }
+        let words = DisplayText.clean(String(decoding: response.body, as: UTF8.self), limit: 200)
+        // etcd takes the name for a user's, which its gateway cannot act as.
+        guard words.includes("CommonName") else { return .sharedStore(url.server, words) }
+        return .sharedStoreRefusal(
+            url.server, words, hint: "use a client certificate without CommonName, and a user and a password")
+    }
 }
