@@ -63,6 +63,8 @@ final class ProxyExchange {
             throw HTTP1.Rejection(400, "a HEAD request has no body")
         }
         body = ProxyRequestBody(framing)
+        // What has come of the body is checked before anything is sent.
+        if framing == .chunked { try connection.checkChunks() }
         let expects = try request.expectsContinue()
         expectsContinue = framing != .length(0) && expects
         owesContinue = expectsContinue
@@ -128,13 +130,14 @@ final class ProxyExchange {
             fields += try grant.authorization(
                 request.method, admission.target, nonce: state.nonce,
                 server.tokens(of: admission.route).environment)
+            let multi = try server.multi()
             let transfer = try ProxyTransfer(
                 ProxyTransfer.Order(
                     method: request.method, url: admission.target, fields: fields, framing: framing,
                     expectsContinue: expectsContinue),
-                server.multi.library, server.configuration.curl, owner: self)
+                multi.library, server.configuration.curl, owner: self)
             self.transfer = transfer
-            guard server.multi.add(transfer) else {
+            guard multi.add(transfer) else {
                 throw OIDCError(.failed, "libcurl has no memory for a request")
             }
         } catch {
@@ -223,7 +226,7 @@ final class ProxyExchange {
 
     private func abandonTransfer() {
         guard let transfer else { return }
-        server.multi.remove(transfer)
+        server.end(transfer)
         self.transfer = nil
     }
 

@@ -47,7 +47,9 @@ package final class ProxyServer {
     let configuration: Configuration
     let routes: [ProxyRoute]
     let states: [RouteState]
-    let multi: ProxyMulti
+    /// The requests to servers. It is made for the first one: a program that is started before does not inherit
+    /// the descriptors that libcurl opens for itself.
+    private var requests: ProxyMulti?
     private let gate: ProxyGate
     private let listener: ProxyListener
     private let sessions: [ProxyTokens]
@@ -69,7 +71,7 @@ package final class ProxyServer {
         self.routes = routes.map(\.route)
         sessionOfRoute = routes.map(\.session)
         states = routes.map { _ in RouteState() }
-        multi = try ProxyMulti()
+        try ProxyMulti.requireLibrary()
         var limits = HTTP1.Limits()
         limits.headerCount = 200
         self.limits = limits
@@ -105,6 +107,16 @@ package final class ProxyServer {
     package var port: UInt16? { if case .tcp(let port) = listener.address { port } else { nil } }
 
     // MARK: Services for exchanges
+
+    func multi() throws(OIDCError) -> ProxyMulti {
+        if let requests { return requests }
+        let made = try ProxyMulti()
+        requests = made
+        return made
+    }
+
+    /// Ends a transfer early.
+    func end(_ transfer: ProxyTransfer) { requests?.remove(transfer) }
 
     func now() -> Instant { sessions.first?.environment.now() ?? Clock.now() }
     func tokens(of route: Int) -> ProxyTokens { sessions[sessionOfRoute[route]] }
@@ -157,7 +169,7 @@ package final class ProxyServer {
     private func turn(also others: [Int32]) -> Event? {
         let clients = connections.filter { !$0.interest.isEmpty }
         var interests = clients.map { Poll.Interest($0.descriptor.rawValue, $0.interest) }
-        let sockets = Array(multi.sockets)
+        let sockets = Array(requests?.sockets ?? [:])
         interests += sockets.map { Poll.Interest($0.key, $0.value) }
         interests += ([wake.reading.rawValue] + others).map { Poll.Interest($0, .reading) }
         if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }
@@ -170,7 +182,7 @@ package final class ProxyServer {
         }
         for (socket, interest) in zip(sockets, interests.dropFirst(clients.count))
         where !interest.ready.isEmpty {
-            multi.act(on: socket.key, interest.ready)
+            requests?.act(on: socket.key, interest.ready)
         }
         let rest = interests.dropFirst(clients.count + sockets.count)
         if rest.first?.ready.isEmpty == false { _ = try? wake.reading.read(limit: 256) }
@@ -183,7 +195,7 @@ package final class ProxyServer {
             hasLogged = false
             configuration.flushLog()
         }
-        if !multi.isEmpty || connections.contains(where: { $0.exchange != nil }) { lastUse = now }
+        if requests?.isEmpty == false || connections.contains(where: { $0.exchange != nil }) { lastUse = now }
         if let limit = configuration.idleTimeout, now >= lastUse.adding(milliseconds: limit) { return .idle }
         return zip(others, rest.dropFirst()).first { !$1.ready.isEmpty }.map { .readable($0.0) }
     }
@@ -191,9 +203,9 @@ package final class ProxyServer {
     /// Completes what the events led to: ended transfers, collected output, further requests of a connection.
     private func settle() {
         for _ in 0..<8 {
-            multi.actOnTimer(now: .now())
+            requests?.actOnTimer(now: .now())
             var isBusy = false
-            while let (transfer, code) = multi.nextEnded() {
+            while let (transfer, code) = requests?.nextEnded() {
                 isBusy = true
                 (transfer.owner as? ProxyExchange)?.transferEnded(transfer, code, now: .now())
             }
@@ -206,7 +218,7 @@ package final class ProxyServer {
                 serve(connection, now: now)
             }
             isBusy = isBusy || hasUnsentOutput
-            guard isBusy || multi.timer.map({ $0 <= now }) ?? false else { return }
+            guard isBusy || requests?.timer.map({ $0 <= now }) ?? false else { return }
         }
     }
 
@@ -331,7 +343,7 @@ package final class ProxyServer {
     private var nextMoment: MonotonicTime? {
         if hasUnsentOutput { return .now() }
         var moments = connections.compactMap { deadline(of: $0) } + sessions.map(\.nextMoment)
-        if let timer = multi.timer { moments.append(timer) }
+        if let timer = requests?.timer { moments.append(timer) }
         if let acceptsAgain { moments.append(acceptsAgain) }
         if let limit = configuration.idleTimeout { moments.append(lastUse.adding(milliseconds: limit)) }
         return moments.min()
