@@ -55,6 +55,11 @@ int oidc_take_lines(int descriptor) {
     // Swift's own handler of SIGQUIT, which prints a backtrace, is of no use: dumps are forbidden.
     if (sigaction(SIGQUIT, NULL, &previous_quit) == 0 && previous_quit.sa_handler != SIG_IGN) {
         catches_quit = signal(SIGQUIT, quit) != SIG_ERR;
+        // The parent process may have blocked it for its own threads, and the mask is inherited.
+        sigset_t ours;
+        sigemptyset(&ours);
+        sigaddset(&ours, SIGQUIT);
+        pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
     }
     return 0;
 }
