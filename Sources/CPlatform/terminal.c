@@ -10,6 +10,7 @@
 static struct termios saved_modes;
 static volatile int taken_descriptor = -1;
 static volatile sig_atomic_t catches_quit;
+static struct sigaction previous_quit;
 
 int oidc_terminal_width(int descriptor) {
     struct winsize size;
@@ -28,7 +29,7 @@ void oidc_release_lines(void) {
     if (descriptor < 0) return;
     taken_descriptor = -1;
     if (oidc_is_foreground(descriptor)) tcsetattr(descriptor, TCSANOW, &saved_modes);
-    if (catches_quit) signal(SIGQUIT, SIG_DFL);
+    if (catches_quit) sigaction(SIGQUIT, &previous_quit, NULL);
     catches_quit = 0;
 }
 
@@ -51,10 +52,14 @@ int oidc_take_lines(int descriptor) {
     modes.c_cc[VTIME] = 0;
     if (tcsetattr(descriptor, TCSANOW, &modes) != 0) return errno;
     taken_descriptor = descriptor;
-    struct sigaction previous;
-    if (sigaction(SIGQUIT, NULL, &previous) == 0 && previous.sa_handler == SIG_DFL) {
-        signal(SIGQUIT, quit);
-        catches_quit = 1;
+    // Swift's own handler of SIGQUIT, which prints a backtrace, is of no use: dumps are forbidden.
+    if (sigaction(SIGQUIT, NULL, &previous_quit) == 0 && previous_quit.sa_handler != SIG_IGN) {
+        catches_quit = signal(SIGQUIT, quit) != SIG_ERR;
+        // The parent process may have blocked it for its own threads, and the mask is inherited.
+        sigset_t ours;
+        sigemptyset(&ours);
+        sigaddset(&ours, SIGQUIT);
+        pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
     }
     return 0;
 }

@@ -120,7 +120,9 @@ private struct JSONOutlineReader {
             case .leftBrace, .leftBracket:
                 open = open << 1 | (byte == .leftBrace ? 1 : 0)
                 count += 1
-                guard depth + count <= JSONParser.maximumDepth else { throw parser.error("nested too deeply") }
+                guard depth + count <= JSONParser.maximumDepth else {
+                    throw parser.error("nested too deeply")
+                }
             case .rightBrace, .rightBracket:
                 guard open & 1 == (byte == .rightBrace ? 1 : 0) else {
                     parser.index = index
