@@ -136,4 +136,19 @@ struct ResourceClientTests {
         #expect(try world.run(["register", "--client-metadata", "http://client.example/x"]).status == 2)
         #expect(try world.run(["register", "https://client.example/x"]).status == 2)
     }
+
+    @Test("a server that refuses scopes beyond the registered ones gets a new registration, once")
+    func narrowRegistration() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url, "--scope", "a"]))
+        #expect(world.server.registrations.map { $0["scope"] } == ["a"])
+        world.server.change {
+            $0.token = { $0.form["client_id"] == "registered-1" ? .oauth("invalid_scope") : nil }
+        }
+        expectSuccess(try world.run(["login", world.url, "--scope", "a b"]))
+        #expect(world.server.registrations.map { $0["scope"] } == ["a", "a b"])
+        world.server.change { $0.token = { _ in .oauth("invalid_scope") } }
+        #expect(try world.run(["login", world.url, "--scope", "a b"]).status == 4)
+        #expect(world.server.registrations.count == 2)
+    }
 }
