@@ -1,4 +1,3 @@
-import CPlatform
 import CommandLineKit
 import OIDCCore
 
@@ -13,7 +12,10 @@ extension Program {
             CommandSection("Get a token", [TokenCommand.self, UserinfoCommand.self]),
             CommandSection(
                 "Use it",
-                [ExecCommand.self, RequestCommand.self, ResourcesCommand.self, CredentialCommand.self]),
+                [
+                    ExecCommand.self, ProxyCommand.self, RequestCommand.self, ResourcesCommand.self,
+                    CredentialCommand.self,
+                ]),
             CommandSection(
                 "Look inside",
                 [
@@ -56,6 +58,7 @@ struct ConfigCommand: Command {
     static let subcommands: [any Command.Type] = [
         ConfigShowCommand.self, ConfigListCommand.self, ConfigUseCommand.self, ConfigSetCommand.self,
         ConfigUnsetCommand.self, ConfigPathCommand.self, ConfigInitCommand.self, ConfigCheckCommand.self,
+        ConfigNewKeyCommand.self,
     ]
 }
 
@@ -67,19 +70,6 @@ struct CredentialCommand: Command {
         CredentialKubectlCommand.self, CredentialGitCommand.self, CredentialDockerCommand.self,
         CredentialAWSCommand.self, CredentialGCPCommand.self, CredentialHeadersCommand.self,
     ]
-}
-
-/// What `oidc --version` prints.
-enum Version {
-    static let number = "0.1.0"
-    /// The day of the version, for the manual page.
-    static let date = "2026-11-22"
-
-    static var commit: String { String(cString: oidc_build_commit()) }
-    static var json: JSONValue {
-        ["name": "oidc", "version": .string(number), "commit": commit.isEmpty ? .null : .string(commit)]
-    }
-    static var text: String { commit.isEmpty ? "oidc \(number)" : "oidc \(number) (\(commit))" }
 }
 
 /// The parts of the manual that are not commands.

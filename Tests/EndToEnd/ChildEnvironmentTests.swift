@@ -8,7 +8,8 @@ import Testing
 struct ChildEnvironmentTests {
     private static let secrets = [
         "OIDC_CLIENT_SECRET", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "OIDC_ID_TOKEN", "CI_JOB_JWT_V2",
-        "CIRCLE_OIDC_TOKEN_V2", "BITBUCKET_STEP_OIDC_TOKEN",
+        "CIRCLE_OIDC_TOKEN_V2", "BITBUCKET_STEP_OIDC_TOKEN", "TFC_WORKLOAD_IDENTITY_TOKEN",
+        "TFC_WORKLOAD_IDENTITY_TOKEN_PROD", "SYSTEM_ACCESSTOKEN", "BUILDKITE_AGENT_ACCESS_TOKEN",
     ]
 
     private func settings(_ options: [String], _ variables: [String: String]) throws -> Settings {

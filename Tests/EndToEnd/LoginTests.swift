@@ -118,7 +118,7 @@ struct LoginTests {
         let run = try program.start(["login", "--flow", "paste"])
         let url = try #require(run.address.flatMap(WebURL.init))
         let redirect = try #require(provider.redirect(of: url))
-        _ = try CurlTransport().send(redirect, stage: .authorization)
+        try Visit.send(redirect)
         let outcome = run.finish()
         #expect(outcome.status == 0, "\(outcome.errorOutput)")
         #expect(!outcome.errorOutput.lowercased().contains("paste"), "\(outcome.errorOutput)")

@@ -44,7 +44,7 @@ struct NoBrowserTests {
         let url = try #require(run.address.flatMap(WebURL.init))
         let redirect = try #require(provider.redirect(of: url))
         #expect(redirect.url.text.hasPrefix("http://127.0.0.1:\(port)/callback?"))
-        _ = try? CurlTransport().send(redirect, stage: .authorization)
+        _ = try? Visit.send(redirect)
         let outcome = run.finish()
         #expect(outcome.status == 0 && !isOpened, "\(outcome)")
         #expect(!outcome.errorOutput.contains("/device"))

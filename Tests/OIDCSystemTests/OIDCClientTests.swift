@@ -23,7 +23,7 @@ struct OIDCClientTests {
             guard case .url(let url) = notice else { return }
             _ = try? BackgroundThread {
                 guard let text = try? provider.callback(of: url), let callback = WebURL(text) else { return }
-                _ = try? CurlTransport().send(HTTPRequest(.get, callback), stage: .authorization)
+                _ = try? Visit.send(HTTPRequest(.get, callback))
             }
         }
         return client

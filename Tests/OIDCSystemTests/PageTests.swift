@@ -27,6 +27,17 @@ struct PageTests {
         #expect(!text(ResultPage.success(who: nil, provider: "op.example")).contains("Account"))
     }
 
+    @Test(
+        "it names a provider by host, and by its port if it has one",
+        arguments: [
+            ("https://op.example/realms/a", "op.example"), ("http://127.0.0.1:9480", "127.0.0.1:9480"),
+            ("not a URL", "not a URL"),
+        ])
+    func provider(issuer: String, name: String) {
+        let session = Session.example(key: SessionKey(provider: issuer, clientID: "app"))
+        #expect(text(ResultPage.success(session, program: "oidc")).contains("<dd>\(name)</dd>"))
+    }
+
     @Test("a failure says what happened and what to do, and never \"signed in\"")
     func failure() {
         let page = ResultPage.failure(

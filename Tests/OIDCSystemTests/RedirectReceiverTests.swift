@@ -1,6 +1,8 @@
 import OIDCCore
-@testable import OIDCSystem
+import TestSupport
 import Testing
+
+@testable import OIDCSystem
 
 /// A sign-in that waits at a listener in this process. What is sent to it waits in the kernel until it runs.
 private final class World {
@@ -47,19 +49,31 @@ private final class World {
     func receive(
         _ requests: [String], until deadline: MonotonicTime = .now().adding(seconds: 20)
     ) throws -> (code: Result<AuthorizationCode, OIDCError>, pages: [String]) {
-        let clients = try requests.map { request in
-            let client = try LoopbackClient(server)
-            try client.send(request)
-            return client
-        }
-        var receiver = RedirectReceiver(
+        let clients = try requests.map(visit)
+        var receiver = receiver
+        let arrival = try arrival(&receiver, until: deadline)
+        return (arrival.code, clients.map { $0.received() ?? "" })
+    }
+
+    func visit(_ request: String) throws -> LoopbackClient {
+        let client = try LoopbackClient(server)
+        try client.send(request)
+        return client
+    }
+
+    var receiver: RedirectReceiver {
+        RedirectReceiver(
             pending: pending, path: "/callback", server: server, words: { $0.description },
             warn: { _ in },
             turnedAway: { [self] in turnedAway.append($0) })
+    }
+
+    func arrival(
+        _ receiver: inout RedirectReceiver, until deadline: MonotonicTime = .now().adding(seconds: 20)
+    ) throws -> RedirectReceiver.Arrival {
         var input: TerminalInput?
-        let arrival = try #require(
+        return try #require(
             try receiver.wait(until: deadline, reading: &input, isTerminal: false) { _ in deadline })
-        return (arrival.code, clients.map { $0.received() ?? "" })
     }
 }
 
@@ -210,6 +224,52 @@ struct RedirectReceiverTests {
         #expect(
             error([stale, stale, world.request("code=a"), world.request("", path: "/")])?.message
                 == "\(base); 3 callbacks were turned away: wrong state (2), no state (1)")
+    }
+
+    @Test(
+        "an accepted callback is sent by 303 to a URL without code and state, which shows the result and can be reloaded",
+        arguments: [AuthorizationRequest.ResponseMode.query, .formPost])
+    func cleanURL(mode: AuthorizationRequest.ResponseMode) throws {
+        let world = try World(responseMode: mode)
+        let form = "code=c0de&iss=https%3A%2F%2Fop.example&state=\(world.state)"
+        let post =
+            "POST /callback HTTP/1.1\r\nHost: 127.0.0.1:\(world.server.port)\r\nContent-Type: "
+            + "application/x-www-form-urlencoded\r\nContent-Length: \(form.utf8.count)\r\n\r\n\(form)"
+        let callback = mode == .formPost ? post : world.answer
+        let browser = try world.visit(callback)
+        var receiver = world.receiver
+        let connection = try #require(try world.arrival(&receiver).connection)
+        receiver.sendToResult(connection)
+        let redirect = try #require(browser.received())
+        #expect(redirect.hasPrefix("HTTP/1.1 303 ") && redirect.contains("\r\nLocation: /callback/done\r\n"))
+        #expect(redirect.contains("Cache-Control: no-store") && !redirect.contains(world.state))
+        let page = "GET /callback/done HTTP/1.1\r\nHost: 127.0.0.1:\(world.server.port)\r\n\r\n"
+        let others = try [
+            world.request("", path: "/callback/done", host: "evil.example"),
+            world.request("", path: "/other"),
+            world.request("a=b", path: "/callback/done"),
+        ].map(world.visit)
+        let tabs = try [page, page].map(world.visit)
+        let repeated = try world.visit(callback)
+        receiver.finish(showing: ResultPage.success(who: "alice", provider: "op.example", program: "oidc"))
+        #expect(others.map { $0.status() } == [404, 404, 404] && repeated.status() == 303)
+        for tab in tabs {
+            let text = try #require(tab.received())
+            #expect(text.hasPrefix("HTTP/1.1 200 ") && text.contains("oidc is signed in"))
+        }
+    }
+
+    @Test("a browser that does not come for the result, or another user's, delays the end by the limit only")
+    func noVisitor() throws {
+        for peer in [PeerOwner.unknown, .anotherUser] {
+            let world = try World(peer: peer)
+            let visitor =
+                peer == .anotherUser ? try world.visit(world.request("", path: "/callback/done")) : nil
+            world.server.finish(
+                showing: ResultPage.signedOut(), below: "/callback", milliseconds: 20)
+            #expect(visitor?.status() ?? 404 == 404)
+            #expect(RawConnection(port: world.server.port) == nil)
+        }
     }
 
     @Test("form_post accepts a GET too, and reports other requests")

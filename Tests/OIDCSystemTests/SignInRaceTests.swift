@@ -48,7 +48,7 @@ private final class Race {
             let request = HTTPRequest(.get, try #require(WebURL(url)))
             thread = try BackgroundThread { [answer] in
                 let result = Result { () throws(OIDCError) in
-                    try CurlTransport().send(request, stage: .authorization)
+                    try Visit.send(request)
                 }
                 answer.result.withLock { $0 = result }
             }

@@ -18,7 +18,7 @@ extension Program {
             try before(listener)
         }
         if let request = provider.redirect(of: url, choice) {
-            _ = try? CurlTransport().send(request, stage: .authorization)
+            _ = try? Visit.send(request)
         }
         return run.finish()
     }

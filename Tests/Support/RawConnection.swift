@@ -7,10 +7,12 @@ import Foundation
 /// A peer on loopback that sends any bytes.
 package final class RawConnection: Sendable {
     private let descriptor: Int32
+    private let port: UInt16
 
     /// Nil if nothing listens on the port, or no more connections are accepted. `address` is 127.0.0.1, or another
     /// one of 127.0.0.0/8.
     package init?(port: UInt16, address host: UInt32 = 0x7F00_0001) {
+        self.port = port
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -70,16 +72,43 @@ package final class RawConnection: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    /// The bytes that come first; nil if the other side closed, empty if none came in time.
+    package func receivedOnce(within seconds: Double) -> String? {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        guard poll(&entry, 1, Int32(seconds * 1_000)) > 0 else { return "" }
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        return count > 0 ? String(decoding: buffer[..<count], as: UTF8.self) : nil
+    }
+
     /// The status of an answer.
     package static func status(_ answer: String) -> Int? {
         guard answer.hasPrefix("HTTP/1.1 ") else { return nil }
         return Int(answer.dropFirst(9).prefix(3))
     }
 
-    /// One request with `Connection: close` in it, and its answer.
+    /// The page at the end of a sign-in, to which the answer to a callback leads.
+    package func page(within seconds: Double = 20) -> String {
+        let answer = received(within: seconds)
+        guard let path = RawConnection.redirect(of: answer) else { return answer }
+        return RawConnection.exchange(
+            port: port, "GET \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\nConnection: close\r\n\r\n",
+            within: seconds)
+    }
+
+    /// The path of the same server that an answer redirects to.
+    package static func redirect(of answer: String) -> String? {
+        let mark = "\r\nlocation: /"
+        guard status(answer) == 303, let start = answer.range(of: mark, options: .caseInsensitive) else {
+            return nil
+        }
+        return "/" + answer[start.upperBound...].prefix { $0 != "\r\n" }
+    }
+
+    /// One request with `Connection: close` in it, and the page that its answer is or leads to.
     package static func exchange(port: UInt16, _ text: String, within seconds: Double = 5) -> String {
         guard let connection = RawConnection(port: port) else { return "" }
         connection.send(text)
-        return connection.received(within: seconds)
+        return connection.page(within: seconds)
     }
 }

@@ -46,9 +46,10 @@ extension LoopbackServer {
                     ?? ResultPage.stranger(status: rejection.status)
                 connection.answer(page, closes: true, now: turn.now)
             case .request(let request):
-                if let known = heldRequests.first(where: { $0.request.isRepeated(by: request) }) {
-                    guard let answer = known.answer else { return nil }
+                if let index = heldRequests.firstIndex(where: { $0.request.isRepeated(by: request) }) {
+                    guard let answer = heldRequests[index].answer else { return nil }
                     connection.answer(answer, closes: true, now: turn.now)
+                    heldRequests[index].answeredCount += 1
                     continue
                 }
                 switch handle(request) {

@@ -36,6 +36,8 @@ package final class LoopbackServer {
         let connection: Int
         let request: HTTPServerRequest
         var answer: HTTPResponse?
+        /// How many connections were answered.
+        var answeredCount = 0
     }
 
     /// A pause in accepting connections, until a time, or until a connection ends if there are too many.
@@ -126,6 +128,7 @@ package final class LoopbackServer {
         for connection in connections.all
         where connection.openRequest?.isRepeated(by: heldRequests[index].request) == true {
             connection.answer(response, closes: true, now: now)
+            heldRequests[index].answeredCount += 1
         }
     }
 

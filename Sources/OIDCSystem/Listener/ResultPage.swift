@@ -19,6 +19,23 @@ package enum ResultPage {
                 """)
     }
 
+    /// Returns the page for the session of a successful sign-in.
+    static func success(_ session: Session, program: String?) -> HTTPResponse {
+        let provider = session.key.provider
+        return success(
+            who: session.displayName ?? session.subject,
+            provider: WebURL.ofIssuer(provider)?.hostAndPort ?? provider, program: program)
+    }
+
+    /// Returns the answer that sends the browser on to a path of the listener, as a GET whatever its own method
+    /// (RFC 9110 §15.4.4).
+    static func redirect(to path: String) -> HTTPResponse {
+        var headers = securityHeaders(styleNonce: nil)
+        headers["Location"] = path
+        headers["Connection"] = "close"
+        return HTTPResponse(status: 303, headers: headers)
+    }
+
     /// Returns the page that the provider redirects to after a sign-out.
     package static func signedOut() -> HTTPResponse {
         document(

@@ -6,7 +6,7 @@ extension ResultPage {
         --console:#18211d;--console-ink:#dfe9e3;--shade:0 1px 2px rgb(40 36 20/6%),0 18px 50px rgb(40 36 20/9%)}
         @media(prefers-color-scheme:dark){:root{--ground:#0e1311;--paper:#171e1b;--ink:#edf2ef;--soft:#9aa8a1;
         --line:#29332e;--good:#62d3a0;--good-wash:#1c3a2d;--bad:#ff9a7e;--bad-wash:#43251c;
-        --console:#0b0f0d;--console-ink:#cfdbd4;--shade:0 0 0 1px rgb(255 255 255/3%),0 24px 60px rgb(0 0 0/40%)}}
+        --console:#212b26;--console-ink:#cfdbd4;--shade:0 0 0 1px rgb(255 255 255/3%),0 24px 60px rgb(0 0 0/40%)}}
 
         """
 

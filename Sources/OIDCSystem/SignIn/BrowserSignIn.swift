@@ -51,11 +51,16 @@ package struct BrowserSignIn {
             ?? redirect.text
         let (pending, url) = try login.begin(redirectURI: redirectURL)
         let browser = announce(url, server)
+        var receiver = RedirectReceiver(
+            pending: pending, path: redirect.path, server: server, words: words,
+            warn: { notice(.warning($0)) },
+            turnedAway: { notice(.strayRequest($0)) })
         let arrival: RedirectReceiver.Arrival
-        switch try receive(pending, server, browser, keep: keep) {
+        switch try receive(&receiver, browser, keep: keep) {
         case .signedIn(let outcome): return outcome
         case .redirected(let redirected): arrival = redirected
         }
+        if let connection = arrival.connection { receiver.sendToResult(connection) }
         notice(.answered)
         let result = Result { () throws(OIDCError) in
             let code = try arrival.code.get()
@@ -65,10 +70,7 @@ package struct BrowserSignIn {
                 return outcome
             }
         }
-        if let server, let connection = arrival.connection {
-            server.answer(connection, page(result))
-            server.finish()
-        }
+        if arrival.connection != nil { receiver.finish(showing: page(result)) }
         return try result.get()
     }
 
@@ -108,13 +110,10 @@ package struct BrowserSignIn {
     }
 
     private func receive(
-        _ pending: PendingAuthorization, _ server: LoopbackServer?, _ browser: Browser?,
+        _ receiver: inout RedirectReceiver, _ browser: Browser?,
         keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> Answer {
-        var receiver = RedirectReceiver(
-            pending: pending, path: redirect.path, server: server, words: words,
-            warn: { notice(.warning($0)) },
-            turnedAway: { notice(.strayRequest($0)) })
+        let (pending, server) = (receiver.pending, receiver.server)
         var input = readsInput ? TerminalInput() : nil
         defer {
             input?.release()
@@ -152,7 +151,7 @@ package struct BrowserSignIn {
             return requested == nil ? device?.nextRequest ?? deadline : now.adding(milliseconds: 50)
         }
         if let outcome {
-            receiver.finish(with: page(.success(outcome)))
+            receiver.finishUnawaited(showing: page(.success(outcome)))
             return .signedIn(outcome)
         }
         guard let arrival else { throw RedirectReceiver.nothingPasted }
@@ -207,10 +206,7 @@ package struct BrowserSignIn {
     private func page(_ result: Result<SignInFlow.Outcome, OIDCError>) -> HTTPResponse {
         switch result {
         case .success(let outcome):
-            ResultPage.success(
-                who: outcome.session.displayName ?? outcome.session.subject,
-                provider: WebURL.ofIssuer(outcome.session.key.provider)?.host ?? outcome.session.key.provider,
-                program: program)
+            ResultPage.success(outcome.session, program: program)
         case .failure(let error): ResultPage.failure(error, words)
         }
     }

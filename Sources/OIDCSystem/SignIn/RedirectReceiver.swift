@@ -68,15 +68,27 @@ struct RedirectReceiver {
         }
     }
 
-    /// Answers callbacks that arrived after the sign-in was finished in another way, and closes the listener.
-    /// Their codes are not redeemed.
-    func finish(with page: HTTPResponse) {
+    /// Sends the browser of an accepted callback to the page for the result.
+    func sendToResult(_ connection: Int) {
+        server?.sendToResult(connection, below: path)
+    }
+
+    /// Shows the result to the browser that was sent to it, and closes the listener.
+    func finish(showing page: HTTPResponse) {
+        server?.finish(showing: page, below: path)
+    }
+
+    /// Shows the result to a browser whose callback arrived after the sign-in was finished in another way, and
+    /// closes the listener. The callback's code is not redeemed.
+    func finishUnawaited(showing page: HTTPResponse) {
         guard let server else { return }
-        _ = server.run(until: .now()) { request in
-            if case .answer = judge(request, at: server) { return .respond(page) }
-            return .respond(ResultPage.stranger(status: 404))
+        let event = server.run(until: .now()) { request in
+            if case .answer = judge(request, at: server) { return .hold }
+            return LoopbackServer.refuse(request)
         }
-        server.finish()
+        guard case .held(_, let connection) = event else { return server.finish() }
+        sendToResult(connection)
+        finish(showing: page)
     }
 
     /// Adds to an error which callbacks came, and what to compare with the client's registration: if no

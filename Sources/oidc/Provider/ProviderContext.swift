@@ -61,6 +61,10 @@ struct ProviderContext {
         if allowsInsecureHTTP {
             context.console.warn("allow_insecure_http is set: tokens may cross the network in the open")
         }
+        return CurlTransport(try curlConfiguration())
+    }
+
+    private func curlConfiguration() throws(OIDCError) -> CurlConfiguration {
         var configuration = CurlConfiguration()
         configuration.httpTimeout = .seconds(settings.network.httpTimeout)
         configuration.deadline = deadline
@@ -78,7 +82,7 @@ struct ProviderContext {
             let console = context.console
             configuration.trace = { console.trace($0.line) }
         }
-        return CurlTransport(configuration)
+        return configuration
     }
 
     private func clientCertificate() throws(OIDCError) -> CurlConfiguration.ClientCertificate? {
@@ -195,8 +199,30 @@ struct ProviderContext {
                 onWaiting: { [console = context.console] text in
                     if Terminal.isTerminal(.standardError) { console.note(text) }
                 })
+        case (.keychain, let directory?):
+            // Only a sign-in has a deadline, and only a sign-in may prompt.
+            return CredentialHelperStore(
+                keychainOf: context.environment, directory: directory, mayPrompt: deadline != nil, deadline: deadline)
+        case (.shared(let url), _): return try sharedStore(url)
         case (_, nil): return UnavailableStore()
         }
+    }
+
+    /// Returns the store on a server. The key is read when a session is, so a fresh token needs nothing else.
+    private func sharedStore(_ url: SharedStoreURL) throws(OIDCError) -> SharedSessionStore {
+        try settings.sharedStore.check(.shared(url))
+        var configuration = try curlConfiguration()
+        // Records are sealed, and the URL says whether the connection is encrypted.
+        configuration.allowInsecureHTTP = true
+        configuration.proxy = .none
+        configuration.connectTimeout = min(configuration.connectTimeout, .seconds(5))
+        let (secrets, shared) = (secrets, settings.sharedStore)
+        // Longer than a request, and shorter than other machines wait.
+        let presenting = settings.network.httpTimeout + 30
+        return SharedSessionStore(
+            url.connect(configuration), keepsCopies: shared.keepsCopies,
+            times: LeaseTimes(presenting: .seconds(presenting))
+        ) { () throws(OIDCError) in try secrets.storeKeys(shared) }
     }
 
     /// Returns the browser to open. Refuses a setting that would let a shell read the URL; such an entry of

@@ -118,11 +118,11 @@ extension Setting {
         "subject_token_file", .path, "the file of `file` and `kubernetes`",
         owner: .tokenRequest)
     static let subjectTokenEnv = Setting(
-        "subject_token_env", .text, "the variable of `env` and `gitlab`",
+        "subject_token_env", .text, "the variable that holds it, for `env` and CI systems",
         owner: .tokenRequest)
     static let subjectTokenType = Setting("subject_token_type", .text, "its type; a JWT")
     static let subjectTokenAudience = Setting(
-        "subject_token_audience", .text, "the audience to request from a CI system")
+        "subject_token_audience", .text, "the audience to request from a CI system; the issuer")
     static let actorTokenFile = Setting(
         "actor_token_file", .path, "a token of who acts for the subject (RFC 8693)", owner: .tokenRequest)
     static let actorTokenType = Setting("actor_token_type", .text, "its type; an access token")
@@ -137,11 +137,21 @@ extension Setting {
     static let caFile = Setting("ca_file", .path, "PEM certificates to trust, else SSL_CERT_FILE")
     static let allowInsecureHTTP = Setting(
         "allow_insecure_http", .flag, "allow plain http beyond this machine; warns each time")
-    static let store = Setting("store", .text, "file, none, or helper:NAME; file")
+    static let store = Setting(
+        "store", .text, "file, none, keychain, helper:NAME, or the URL of a shared store (redis://…, etcd://…); file")
+    static let storeKeyFile = Setting(
+        "store_key_file", .path, "a file with the key that seals the sessions of a shared store")
+    static let storeKeyCommand = Setting(
+        "store_key_command", .command, "a program that prints that key")
+    static let storeCache = Setting(
+        "store_cache", .flag, "use a token of a shared store until it expires, in one process; false")
 
     static let resources = Setting(
         "resources", .records(required: ["title", "url"], optional: ["scope", "method"]),
         "APIs to call with the session's token")
+    static let proxyRoutes = Setting(
+        "proxy_routes", .records(required: ["url"], optional: ["path"]),
+        "URLs that `oidc proxy` serves if it is given none, and their paths on the proxy")
     static let gitHosts = Setting(
         "git_hosts", .records(required: ["host"], optional: ["username"]), "hosts that git gets a token for")
     static let dockerRegistries = Setting(
@@ -176,7 +186,8 @@ extension Setting {
         tokenRequestFormat, par, dpop,
         postLogoutRedirectURI, flow, grant, subjectTokenSource, subjectTokenFile, subjectTokenEnv,
         subjectTokenType, subjectTokenAudience, actorTokenFile, actorTokenType, requestedTokenType, browser,
-        account, timeout, httpTimeout, leeway, caFile, allowInsecureHTTP, store, resources, gitHosts,
+        account, timeout, httpTimeout, leeway, caFile, allowInsecureHTTP, store, storeKeyFile,
+        storeKeyCommand, storeCache, resources, proxyRoutes, gitHosts,
         dockerRegistries, awsRoleARN, awsRoleSessionName, awsSTSEndpoint, gcpTokenType,
     ]
 

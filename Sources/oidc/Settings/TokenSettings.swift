@@ -131,14 +131,3 @@ struct SubjectSettings: Sendable {
         variables = Set(layers.given.filter { $0.setting == .subjectTokenEnv }.compactMap(\.value.string))
     }
 }
-
-/// Where the identity of a machine comes from.
-enum SubjectTokenSource: String, CaseIterable, Sendable {
-    case githubActions = "github-actions"
-    case gitlab
-    case kubernetes
-    case file
-    case env
-
-    static let names = allCases.map(\.rawValue)
-}

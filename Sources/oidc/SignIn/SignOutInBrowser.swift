@@ -90,8 +90,9 @@ struct SignOutInBrowser {
                 guard path != nil else { return server.finish() }
                 wait.isSentOn = true
             case .held(_, let connection):
-                server.answer(connection, ResultPage.signedOut())
-                return server.finish()
+                guard let path else { return server.finish() }
+                server.sendToResult(connection, below: path)
+                return server.finish(showing: ResultPage.signedOut(), below: path)
             case .interrupted(let signal): throw Interruption.error(signal: signal)
             case .readable, .deadline: continue
             }

@@ -44,7 +44,7 @@ struct RegisterTests {
         let run = try program.start(["login", "--flow", "browser", "--no-browser"])
         let url = try #require(run.address.flatMap(WebURL.init))
         if let request = world.provider.redirect(of: url) {
-            _ = try? CurlTransport().send(request, stage: .authorization)
+            _ = try? Visit.send(request)
         } else {
             run.signal(SIGINT)
         }

@@ -138,12 +138,15 @@ struct HostileSignInTests {
         let browser = try #require(RawConnection(port: signIn.port))
         browser.send(signIn.request)
         try #require(arrived.wait(timeout: .now() + 60) == .success)
+        let path = try #require(RawConnection.redirect(of: browser.received()))
+        let tab = try #require(RawConnection(port: signIn.port))
+        tab.send(signIn.get(path))
         signIn.run.signal(number)
         provider.delayTokens(milliseconds: 0)
         let outcome = signIn.run.finish()
         #expect(outcome.status == status, "\(outcome.errorOutput)")
         #expect(RawConnection(port: signIn.port) == nil)
-        #expect(browser.received().contains("Signed in"))
+        #expect(tab.received().contains("Signed in"))
         #expect(try program.run("token", "--refresh").status == 0)
     }
 

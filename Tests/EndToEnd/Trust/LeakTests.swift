@@ -125,7 +125,7 @@ struct LeakTests {
         let signIn = try unmasked("login --flow browser --no-browser")
         let url = try #require(signIn.address.flatMap(WebURL.init))
         let redirect = try #require(provider.redirect(of: url))
-        _ = try? CurlTransport().send(redirect, stage: .authorization)
+        _ = try? Visit.send(redirect)
         try #require(signIn.finish().status == 0)
         try #require(try unmasked("token --refresh").finish().status == 0)
         var count = 0

@@ -1,0 +1,37 @@
+package import OIDCCore
+
+/// The page with the result of a sign-in or sign-out. It has a URL of its own, so neither the browser's address bar
+/// nor its history keeps the code and the state of the callback, and the page can be reloaded.
+extension LoopbackServer {
+    static func resultPath(below callback: String) -> String {
+        callback.hasSuffix("/") ? "\(callback)done" : "\(callback)/done"
+    }
+
+    /// Answers the held callback of a connection: sends the browser to the page for the result.
+    package func sendToResult(_ connection: Int, below callback: String) {
+        answer(connection, ResultPage.redirect(to: LoopbackServer.resultPath(below: callback)))
+    }
+
+    /// Shows the result to each browser that was sent to it, and finishes. This takes the time limit if one does not
+    /// come.
+    package func finish(
+        showing page: HTTPResponse, below callback: String, milliseconds: Int64 = 2000
+    ) {
+        let path = LoopbackServer.resultPath(below: callback)
+        let end = MonotonicTime.now().adding(milliseconds: milliseconds)
+        func answeredCount(_ path: String) -> Int {
+            heldRequests.reduce(0) { $0 + ($1.request.path == path ? $1.answeredCount : 0) }
+        }
+        repeat {
+            let event = turn(until: end, also: []) { request in
+                let isForPage =
+                    request.target == path && request.method == .get && !request.peer.isStranger
+                    && isOurHost(request.host)
+                return isForPage ? .hold : LoopbackServer.refuse(request)
+            }
+            if case .held(_, let connection) = event { answer(connection, page) }
+        } while answeredCount(path) < max(1, answeredCount(callback)) && MonotonicTime.now() < end
+            && Interruption.pending == nil
+        finish()
+    }
+}
