@@ -198,8 +198,7 @@ struct ResourceOperand: Sendable {
 
     /// Returns the provider of a link, with the settings that belong to it.
     func provider(_ link: ResourceLink) throws(OIDCError) -> ProviderContext {
-        let target = ResourceTarget(operand: self, link: link)
-        return provider(target, try target.registered(context), try entries(of: link.profile))
+        provider(ResourceTarget(operand: self, link: link), nil, try entries(of: link.profile))
     }
 
     /// Returns the entries of the settings, with another profile's in place of the profile's if one is named.
@@ -238,7 +237,8 @@ struct ResourceOperand: Sendable {
             add(.clientSecret, registered.clientSecret.map { .string($0.revealed) })
         }
         var own = ResourceOwnership(entries: entries).entries(for: link.issuer)
-        let isOwnClient = registered == nil && link.clientID != asked.client.metadataURL
+        let isRegistered = registered != nil || link.registration != nil
+        let isOwnClient = !isRegistered && link.clientID != asked.client.metadataURL
         own.removeAll { entry in
             // A secret is only for the client that it was configured for.
             if !isOwnClient, entry.setting.owner == .client { return true }

@@ -135,6 +135,9 @@ struct ResourceClientTests {
         #expect(document["redirect_uris"]?.array?.contains(.string(used)) == true, "\(document) \(used)")
         #expect(try world.run(["register", "--client-metadata", "http://client.example/x"]).status == 2)
         #expect(try world.run(["register", "https://client.example/x"]).status == 2)
+        try world.configure(#"{"profiles":{"a":{"client_metadata_url":"http://client.example/x"}}}"#)
+        let check = try world.program.run("config", "check", variables: ["OIDC_CLIENT_METADATA_URL": ""])
+        #expect(check.status == 2 && check.errorOutput.contains("an https URL with a path"), "\(check)")
     }
 
     @Test("a server that refuses scopes beyond the registered ones gets a new registration, once")
