@@ -31,8 +31,7 @@ extension Program {
                 "Settings", [ConfigCommand.self, CompletionsCommand.self, ManCommand.self, HelpCommand.self]),
         ],
         footnote: """
-            Without an account: oidc demo. More on a command: oidc help COMMAND, or on a \
-            topic (providers, settings, environment, exit-codes): oidc help TOPIC
+            Try oidc demo; oidc help COMMAND|providers|settings|environment|exit-codes
             """,
         otherNames: [
             "auth": "oidc login", "auth login": "oidc login", "auth logout": "oidc logout",

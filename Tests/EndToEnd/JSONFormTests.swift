@@ -27,6 +27,7 @@ struct JSONFormTests {
         (["register", "-p", "r", "--issuer", "ISSUER"], true),
         (["revoke"], true), (["logout"], true), (["logout", "--all"], true),
         (["man"], false), (["completions", "bash"], false), (["demo"], false), (["demo", "--serve"], false),
+        (["proxy", "--idle-timeout", "1", "https://a.example"], true),
         (["exec", "env"], false), (["credential", "git", "get"], false),
         (["credential", "git", "--setup"], false),
         (["credential", "kubectl", "--setup"], false), (["credential", "aws", "--setup"], false),

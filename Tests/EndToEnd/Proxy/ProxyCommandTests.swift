@@ -161,8 +161,8 @@ struct ProxyExecTests {
         }
         let result = try world.run(
             [
-                "exec", "--proxy", "https://a.example", "--proxy", "\(api.origin)/v1", "--", "python3", "-c",
-                script,
+                "exec", "--proxy", "https://a.example", "--proxy", "\(api.origin)/v1", "--", "sh", "-c",
+                "cd \"$HOME\" && exec python3 -c \"$1\"", "sh", script,
             ],
             variables)
         let token = try world.run(["token"], world.machine).output.trimmingCharacters(in: .newlines)
@@ -176,7 +176,7 @@ struct ProxyExecTests {
         ] {
             #expect(try !isSeen(secret), "\(secret)")
         }
-        #expect(try isSeen("OIDC_PROXY_URL=http://127.0.0.1:") && !isSeen("fd socket:"))
+        #expect(try isSeen("OIDC_PROXY_URL=http://127.0.0.1:"))
         #expect(result.errors == "")
     }
 
@@ -232,11 +232,14 @@ struct ProxyExecTests {
     @Test("the command's signals, descriptors and limits are those that it would have without us")
     func surroundings() throws {
         let world = try ToolWorld()
-        let script =
-            "grep ^SigBlk /proc/self/status; grep -E 'core file' /proc/self/limits; ls /proc/self/fd | wc -l"
-        let plain = try world.run(["sh", "-c", script], as: "/usr/bin/env")
-        #expect(
-            try world.run(["exec", "--proxy", "https://a.example", "--", "sh", "-c", script], world.machine)
-                == plain)
+        // In one shell, as other tests open descriptors meanwhile.
+        let script = """
+            list='grep ^SigBlk /proc/self/status; grep "core file" /proc/self/limits; ls /proc/$$/fd'
+            before=$(env sh -c "$list"); after=$("$1" exec --proxy https://a.example -- sh -c "$list")
+            [ "$before" = "$after" ] || echo "$before; $after"
+            """
+        let difference = try world.run(
+            ["sh", "-c", script, "sh", ToolWorld.program], world.machine, as: "/usr/bin/env")
+        #expect(difference.output == "" && difference.errors == "", "\(difference)")
     }
 }
