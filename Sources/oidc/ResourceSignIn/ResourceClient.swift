@@ -105,7 +105,7 @@ struct ResourceClient {
 
     private func known(_ name: String, _ records: ResourceRecords) throws(OIDCError) -> RegisteredRecord? {
         try records.registrations.clients(name, issuer: issuer).first {
-            $0.isUsable(for: scope, at: environment.now())
+            $0.isUsable(at: environment.now())
         }
     }
 

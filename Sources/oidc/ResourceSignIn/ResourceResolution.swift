@@ -22,6 +22,8 @@ extension ResourceOperand {
         let search = try ResourceSearch(
             url, environment: environment, allowsInsecureHTTP: reach.allowsInsecureHTTP)
         let link = try? link()
+        let isCached =
+            evidence.response == nil && !evidence.isRefetching && isMetadataCached(environment, link)
         var found = try find(search, environment, evidence, link)
         console.trace(
             "resource: \(found.metadata.resource), from \(found.metadataURL.withoutQuery)"
@@ -32,10 +34,7 @@ extension ResourceOperand {
             server = try self.server(of: found.metadata, search, grant, refetching: evidence.isRefetching)
         } catch {
             // The documents that led to this server may have been cached.
-            guard evidence.response == nil, !evidence.isRefetching, link != nil, error.kind != .interrupted
-            else {
-                throw error
-            }
+            guard isCached, error.kind != .interrupted else { throw error }
             console.trace("\(error.message); fetching the resource's metadata again")
             found = try search.find(after: try search.probe(), refetching: true)
             server = try self.server(of: found.metadata, search, grant, refetching: true)
@@ -67,6 +66,15 @@ extension ResourceOperand {
                 operand: self, link: target, earlierLink: link, isNewlyRegistered: client.isNew),
             client.registered,
             try entries(of: client.profile), scope: scope.isEmpty ? nil : scope)
+    }
+
+    /// Returns whether metadata of the URL is cached, so it may be older than what the resource says now.
+    private func isMetadataCached(_ environment: ProviderEnvironment, _ link: ResourceLink?) -> Bool {
+        let places =
+            [link?.metadataURL.flatMap { WebURL($0) }] + ProtectedResourceMetadata.wellKnownURLs(for: url)
+        return places.compactMap { $0 }.contains {
+            environment.cache.lookup($0, at: environment.now()) != nil
+        }
     }
 
     private func find(

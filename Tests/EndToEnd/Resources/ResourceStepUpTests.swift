@@ -131,4 +131,15 @@ struct ResourceStepUpTests {
         let outcome = try world.run(["request", "--login", world.url])
         #expect(outcome.status == 0 && outcome.output == "open" && world.tabs.isEmpty, "\(outcome)")
     }
+
+    @Test("a refusal by the user is told with the URL to sign in to again")
+    func declined() throws {
+        let world = try world()
+        world.server.change { $0.responseError = ["error": "access_denied"] }
+        for command in [["login"], ["request", "--login"]] {
+            let outcome = try world.run(command + [world.url])
+            #expect(outcome.status == 4, "\(outcome)")
+            #expect(outcome.errorOutput.contains("try: oidc login \(world.url), and allow"), "\(outcome)")
+        }
+    }
 }
