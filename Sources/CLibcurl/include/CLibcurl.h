@@ -71,9 +71,9 @@ typedef struct oidc_curl_message {
     X(int, multi_poll,                                                                                   \
       (oidc_curl_multi * multi, oidc_curl_wait *_Nullable extra, unsigned int count, int milliseconds,   \
        int *_Nullable ready))                                                                            \
-    X(oidc_curl_message *_Nullable, multi_info_read, (oidc_curl_multi * multi, int *left))               \
     X(int, multi_setopt, (oidc_curl_multi * multi, int option, ...))                                     \
-    X(int, multi_socket_action, (oidc_curl_multi * multi, int descriptor, int events, int *running))
+    X(int, multi_socket_action, (oidc_curl_multi * multi, int descriptor, int events, int *running))     \
+    X(oidc_curl_message *_Nullable, multi_info_read, (oidc_curl_multi * multi, int *left))
 
 /// The functions of the loaded libcurl.
 typedef struct oidc_curl_library {
