@@ -22,7 +22,7 @@ struct ResourceProxyTests {
     @Test("routes of two resources get the token of each")
     func twoResources() throws {
         let (world, second) = (try ResourceWorld(), try ResourceWorld())
-        second.resource.change { $0.servers = [world.server.origin] }
+        second.trust(world.server)
         expectSuccess(try world.run(["login", world.url]))
         expectSuccess(try world.run(["login", second.url]))
         let both = post + " && " + post.replacingOccurrences(of: "PROXY_URL", with: "PROXY_URL_2")

@@ -2,6 +2,7 @@ import DemoProvider
 import Foundation
 import OIDCCore
 import OIDCSystem
+import Synchronization
 import TestSupport
 import Testing
 
@@ -12,6 +13,10 @@ final class ResourceWorld: Sendable {
     /// The server that the resource may move to.
     let other: ServerStandIn
     let resource: ResourceStandIn
+    private let trusted = Trusted()
+
+    /// The servers whose tokens the resource takes.
+    private final class Trusted: Sendable { let servers = Mutex<[ServerStandIn]>([]) }
 
     var url: String { resource.url }
 
@@ -24,8 +29,10 @@ final class ResourceWorld: Sendable {
         let other = try ServerStandIn { $0.registered = ["client_id": "at-the-other"] }
         self.server = server
         self.other = other
+        let trusted = self.trusted
+        trusted.servers.withLock { $0 = [server, other] }
         resource = try ResourceStandIn { request, token in
-            [server, other].contains { $0.accepts(token, in: request) }
+            trusted.servers.withLock { $0 }.contains { $0.accepts(token, in: request) }
         }
         let issuer = server.issuer
         resource.change {
@@ -42,10 +49,21 @@ final class ResourceWorld: Sendable {
         try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: browser)
         program.environment["BROWSER"] = browser
         program.environment["OIDC_TIMEOUT"] = "30"
+        // The default ports are too few for all the tests that run at once.
+        let free = try (0..<4).map { _ in try LoopbackServer() }
+        let ports = free.map { "\($0.port)" }.joined(separator: ",")
+        for server in free { server.close() }
+        program.environment["OIDC_REDIRECT_PORTS"] = "[\(ports)]"
         self.program = program
     }
 
     deinit { program.remove() }
+
+    /// Lets the resource take, and name, only the tokens of a server.
+    func trust(_ server: ServerStandIn) {
+        trusted.servers.withLock { $0 = [server] }
+        resource.change { $0.servers = [server.issuer] }
+    }
 
     /// The URLs that were opened in the browser.
     var tabs: [String] {
