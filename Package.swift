@@ -27,12 +27,19 @@ let package = Package(
         .target(name: "CLibcrypto", cSettings: hardened),
         .target(name: "CLibcurl", cSettings: hardened),
         .target(
+            name: "CKeychain", cSettings: hardened,
+            linkerSettings: [
+                .linkedFramework("Security", .when(platforms: [.macOS])),
+                .linkedFramework("CoreFoundation", .when(platforms: [.macOS])),
+            ]),
+        .target(
             name: "CPlatform", cSettings: hardened + [.define("OIDC_COMMIT", to: "\"\(commit)\"")]),
         .target(name: "OIDCCrypto", dependencies: ["CLibcrypto"], swiftSettings: strict),
         .target(
             name: "OIDCCore", dependencies: ["OIDCCrypto"], swiftSettings: strict),
         .target(
-            name: "OIDCSystem", dependencies: ["OIDCCore", "OIDCCrypto", "CLibcurl", "CPlatform"],
+            name: "OIDCSystem",
+            dependencies: ["OIDCCore", "OIDCCrypto", "CLibcurl", "CPlatform", "CKeychain"],
             swiftSettings: strict),
         .target(name: "CommandLineKit", swiftSettings: strict),
         .target(name: "DemoProvider", dependencies: ["OIDCCore", "OIDCCrypto"], swiftSettings: strict),

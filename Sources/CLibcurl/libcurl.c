@@ -112,3 +112,21 @@ int oidc_curl_get_offset(oidc_curl_easy *easy, int info, int64_t *value) {
 int oidc_curl_get_string(oidc_curl_easy *easy, int info, const char **value) {
     return loaded.easy_getinfo(easy, info, value);
 }
+
+int oidc_curl_multi_set_long(oidc_curl_multi *multi, int option, long value) {
+    return loaded.multi_setopt(multi, option, value);
+}
+
+int oidc_curl_multi_set_functions(
+    oidc_curl_multi *multi, oidc_curl_socket_function socket_function, oidc_curl_timer_function timer_function,
+    void *context) {
+    int code = loaded.multi_setopt(multi, OIDC_CURLMOPT_SOCKETFUNCTION, socket_function);
+    if (code == 0) code = loaded.multi_setopt(multi, OIDC_CURLMOPT_SOCKETDATA, context);
+    if (code == 0) code = loaded.multi_setopt(multi, OIDC_CURLMOPT_TIMERFUNCTION, timer_function);
+    if (code == 0) code = loaded.multi_setopt(multi, OIDC_CURLMOPT_TIMERDATA, context);
+    return code;
+}
+
+int oidc_curl_get_socket(oidc_curl_easy *easy, int *socket) {
+    return loaded.easy_getinfo(easy, OIDC_CURLINFO_ACTIVESOCKET, socket);
+}

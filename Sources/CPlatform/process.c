@@ -136,3 +136,8 @@ int oidc_reap(pid_t child, int *exit_status, int *signal_number) {
 int oidc_await_end(pid_t child, int *exit_status, int *signal_number) {
     return wait_for(child, 0, exit_status, signal_number);
 }
+
+void oidc_await_exit(pid_t child) {
+    siginfo_t information;
+    while (waitid(P_PID, (id_t)child, &information, WEXITED | WNOWAIT) != 0 && errno == EINTR) {}
+}

@@ -168,3 +168,34 @@ int oidc_broken_pipes_were_default(void) {
     struct sigaction current;
     return sigaction(SIGPIPE, NULL, &current) == 0 && current.sa_handler == SIG_DFL;
 }
+
+static volatile pid_t receiver;
+static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+/// The kernel sends the terminal's signals to the whole foreground group, which includes the child.
+static void pass_on(int number, siginfo_t *information, void *context) {
+    (void)context;
+    int saved = errno;
+    if (receiver > 0 && information->si_code <= 0) kill(receiver, number);
+    errno = saved;
+}
+
+void oidc_pass_signals_on(pid_t child) {
+    receiver = child;
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = pass_on;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigset_t ours;
+    sigemptyset(&ours);
+    for (size_t index = 0; index < sizeof passed_signals / sizeof passed_signals[0]; index++) {
+        struct sigaction previous;
+        sigaddset(&ours, passed_signals[index]);
+        if (sigaction(passed_signals[index], NULL, &previous) != 0 || previous.sa_handler == SIG_IGN) continue;
+        sigaction(passed_signals[index], &action, NULL);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
+}
+
+void oidc_stop_passing_signals_on(void) { receiver = 0; }

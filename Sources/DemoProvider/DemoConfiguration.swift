@@ -1,4 +1,4 @@
-import OIDCCore
+package import OIDCCore
 package import OIDCCrypto
 
 /// The provider's behavior in points that the specifications leave open. Forbidden behavior is only in the
@@ -14,6 +14,8 @@ package struct DemoConfiguration: Sendable {
     }
 
     package var clients: [DemoClient] = [.publicDemo, .confidentialDemo]
+    /// The client ID metadata documents that the provider knows, by their URLs. It has no network to fetch others.
+    package var clientDocuments: [String: JSONValue] = [DemoClient.documentURL: DemoClient.document]
     package var person = Person.atBrowser
     package var asksForConsent = true
     package var scopes = [

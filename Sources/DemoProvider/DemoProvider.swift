@@ -23,6 +23,9 @@ package struct DemoProvider: Sendable {
         self.random = random
         keys = try SigningKeys(configuration)
         for client in configuration.clients { state.clients[client.id] = client }
+        for (url, document) in configuration.clientDocuments {
+            if let client = DemoClient(document: document, at: url) { state.clients[url] = client }
+        }
     }
 
     /// Answers a request. Only its path selects the endpoint; the `Host` and the TLS terminator's name are

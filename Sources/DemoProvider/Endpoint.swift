@@ -8,8 +8,11 @@ package enum Endpoint: String, Sendable, CaseIterable {
     case registration
     case pushedAuthorization = "par"
     case resource, home, unknown
+    case protectedResource = "protected_resource"
+    case resourceMetadata = "resource_metadata"
 
-    /// The path below the issuer's path; the resource server also answers everything below its own.
+    /// The path below the issuer's path; the sample API and the protected resource also answer
+    /// everything below their own.
     package var path: String {
         switch self {
         case .discovery: "/.well-known/openid-configuration"
@@ -27,6 +30,8 @@ package enum Endpoint: String, Sendable, CaseIterable {
         case .registration: "/register"
         case .pushedAuthorization: "/par"
         case .resource: "/api"
+        case .protectedResource: "/mcp"
+        case .resourceMetadata: "/.well-known/oauth-protected-resource"
         case .home, .unknown: "/"
         }
     }
@@ -34,12 +39,12 @@ package enum Endpoint: String, Sendable, CaseIterable {
     /// The accepted methods, as other ones are refused (RFC 9110 §15.5.6); nil if the endpoint accepts any.
     var methods: [HTTPMethod]? {
         switch self {
-        case .discovery, .jwks, .home: [.get]
+        case .discovery, .jwks, .home, .resourceMetadata: [.get]
         case .authorize, .userinfo, .devicePage, .endSession: [.get, .post]
         case .login, .consent, .token, .revocation, .introspection, .device, .registration,
             .pushedAuthorization:
             [.post]
-        case .resource, .unknown: nil
+        case .resource, .protectedResource, .unknown: nil
         }
     }
 }

@@ -19,6 +19,9 @@ extension DemoProvider {
             DemoProvider.assertionAlgorithms)
         metadata["code_challenge_methods_supported"] = ["S256"]
         metadata["authorization_response_iss_parameter_supported"] = true
+        if !configuration.clientDocuments.isEmpty {
+            metadata["client_id_metadata_document_supported"] = true
+        }
         metadata["prompt_values_supported"] = ["none", "login", "consent", "select_account"]
         metadata["acr_values_supported"] = strings([configuration.basicACR, configuration.stepUpACR])
         metadata["claims_supported"] = strings(DemoProvider.claimNames)
@@ -35,7 +38,7 @@ extension DemoProvider {
             .json(["keys": .array((keys.current + keys.previous).map { .object($0.publicMembers) })]))
     }
 
-    private func cacheable(_ response: HTTPResponse) -> HTTPResponse {
+    func cacheable(_ response: HTTPResponse) -> HTTPResponse {
         var response = response
         response.headers["Cache-Control"] = configuration.cacheLifetime.map { "public, max-age=\($0)" }
         return response
@@ -67,7 +70,7 @@ extension DemoProvider {
         return methods
     }
 
-    private func strings(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
+    func strings(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
 
     private static let endpoints: [(String, Endpoint)] = [
         ("authorization_endpoint", .authorize), ("token_endpoint", .token),

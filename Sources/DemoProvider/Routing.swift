@@ -17,11 +17,17 @@ extension DemoProvider {
         if requested == "/.well-known/oauth-authorization-server\(basePath)" {
             return (.discovery, requested)
         }
+        // RFC 9728 §3.1 inserts it before the resource's path.
+        if requested == "\(Endpoint.resourceMetadata.path)\(basePath)\(Endpoint.protectedResource.path)" {
+            return (.resourceMetadata, requested)
+        }
         guard requested.hasPrefix(basePath) else { return (.unknown, requested) }
         let path = String(requested.dropFirst(basePath.count))
         if path.isEmpty || path == "/" { return (.home, path) }
         if path.hasPrefix("/api/") { return (.resource, path) }
-        let endpoint = Endpoint.allCases.first { $0.path == path && $0 != .unknown }
+        if path.hasPrefix("/mcp/") { return (.protectedResource, path) }
+        let elsewhere: [Endpoint] = [.unknown, .resourceMetadata]
+        let endpoint = Endpoint.allCases.first { $0.path == path && !elsewhere.contains($0) }
         return (endpoint ?? .unknown, path)
     }
 
@@ -34,11 +40,12 @@ extension DemoProvider {
         switch call.endpoint {
         case .discovery: return metadata(call)
         case .jwks: return keySet(call)
+        case .resourceMetadata: return resourceMetadata(call)
         case .token: return token(call)
         case .home: return homePage()
         case .unknown: return .text("404 not found", status: 404)
         case .authorize, .login, .consent, .devicePage, .endSession: return page(call)
-        case .userinfo, .resource:
+        case .userinfo, .resource, .protectedResource:
             return withNonce(data(call), .resource, call)
         case .pushedAuthorization:
             return withNonce(data(call), .authorizationServer, call)
@@ -58,6 +65,7 @@ extension DemoProvider {
             switch call.endpoint {
             case .userinfo: try me.userInfo(call)
             case .resource: try me.resource(call)
+            case .protectedResource: try me.protectedResource(call)
             case .pushedAuthorization: try me.pushAuthorization(call)
             case .device: try me.authorizeDevice(call)
             case .revocation: try me.revoke(call)

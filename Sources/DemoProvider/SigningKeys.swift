@@ -60,6 +60,12 @@ struct SigningKeys: Sendable {
 }
 
 extension DemoProvider {
+    var publishedKeys: JWKSet {
+        JWKSet(
+            keys: (keys.current + keys.previous).map { JSONWebKey(publicKey: $0.key.publicKey, keyID: $0.id) }
+        )
+    }
+
     /// Returns the key for an algorithm, with which tests sign tokens that the provider never would.
     package func signingKey(for algorithm: SignatureAlgorithm) -> SigningKey? { keys.key(for: algorithm) }
 

@@ -19,6 +19,9 @@ public enum Digest {
         try SystemCryptography.hash(bytes, algorithm)
     }
 
+    /// The version of the library that computes them; nil if it cannot be loaded.
+    package static var libraryVersion: String? { SystemCryptography.libraryVersion }
+
     /// Returns an HMAC (RFC 2104). Compare it with `equalInConstantTime`.
     public static func authenticationCode(
         _ message: [UInt8], key: [UInt8], _ algorithm: HashAlgorithm

@@ -123,6 +123,9 @@ extension Hint.Advice {
         case .useNewerVersion: "use the newer oidc, or forget the session with oidc logout --local"
         case .installHelper: "install it, or: oidc config set store=file"
         case .unlockKeychain: "unlock the keychain it uses, or: oidc config set store=file"
+        case .makeStoreKey: "oidc config new-key FILE makes a key"
+        case .giveStoreKey:
+            "name the key that it was sealed with in store_key_file, or forget the session: oidc logout --local"
         case .freeSpace: "free some space, or set OIDC_STATE_DIR to another disk"
         case .useOtherDisk: "set OIDC_STATE_DIR to another disk"
         case .useWritableDirectory: "set OIDC_STATE_DIR to a directory that you can write"

@@ -1,4 +1,3 @@
-import CPlatform
 import CommandLineKit
 import OIDCCore
 
@@ -13,7 +12,10 @@ extension Program {
             CommandSection("Get a token", [TokenCommand.self, UserinfoCommand.self]),
             CommandSection(
                 "Use it",
-                [ExecCommand.self, RequestCommand.self, ResourcesCommand.self, CredentialCommand.self]),
+                [
+                    ExecCommand.self, ProxyCommand.self, RequestCommand.self, ResourcesCommand.self,
+                    CredentialCommand.self,
+                ]),
             CommandSection(
                 "Look inside",
                 [
@@ -29,8 +31,7 @@ extension Program {
                 "Settings", [ConfigCommand.self, CompletionsCommand.self, ManCommand.self, HelpCommand.self]),
         ],
         footnote: """
-            Without an account: oidc demo. More on a command: oidc help COMMAND, or on a \
-            topic (providers, settings, environment, exit-codes): oidc help TOPIC
+            Try oidc demo; oidc help COMMAND|providers|settings|environment|exit-codes
             """,
         otherNames: [
             "auth": "oidc login", "auth login": "oidc login", "auth logout": "oidc logout",
@@ -64,30 +65,18 @@ struct ConfigCommand: Command {
     static let subcommands: [any Command.Type] = [
         ConfigShowCommand.self, ConfigListCommand.self, ConfigUseCommand.self, ConfigSetCommand.self,
         ConfigUnsetCommand.self, ConfigPathCommand.self, ConfigInitCommand.self, ConfigCheckCommand.self,
+        ConfigNewKeyCommand.self,
     ]
 }
 
 /// The commands that other programs call for a token.
 struct CredentialCommand: Command {
     static let name = "credential"
-    static let summary = "Give tokens to kubectl, git, docker, aws and gcloud"
+    static let summary = "Give tokens to kubectl, git, docker, aws, gcloud and agents"
     static let subcommands: [any Command.Type] = [
         CredentialKubectlCommand.self, CredentialGitCommand.self, CredentialDockerCommand.self,
-        CredentialAWSCommand.self, CredentialGCPCommand.self,
+        CredentialAWSCommand.self, CredentialGCPCommand.self, CredentialHeadersCommand.self,
     ]
-}
-
-/// What `oidc --version` prints.
-enum Version {
-    static let number = "0.1.0"
-    /// The day of the version, for the manual page.
-    static let date = "2026-11-22"
-
-    static var commit: String { String(cString: oidc_build_commit()) }
-    static var json: JSONValue {
-        ["name": "oidc", "version": .string(number), "commit": commit.isEmpty ? .null : .string(commit)]
-    }
-    static var text: String { commit.isEmpty ? "oidc \(number)" : "oidc \(number) (\(commit))" }
 }
 
 /// The parts of the manual that are not commands.
@@ -167,6 +156,10 @@ enum Manual {
                 entries: [
                     (term: "~/.config/oidc/config.json", meaning: "profiles"),
                     (term: "~/.local/state/oidc/", meaning: "sessions, one file each, mode 0600"),
+                    (
+                        term: "~/.local/state/oidc/resources/, registrations/",
+                        meaning: "the resources that were signed in to, and the clients registered for them"
+                    ),
                     (term: "~/.cache/oidc/", meaning: "metadata and keys; safe to delete"),
                 ]),
             ManSection(

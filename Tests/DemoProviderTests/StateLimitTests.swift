@@ -38,7 +38,7 @@ struct StateLimitTests {
         var provider = try DemoProvider(
             issuer: try #require(WebURL("http://127.0.0.1:1")), configuration: configuration)
         for index in 0..<(State.limits.others + 5) { provider.state.register(DemoClient(id: "r\(index)")) }
-        #expect(provider.state.clients.count == State.limits.others + 2)
+        #expect(provider.state.clients.count == State.limits.others + 3)
         #expect(provider.state.clients["r4"] == nil && provider.state.clients["r5"] != nil)
         #expect(provider.state.clients["demo"] != nil && provider.state.clients["demo-confidential"] != nil)
     }

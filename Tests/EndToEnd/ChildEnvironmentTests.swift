@@ -8,7 +8,8 @@ import Testing
 struct ChildEnvironmentTests {
     private static let secrets = [
         "OIDC_CLIENT_SECRET", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "OIDC_ID_TOKEN", "CI_JOB_JWT_V2",
-        "CIRCLE_OIDC_TOKEN_V2", "BITBUCKET_STEP_OIDC_TOKEN",
+        "CIRCLE_OIDC_TOKEN_V2", "BITBUCKET_STEP_OIDC_TOKEN", "TFC_WORKLOAD_IDENTITY_TOKEN",
+        "TFC_WORKLOAD_IDENTITY_TOKEN_PROD", "SYSTEM_ACCESSTOKEN", "BUILDKITE_AGENT_ACCESS_TOKEN",
     ]
 
     private func settings(_ options: [String], _ variables: [String: String]) throws -> Settings {
@@ -38,5 +39,14 @@ struct ChildEnvironmentTests {
     func subjectToken(options: [String], variables: [String: String]) throws {
         let environment = ["MY_TOKEN": "hunter2", "PATH": "/bin"]
         #expect(try settings(options, variables).childEnvironment(environment) == ["PATH": "/bin"])
+    }
+
+    @Test("does not have the URL of a shared store if it holds a password, used or not")
+    func storePassword() throws {
+        let url = ["OIDC_STORE": "redis://:hunter2@h/0", "OIDC_STORE_KEY_FILE": "/k"]
+        #expect(try settings([], url).childEnvironment(url) == ["OIDC_STORE_KEY_FILE": "/k"])
+        #expect(try settings(["store=file"], url).childEnvironment(url) == ["OIDC_STORE_KEY_FILE": "/k"])
+        let plain = ["OIDC_STORE": "redis://h/0", "OIDC_STORE_KEY_FILE": "/k"]
+        #expect(try settings([], plain).childEnvironment(plain) == plain)
     }
 }

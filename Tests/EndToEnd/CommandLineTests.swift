@@ -73,6 +73,18 @@ struct CommandLineTests {
         #expect(try JSONValue(parsing: pkce.output)["code_verifier"]?.string != nil)
     }
 
+    @Test("--version names the libraries that are used here, as JSON")
+    func version() throws {
+        let text = try run(["--version"]).output
+        #expect(text.hasPrefix("oidc "))
+        let json = try JSONValue(parsing: try run(["--version", "-o", "json"]).output)
+        #expect(json["name"] == "oidc" && json["version"]?.string.map { text.includes($0) } == true)
+        #expect(
+            json["libcurl"]?.string?.hasPrefix("7.") == true
+                || json["libcurl"]?.string?.hasPrefix("8.") == true)
+        #expect(json["openssl"]?.string?.hasPrefix("3.") == true)
+    }
+
     @Test("an option is not the value of the option before it")
     func missingValue() throws {
         let outcome = try run(["token", "--issuer", "--version"])

@@ -27,6 +27,24 @@ struct CurlPolicyTests {
         #expect(base.resolving(reference) == nil)
     }
 
+    @Test("plain http beyond loopback is only for the identity from Google's metadata server, at its address")
+    func googleMetadata() throws {
+        let path = "/computeMetadata/v1/instance/service-accounts/default/identity"
+        func admits(_ url: String, _ stage: Stage = .subjectToken) throws -> Bool {
+            let request = HTTPRequest(.get, try #require(WebURL(url)))
+            return (try? CurlTransport().admit(request, stage: stage)) != nil
+        }
+        #expect(try admits("http://169.254.169.254\(path)?audience=a"))
+        #expect(try !admits("http://169.254.169.254\(path)", .discovery))
+        for url in [
+            "http://metadata.google.internal\(path)", "http://169.254.169.254:8080\(path)",
+            "http://169.254.169.253\(path)", "http://169.254.169.254/latest/meta-data/",
+            "http://169.254.169.254\(path)/../token", "http://0xA9FEA9FE\(path)",
+        ] {
+            #expect(try !admits(url), "\(url)")
+        }
+    }
+
     @Test("a POST is repeated only if no connection was made, and once")
     func postRepeats() {
         let policy = RepeatPolicy(method: .post)

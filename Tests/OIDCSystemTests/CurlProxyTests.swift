@@ -38,6 +38,18 @@ struct CurlProxyTests {
         #expect(proxy.connectionCount == 0)
     }
 
+    @Test("a request to Google's metadata server never uses a proxy, which could answer in its place")
+    func googleMetadata() throws {
+        let proxy = try ScriptedServer.answering(answer("200 OK", body: "from the proxy"))
+        var configuration = through(proxy)
+        configuration.httpTimeout = .milliseconds(200)
+        configuration.connectTimeout = .milliseconds(200)
+        let url = try #require(WebURL(GoogleMetadata.identity))
+        let response = try? CurlTransport(configuration).send(.json(url), stage: .subjectToken)
+        #expect(response?.body != Array("from the proxy".utf8))
+        #expect(proxy.connectionCount == 0)
+    }
+
     @Test(
         "https is tunnelled: the proxy learns the host and nothing else",
         .enabled(if: Installed.certificateAuthorities, "this machine has no certificate authorities"))

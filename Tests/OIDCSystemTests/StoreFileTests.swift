@@ -282,7 +282,6 @@ struct StoreChoiceTests {
         #expect(try SessionStoreChoice(setting: "file") == .file)
         #expect(try SessionStoreChoice(setting: "none") == .none)
         #expect(try SessionStoreChoice(setting: "helper:pass") == .helper("pass"))
-        #expect(try SessionStoreChoice(setting: "helper:pass").setting == "helper:pass")
     }
 
     @Test(
@@ -292,7 +291,9 @@ struct StoreChoiceTests {
         #expect(
             failure { () throws(OIDCError) in try SessionStoreChoice(setting: setting) }
                 == OIDCError(
-                    .usage, "store: expected file, none or helper:NAME, found “\(setting)”",
+                    .usage,
+                    "store: expected file, none, keychain, helper:NAME or the URL of a shared store, found "
+                        + "“\(setting)”",
                     hint: "helper:NAME runs docker-credential-NAME, say helper:secretservice or helper:pass"))
     }
 }

@@ -72,6 +72,15 @@ package final class RawConnection: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    /// The bytes that come first; nil if the other side closed, empty if none came in time.
+    package func receivedOnce(within seconds: Double) -> String? {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        guard poll(&entry, 1, Int32(seconds * 1_000)) > 0 else { return "" }
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        return count > 0 ? String(decoding: buffer[..<count], as: UTF8.self) : nil
+    }
+
     /// The status of an answer.
     package static func status(_ answer: String) -> Int? {
         guard answer.hasPrefix("HTTP/1.1 ") else { return nil }

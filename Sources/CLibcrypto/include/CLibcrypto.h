@@ -31,10 +31,12 @@ typedef int pem_password_cb(char *buffer, int size, int writing, void *context);
 #define LIBCRYPTO_SALT_AS_DIGEST -1           // RSA_PSS_SALTLEN_DIGEST
 #define LIBCRYPTO_GET_TAG 0x10                // EVP_CTRL_AEAD_GET_TAG
 #define LIBCRYPTO_SET_TAG 0x11                // EVP_CTRL_AEAD_SET_TAG
+#define LIBCRYPTO_VERSION_STRING 6            // OPENSSL_VERSION_STRING
 #define LIBCRYPTO_EVP_UNSUPPORTED 0x308010CUL // ERR_R_UNSUPPORTED of ERR_LIB_EVP
 
 /// The symbols that are looked up: result, name and parameters.
 #define LIBCRYPTO_SYMBOLS(X) \
+    X(const char *, OpenSSL_version, (int)) \
     X(void, ERR_clear_error, (void)) \
     X(unsigned long, ERR_get_error, (void)) \
     X(const EVP_MD *, EVP_sha256, (void)) \

@@ -46,7 +46,7 @@ typedef struct oidc_curl_message {
 } oidc_curl_message;
 
 /// The symbols that are looked up: result, name without prefix, and parameters. The typed functions below
-/// call the two variadic ones.
+/// call the variadic ones.
 #define OIDC_CURL_SYMBOLS(X)                                                                             \
     X(int, global_init, (long flags))                                                                    \
     X(oidc_curl_version *_Nonnull, version_info, (int age))                                                      \
@@ -54,6 +54,10 @@ typedef struct oidc_curl_message {
     X(void, easy_cleanup, (oidc_curl_easy * easy))                                                       \
     X(void, easy_reset, (oidc_curl_easy * easy))                                                         \
     X(int, easy_pause, (oidc_curl_easy * easy, int mask))                                                \
+    X(int, easy_perform, (oidc_curl_easy * easy))                                                        \
+    X(int, easy_send,                                                                                    \
+      (oidc_curl_easy * easy, const void *_Nullable bytes, size_t size, size_t *count))                  \
+    X(int, easy_recv, (oidc_curl_easy * easy, void *_Nullable bytes, size_t size, size_t *count))        \
     X(const char *_Nonnull, easy_strerror, (int code))                                                           \
     X(int, easy_setopt, (oidc_curl_easy * easy, int option, ...))                                        \
     X(int, easy_getinfo, (oidc_curl_easy * easy, int info, ...))                                         \
@@ -67,6 +71,8 @@ typedef struct oidc_curl_message {
     X(int, multi_poll,                                                                                   \
       (oidc_curl_multi * multi, oidc_curl_wait *_Nullable extra, unsigned int count, int milliseconds,   \
        int *_Nullable ready))                                                                            \
+    X(int, multi_setopt, (oidc_curl_multi * multi, int option, ...))                                     \
+    X(int, multi_socket_action, (oidc_curl_multi * multi, int descriptor, int events, int *running))     \
     X(oidc_curl_message *_Nullable, multi_info_read, (oidc_curl_multi * multi, int *left))
 
 /// The functions of the loaded libcurl.
@@ -92,6 +98,16 @@ typedef size_t (*oidc_curl_data_function)(
 typedef int (*oidc_curl_before_request_function)(
     void *_Nullable context, char *_Nullable address, char *_Nullable local, int port, int local_port);
 
+typedef int (*oidc_curl_socket_function)(
+    oidc_curl_easy *easy, int descriptor, int what, void *_Nullable context, void *_Nullable own);
+typedef int (*oidc_curl_timer_function)(oidc_curl_multi *multi, long milliseconds, void *_Nullable context);
+
+// Each returns a CURLMcode.
+int oidc_curl_multi_set_long(oidc_curl_multi *multi, int option, long value);
+int oidc_curl_multi_set_functions(
+    oidc_curl_multi *multi, oidc_curl_socket_function socket_function, oidc_curl_timer_function timer_function,
+    void *_Nullable context);
+
 // Each returns a CURLcode.
 int oidc_curl_set_long(oidc_curl_easy *easy, int option, long value);
 int oidc_curl_set_offset(oidc_curl_easy *easy, int option, int64_t value);
@@ -103,6 +119,8 @@ int oidc_curl_set_before_request(oidc_curl_easy *easy, oidc_curl_before_request_
 int oidc_curl_keep_sockets(oidc_curl_easy *easy);
 int oidc_curl_get_long(oidc_curl_easy *easy, int info, long *value);
 int oidc_curl_get_offset(oidc_curl_easy *easy, int info, int64_t *value);
+/// Gets the socket of a connection that CURLOPT_CONNECT_ONLY made.
+int oidc_curl_get_socket(oidc_curl_easy *easy, int *socket);
 int oidc_curl_get_string(oidc_curl_easy *easy, int info, const char *_Nullable *_Nonnull value);
 
 /// CURLOPT_…: the thousands encode the type of the value.
@@ -117,13 +135,19 @@ enum {
     OIDC_CURLOPT_HTTPGET = 80,
     OIDC_CURLOPT_SSL_VERIFYHOST = 81,
     OIDC_CURLOPT_HTTP_VERSION = 84,
+    OIDC_CURLOPT_BUFFERSIZE = 98,
     OIDC_CURLOPT_NOSIGNAL = 99,
+    OIDC_CURLOPT_CONNECT_ONLY = 141,
     OIDC_CURLOPT_CONNECTTIMEOUT_MS = 156,
     OIDC_CURLOPT_PROTOCOLS = 181,
+    OIDC_CURLOPT_SSL_ENABLE_ALPN = 226,
+    OIDC_CURLOPT_EXPECT_100_TIMEOUT_MS = 227,
     OIDC_CURLOPT_PATH_AS_IS = 234,
     OIDC_CURLOPT_PROXY_SSLVERSION = 250,
     OIDC_CURLOPT_SUPPRESS_CONNECT_HEADERS = 265,
+    OIDC_CURLOPT_UPLOAD_BUFFERSIZE = 280,
     OIDC_CURLOPT_HTTP09_ALLOWED = 285,
+    OIDC_CURLOPT_MAXAGE_CONN = 288,
     OIDC_CURLOPT_QUICK_EXIT = 322,
     OIDC_CURLOPT_WRITEDATA = 10001,
     OIDC_CURLOPT_URL = 10002,
@@ -163,6 +187,7 @@ enum {
     OIDC_CURLINFO_HTTP_CONNECTCODE = 0x200000 + 22,
     OIDC_CURLINFO_OS_ERRNO = 0x200000 + 25,
     OIDC_CURLINFO_NUM_CONNECTS = 0x200000 + 26,
+    OIDC_CURLINFO_ACTIVESOCKET = 0x500000 + 44,
     OIDC_CURLINFO_NAMELOOKUP_TIME_T = 0x600000 + 51,
     OIDC_CURLINFO_PRETRANSFER_TIME_T = 0x600000 + 53,
 };
@@ -175,8 +200,27 @@ enum {
     OIDC_CURL_SSLVERSION_TLS1_2 = 6,
     OIDC_CURL_READFUNC_ABORT = 0x10000000,
     OIDC_CURL_READFUNC_PAUSE = 0x10000001,
+    OIDC_CURL_WRITEFUNC_PAUSE = 0x10000001,
+    OIDC_CURL_PAUSE_RECV = 1,
+    OIDC_CURL_PAUSE_SEND = 4,
+    OIDC_CURL_PREREQFUNC_ABORT = 1,
     OIDC_CURL_WAIT_POLLIN = 1,
     OIDC_CURL_MESSAGE_DONE = 1,
+};
+
+/// CURLMOPT_…, and the numbers of CURLMOPT_SOCKETFUNCTION and `curl_multi_socket_action`.
+enum {
+    OIDC_CURLMOPT_MAXCONNECTS = 6,
+    OIDC_CURLMOPT_SOCKETDATA = 10002,
+    OIDC_CURLMOPT_TIMERDATA = 10005,
+    OIDC_CURLMOPT_SOCKETFUNCTION = 20001,
+    OIDC_CURLMOPT_TIMERFUNCTION = 20004,
+    OIDC_CURL_POLL_IN = 1,
+    OIDC_CURL_POLL_OUT = 2,
+    OIDC_CURL_POLL_REMOVE = 4,
+    OIDC_CURL_SOCKET_TIMEOUT = -1,
+    OIDC_CURL_CSELECT_IN = 1,
+    OIDC_CURL_CSELECT_OUT = 2,
 };
 
 #pragma clang assume_nonnull end

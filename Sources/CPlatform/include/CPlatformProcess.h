@@ -70,6 +70,16 @@ int oidc_reap(pid_t child, int *exit_status, int *signal_number);
 /// Like `oidc_reap`, but waits for the end.
 int oidc_await_end(pid_t child, int *exit_status, int *signal_number);
 
+/// Passes signals that another process sends on to a child: SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and
+/// SIGUSR2. Those of the terminal reach the child without us. Signals that are ignored stay ignored.
+void oidc_pass_signals_on(pid_t child);
+
+/// Ends `oidc_pass_signals_on`, before the child is reaped and its number may belong to another process.
+void oidc_stop_passing_signals_on(void);
+
+/// Waits until a child has ended, without reaping it.
+void oidc_await_exit(pid_t child);
+
 /// Makes a pipe that programs do not inherit. Returns 0, or errno.
 int oidc_pipe(int ends[2]);
 

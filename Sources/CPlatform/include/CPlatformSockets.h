@@ -12,6 +12,16 @@ int oidc_listen_loopback(int is_ipv6, uint16_t *port, int backlog);
 /// number.
 int oidc_connect_loopback(int is_ipv6, uint16_t port);
 
+/// Starts to connect to a numeric address, without waiting. Returns the descriptor, or errno as a negative
+/// number.
+int oidc_connect_address(const char *address, uint16_t port);
+
+/// Starts to connect to a socket file, without waiting. Returns the descriptor, or errno as a negative number.
+int oidc_connect_unix(const char *path);
+
+/// Returns 0 once a connection is made, or errno.
+int oidc_connection_error(int descriptor);
+
 /// Accepts the next waiting connection. Returns a descriptor that does not block and is not inherited, or
 /// errno as a negative number.
 int oidc_accept(int listener);
@@ -20,12 +30,29 @@ int oidc_accept(int listener);
 /// a negative number.
 long oidc_send(int descriptor, const void *bytes, size_t count);
 
+/// Sends three pieces as one; see `oidc_send`.
+long oidc_send_pieces(
+    int descriptor, const void *first, size_t first_count, const void *second, size_t second_count,
+    const void *third, size_t third_count);
+
+/// Receives bytes that are available, without waiting. Returns their number, 0 at the end, or errno as a
+/// negative number.
+long oidc_receive(int descriptor, void *bytes, size_t count);
+
+/// Listens on a Unix socket that only this user may open. Returns the descriptor, or errno as a negative
+/// number.
+int oidc_listen_unix(const char *path, int backlog);
+
 /// Ends the sending side of a connection.
 void oidc_shutdown_sending(int descriptor);
 
 /// Writes the two ends of a connection as Linux's table of sockets lists the peer's socket: its address and
 /// port, a space, and ours. Returns 0, or errno.
 int oidc_peer_route(int descriptor, char *text, size_t size);
+
+/// Asks the kernel for the user of the socket at the other end of a TCP connection on this machine. Returns 1 and
+/// sets `user` if it is found, or 0 if the kernel does not tell.
+int oidc_peer_user(int descriptor, uint32_t *user);
 
 /// Finds the first line of a file that contains the text, without reading the whole file into memory. Returns
 /// 1 if found, 0 if not, or errno as a negative number.

@@ -111,12 +111,17 @@ extension DemoProvider {
         claims["aud"].map { $0.array?.compactMap(\.string) ?? [$0.string].compactMap { $0 } } ?? []
     }
 
-    /// Checks a token of a trusted issuer and returns its claims (RFC 7523 §3, RFC 8693 §2.1).
-    func trustedToken(_ text: String, _ now: Instant) throws(Refusal) -> JSONObject {
+    /// Checks a token of a trusted issuer and returns its claims (RFC 7523 §3, RFC 8693 §2.1). This provider's own
+    /// tokens count only where that is asked for.
+    func trustedToken(
+        _ text: String, _ now: Instant, orOwn: Bool = false
+    ) throws(Refusal) -> JSONObject {
         guard let token = try? JWS(compact: text), let claims = token.claims,
             let name = claims["iss"]?.string
         else { throw .invalidGrant("it is not a JWT with iss") }
-        guard let trusted = configuration.trustedIssuers.first(where: { $0.issuer == name }) else {
+        let own = TrustedIssuer(issuer: issuer.text, keys: publishedKeys)
+        let issuers = configuration.trustedIssuers + (orOwn ? [own] : [])
+        guard let trusted = issuers.first(where: { $0.issuer == name }) else {
             throw .invalidGrant("the issuer \(DisplayText.quoted(name, limit: 100)) is not trusted")
         }
         try checkSignature(token, trusted.keys)

@@ -46,17 +46,27 @@ extension DemoProvider {
         guard !redirects.isEmpty || !grants.contains("authorization_code") else {
             throw Refusal("invalid_redirect_uri", "redirect_uris is missing")
         }
+        let isWeb = try applicationType(wanted) == "web"
         for redirect in redirects {
             let scheme = redirect.prefix { $0 != ":" }
             let isOwnScheme = scheme.contains(".") && redirect.utf8.count > scheme.utf8.count
             let url = WebURL(redirect)
-            guard isOwnScheme || url.map({ $0.isSecure || $0.isLoopback }) == true, url?.fragment == nil
-            else {
+            let isNative = isOwnScheme || url?.isLoopback == true
+            guard isNative || url?.isSecure == true, !(isWeb && isNative), url?.fragment == nil else {
                 throw Refusal(
                     "invalid_redirect_uri", "\(DisplayText.quoted(redirect, limit: 100)) is not allowed")
             }
         }
         return redirects
+    }
+
+    /// Returns the type of application, whose redirect URIs depend on it (OIDC Registration §2).
+    private func applicationType(_ wanted: JSONObject) throws(Refusal) -> String? {
+        let type = try text(wanted, "application_type")
+        guard [nil, "native", "web"].contains(type) else {
+            throw invalidMetadata("application_type must be native or web")
+        }
+        return type
     }
 
     /// Returns the response with the registered values (RFC 7591 §3.2.1).

@@ -80,7 +80,11 @@ extension DemoProvider {
 
     func homePage() -> HTTPResponse {
         let clients = state.clients.keys.sorted().prefix(8).joined(separator: ", ")
-        let rows = [("Issuer", issuer.text), ("Metadata", address(.discovery)), ("Clients", clients)]
+        let rows = [
+            ("Issuer", issuer.text), ("Metadata", address(.discovery)),
+            ("Resource", address(.protectedResource)),
+            ("Clients", clients),
+        ]
         let list = rows.map { "<li>\($0.0)<small>\(Page.escaped($0.1))</small></li>" }
         let content = """
             <h1>It is running</h1>

@@ -3,9 +3,13 @@ import OIDCCrypto
 
 extension DemoProvider {
     /// Returns the valid access token in a request's header (RFC 6750 §2.1, RFC 9449 §7.1); query and body
-    /// are ignored.
-    mutating func presented(_ call: Call) throws(Refusal) -> (AccessRecord, Grant) {
-        guard call.request.headers["Authorization"] != nil else { throw challenge(call) }
+    /// are ignored. A request without a token is told the scope that it needs.
+    mutating func presented(
+        _ call: Call, scope: String? = nil
+    ) throws(Refusal) -> (AccessRecord, Grant) {
+        guard call.request.headers["Authorization"] != nil else {
+            throw challenge(call, nil, "a token is needed", scope.map { [("scope", $0)] } ?? [])
+        }
         guard let token = call.credentials("Bearer") ?? call.credentials("DPoP") else {
             throw challenge(call, "invalid_request", "the scheme is neither Bearer nor DPoP", status: 400)
         }
@@ -51,7 +55,9 @@ extension DemoProvider {
         let isProven = call.credentials("DPoP") != nil || configuration.requiresDPoP
         var parts = isProven ? [] : ["realm=\"demo provider\""]
         if let code { parts += ["error=\"\(code)\"", "error_description=\"\(refusal.description)\""] }
-        parts += more.map { "\($0.0)=\"\($0.1)\"" }
+        let metadata =
+            call.endpoint == .protectedResource ? [("resource_metadata", resourceMetadataAddress)] : []
+        parts += (more + metadata).map { "\($0.0)=\"\($0.1)\"" }
         if isProven { parts.append("algs=\"\(DemoProvider.proofAlgorithms.joined(separator: " "))\"") }
         let value = "\(isProven ? "DPoP" : "Bearer") \(parts.joined(separator: ", "))"
         return Refusal(

@@ -33,12 +33,12 @@ extension DemoProvider {
         }
     }
 
-    private func demand(_ scope: String, _ record: AccessRecord, _ call: Call) throws(Refusal) {
+    func demand(_ scope: String, _ record: AccessRecord, _ call: Call) throws(Refusal) {
         guard record.scope.contains(scope) else { throw insufficientScope(scope, call) }
     }
 
     /// Demands a stronger or more recent sign-in if needed (RFC 9470 §3).
-    private func demandStepUp(_ grant: Grant, _ call: Call) throws(Refusal) {
+    func demandStepUp(_ grant: Grant, _ call: Call) throws(Refusal) {
         let isRecent = grant.authenticatedAt.map {
             call.now.seconds(since: $0) <= configuration.stepUpMaxAge
         }

@@ -17,6 +17,9 @@ extension DemoProvider {
     /// Issues a token for an assertion of a trusted issuer (RFC 7523 §2.1).
     mutating func assertionGrant(_ request: TokenCall) throws(Refusal) -> JSONObject {
         let assertion = try request.parameters.required("assertion")
+        if (try? JWS(compact: assertion))?.header["typ"]?.string == DemoProvider.identityAssertionType {
+            return try redeemIdentityAssertion(assertion, request)
+        }
         let claims: JSONObject
         do { claims = try trustedToken(assertion, request.now) } catch {
             throw .invalidGrant("assertion: \(error.description)")

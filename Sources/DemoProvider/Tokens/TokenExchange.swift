@@ -6,6 +6,8 @@ enum ExchangeType: String {
     case accessToken = "urn:ietf:params:oauth:token-type:access_token"
     case idToken = "urn:ietf:params:oauth:token-type:id_token"
     case jwt = "urn:ietf:params:oauth:token-type:jwt"
+    case refreshToken = "urn:ietf:params:oauth:token-type:refresh_token"
+    case identityAssertion = "urn:ietf:params:oauth:token-type:id-jag"
 }
 
 /// The subject of a token that was sent for exchange.
@@ -25,6 +27,9 @@ extension DemoProvider {
             actor = ["sub": .string(try exchanged("actor_token", request).subject)]
         }
         let wanted = try type(request.parameters["requested_token_type"] ?? ExchangeType.accessToken.rawValue)
+        guard wanted != .refreshToken else {
+            throw .invalidRequest("refresh tokens are not issued by exchange")
+        }
         var scope = try allowedScope(request.parameters["scope"])
         if let bound = subject.scope {
             if request.parameters["scope"] == nil { scope = bound }
@@ -35,6 +40,7 @@ extension DemoProvider {
         var grant = grantAlone(request, subject: subject.subject, scope: scope)
         grant.account = subject.account
         grant.authenticatedAt = request.now
+        if wanted == .identityAssertion { return try identityAssertion(grant, request) }
         return try answer(grant, wanted, actor, request)
     }
 
@@ -78,7 +84,11 @@ extension DemoProvider {
             else { throw .invalidRequest("\(name) has expired or was revoked") }
             return ExchangedSubject(subject: grant.subject, account: grant.account, scope: record.scope)
         }
+        if type == .refreshToken { return try exchangedRefreshToken(token, name, request) }
         if type == .idToken, let claims = ownIDToken(token) {
+            guard audience(of: claims).contains(request.client.id) else {
+                throw .invalidRequest("\(name) was issued to another client")
+            }
             guard let expiry = claims["exp"]?.integer, expiry > request.now.secondsSinceEpoch else {
                 throw .invalidRequest("\(name) has expired")
             }
@@ -93,14 +103,21 @@ extension DemoProvider {
         }
     }
 
+    /// Returns the subject of the client's own refresh token, which stays valid.
+    private func exchangedRefreshToken(
+        _ token: String, _ name: String, _ request: TokenCall
+    ) throws(Refusal) -> ExchangedSubject {
+        guard let record = state.refresh[token], let grant = state.grants[record.grant], !grant.isRevoked,
+            grant.client == request.client.id, record.usedAt == nil, record.expiresAt > request.now
+        else { throw .invalidRequest("\(name) is unknown, has expired or was revoked") }
+        return ExchangedSubject(subject: grant.subject, account: grant.account)
+    }
+
     /// Returns the claims of an ID token that this provider signed, even if expired.
     func ownIDToken(_ text: String) -> JSONObject? {
-        let published = (keys.current + keys.previous).map {
-            JSONWebKey(publicKey: $0.key.publicKey, keyID: $0.id)
-        }
         guard let token = try? JWS(compact: text), let claims = token.claims,
             claims["iss"]?.string == issuer.text,
-            (try? token.verify(keys: JWKSet(keys: published))) == .valid
+            (try? token.verify(keys: publishedKeys)) == .valid
         else { return nil }
         return claims
     }

@@ -87,6 +87,8 @@ public enum Hint: Hashable, Sendable {
         case useNewerVersion
         case installHelper
         case unlockKeychain
+        case makeStoreKey
+        case giveStoreKey
         case freeSpace
         case useOtherDisk
         case useWritableDirectory
@@ -223,6 +225,8 @@ extension Hint.Advice: CustomStringConvertible {
         case .useNewerVersion: "use the newer version, or remove the session"
         case .installHelper: "install it, or keep sessions in files"
         case .unlockKeychain: "unlock the keychain it uses, or keep sessions in files"
+        case .makeStoreKey: "make a key of 32 random bytes"
+        case .giveStoreKey: "give the key that it was sealed with, or remove the session"
         case .freeSpace: "free some space, or keep sessions on another disk"
         case .useOtherDisk: "keep sessions on another disk"
         case .useWritableDirectory: "keep sessions in a directory that you can write"

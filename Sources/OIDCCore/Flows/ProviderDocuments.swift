@@ -33,18 +33,26 @@ package struct ProviderDocuments: Sendable {
         let calls = urls.map {
             ProviderMetadata.call($0, expectedIssuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)
         }
-        for call in calls {
+        return try document(calls, search: MetadataSearch(), notFound: notFound).document
+    }
+
+    /// Returns the first document that holds, and its URL. Cached documents are not read if `refetching`.
+    func document<Document>(
+        _ calls: [EndpointCall<Document?>], search: MetadataSearch, notFound: OIDCError,
+        refetching: Bool = false
+    ) throws(OIDCError) -> (document: Document, url: WebURL) {
+        for call in calls where !refetching {
             if let cached = environment.cache.lookup(call.request.url, at: environment.now()),
-                let metadata = try? call.read(HTTPResponse(status: 200, body: cached))
+                let document = try? call.read(HTTPResponse(status: 200, body: cached))
             {
-                return metadata
+                return (document, call.request.url)
             }
         }
-        var search = MetadataSearch()
+        var search = search
         for call in calls {
             guard let found = try search.ask(call, over: environment.transport) else { continue }
             environment.cache.keep(found.response, from: call.request.url, at: environment.now())
-            return found.metadata
+            return (found.document, call.request.url)
         }
         throw search.failure ?? notFound
     }

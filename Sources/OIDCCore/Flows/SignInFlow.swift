@@ -14,6 +14,8 @@ package struct SignInFlow: Sendable {
     package var leeway: Int64
     /// The issuer of the tenant that the session belongs to; see `pin(to:)`.
     package var pinnedIssuer: String?
+    /// Whether an ID token must come if `openid` was requested.
+    package var requiresIDToken = true
     /// The `iss` of the authorization response.
     var answeringIssuer: String?
 
@@ -137,7 +139,7 @@ package struct SignInFlow: Sendable {
     ) throws(OIDCError) -> IDToken? {
         let isExpected = request.scope.contains("openid")
         guard let issuer = metadata.issuer, let keys = metadata.jwksURI else {
-            if isExpected || tokens.idToken != nil {
+            if isExpected && self.requiresIDToken || tokens.idToken != nil {
                 let missing = metadata.issuer == nil ? "issuer" : "jwks_uri"
                 warnings.append(
                     "without \(missing) an ID token cannot be checked: it is neither stored nor believed")
@@ -145,7 +147,7 @@ package struct SignInFlow: Sendable {
             return nil
         }
         guard let compact = tokens.idToken?.revealed else {
-            guard isExpected else { return nil }
+            guard isExpected, self.requiresIDToken else { return nil }
             throw OIDCError.protocolViolation(
                 .token, "id_token", expected: "an ID token, as openid was asked for", found: "none",
                 hint: "leave openid out of the scope for plain OAuth 2.0")

@@ -21,8 +21,15 @@ package struct AuthenticationChallenge: Hashable, Sendable {
 
     package func isScheme(_ name: String) -> Bool { ASCII.isSameIgnoringCase(scheme, name) }
 
+    /// The value of a parameter; nil for one that is repeated, as a name must occur only once (RFC 9110 §11.2) and
+    /// readers would differ in which one counts.
     package subscript(name: String) -> String? {
-        parameters.first { ASCII.isSameIgnoringCase($0.name, name) }?.value
+        let values = parameters.filter { ASCII.isSameIgnoringCase($0.name, name) }
+        return values.count == 1 ? values[0].value : nil
+    }
+
+    package func isRepeated(_ name: String) -> Bool {
+        parameters.count { ASCII.isSameIgnoringCase($0.name, name) } > 1
     }
 
     /// The error code (RFC 6750 §3, RFC 9449 §7.1).

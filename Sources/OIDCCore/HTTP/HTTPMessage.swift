@@ -29,6 +29,11 @@ public struct HTTPHeaders: Hashable, Sendable {
         public var name: String
         /// The value.
         public var value: String
+
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
     }
 
     /// The fields in their order.

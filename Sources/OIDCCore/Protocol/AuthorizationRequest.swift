@@ -32,6 +32,9 @@ public struct AuthorizationRequest: Sendable {
     public var dpopThumbprint: String?
     /// False for providers whose ID tokens never have a `nonce`; PKCE alone then ties the answer to the request.
     public var sendsNonce = true
+    /// Whether an error answer without the `iss` that the metadata promises is rejected unread (RFC 9207 §2.4), as a
+    /// sign-in to a resource demands (MCP authorization, 2026-07-28).
+    package var rejectsErrorsWithoutIssuer = false
     /// Parameters of the provider's own; none can replace one of the protocol.
     public var extraParameters: [FormEncoding.Pair] = []
 
@@ -71,7 +74,7 @@ public struct AuthorizationRequest: Sendable {
         let prompt = effectivePrompt(metadata)
         let parameters = try parameters(
             state: state.revealed, nonce: nonce?.revealed, pkce: pkce, prompt: prompt)
-        return PendingAuthorization(
+        var pending = PendingAuthorization(
             url: try AuthorizationRequest.url(endpoint, parameters, isPushed: isPushed), endpoint: endpoint,
             parameters: parameters, state: state, nonce: nonce, pkce: pkce, clientID: client.id,
             redirectURI: redirectURI, scope: scope, resources: resources, maxAge: maxAge, prompt: prompt,
@@ -79,6 +82,8 @@ public struct AuthorizationRequest: Sendable {
             isIssuerPromised: metadata.authorizationResponseIssParameterSupported,
             tokenEndpoint: metadata.isDiscovered ? nil : metadata.tokenEndpoint,
             jwksURI: metadata.isDiscovered ? nil : metadata.jwksURI)
+        pending.rejectsErrorsWithoutIssuer = rejectsErrorsWithoutIssuer
+        return pending
     }
 
     /// The longest URL that every browser takes.

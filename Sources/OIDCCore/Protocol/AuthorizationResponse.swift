@@ -78,8 +78,8 @@ extension PendingAuthorization {
             let mismatch = CallbackMismatch.otherIssuer(expected: issuer, found: iss)
             return error != nil && code == nil ? .stranger(mismatch) : .end(mismatch.error)
         }
-        // An error is shown even if its promised `iss` is missing, as some providers send `iss` with codes only.
         let isIssuerMissing = isIssuerPromised && iss == nil
+        if isIssuerMissing, error != nil, rejectsErrorsWithoutIssuer { return .end(missingIssuer) }
         if let error {
             return .end(
                 refusal(
@@ -90,11 +90,13 @@ extension PendingAuthorization {
         }
         let judgement = judge(code: code, from: iss, among: pairs)
         // A code is refused without the promised `iss`; an answer without a code is useless anyway.
-        if isIssuerMissing, case .code = judgement {
-            let expected = DisplayText.clean(issuer ?? "an issuer")
-            return .end(.untrusted(.authorization, "iss", expected: expected, found: "none"))
-        }
+        if isIssuerMissing, case .code = judgement { return .end(missingIssuer) }
         return judgement
+    }
+
+    private var missingIssuer: OIDCError {
+        let expected = DisplayText.clean(issuer ?? "an issuer")
+        return .untrusted(.authorization, "iss", expected: expected, found: "none")
     }
 
     /// Checks that the code is visible ASCII (RFC 6749 appendix A.11), and that no token is in an answer to

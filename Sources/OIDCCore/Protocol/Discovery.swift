@@ -95,7 +95,7 @@ extension ProviderMetadata {
         var search = MetadataSearch()
         for url in try wellKnownURLs(issuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP) {
             let call = call(url, expectedIssuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)
-            if let found = try search.ask(call, over: transport) { return found.metadata }
+            if let found = try search.ask(call, over: transport) { return found.document }
         }
         throw search.failure ?? notFound(issuer: issuer)
     }
@@ -108,13 +108,17 @@ extension ProviderMetadata {
 package struct MetadataSearch {
     /// What to report if no URL holds: the first document that could not be trusted, else the first refusal.
     package private(set) var failure: OIDCError?
+    /// The hint of refusals that have none.
+    private let hint: Hint
 
-    package init() {}
+    package init(hint: Hint = .advice(.checkIssuerOrSetEndpoints)) {
+        self.hint = hint
+    }
 
-    /// Returns the metadata and the answer that has it, or nil if the next URL is to be asked.
-    package mutating func ask(
-        _ call: EndpointCall<ProviderMetadata?>, over transport: any HTTPTransport
-    ) throws(OIDCError) -> (metadata: ProviderMetadata, response: HTTPResponse)? {
+    /// Returns the document and the answer that has it, or nil if the next URL is to be asked.
+    package mutating func ask<Document>(
+        _ call: EndpointCall<Document?>, over transport: any HTTPTransport
+    ) throws(OIDCError) -> (document: Document, response: HTTPResponse)? {
         var response: HTTPResponse?
         do throws(OIDCError) {
             let answer = try transport.send(call.request, stage: call.stage)
@@ -125,7 +129,7 @@ package struct MetadataSearch {
             guard error.kind == .refused || (error.kind == .untrusted && response != nil) else { throw error }
             if failure == nil || (error.kind == .untrusted && failure?.kind != .untrusted) {
                 failure = error
-                if error.hint == nil { failure?.hint = .advice(.checkIssuerOrSetEndpoints) }
+                if error.hint == nil { failure?.hint = hint }
             }
             return nil
         }

@@ -30,6 +30,9 @@ public struct PendingAuthorization: Hashable, Sendable {
     public let issuer: String?
     /// RFC 9207 §3: the metadata promises `iss` in every answer.
     public let isIssuerPromised: Bool
+    /// Whether an error without the promised `iss` is rejected unread, as RFC 9207 §2.4 demands; otherwise it is
+    /// reported, since some providers send `iss` with codes only.
+    package var rejectsErrorsWithoutIssuer = false
     /// From the configuration; what is discovered is discovered again, from the same issuer.
     public let tokenEndpoint: WebURL?
     /// The URL of the issuer's keys.

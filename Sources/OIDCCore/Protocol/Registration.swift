@@ -19,6 +19,34 @@ package struct Registration: Sendable {
         self.grantTypes = grantTypes
     }
 
+    /// Describes a native client that signs users in at this authorization server: it asks for refresh tokens unless
+    /// the server says that it issues none, and for the first of `methods(supportedBy:)`.
+    package init(
+        clientName: String, redirectURIs: [String], scope: Scope = Scope(""), at server: ProviderMetadata
+    ) {
+        let supported = server.grantTypesSupported
+        let refreshes = supported?.contains("refresh_token") ?? true
+        self.init(
+            clientName: clientName, redirectURIs: redirectURIs, scope: scope,
+            grantTypes: ["authorization_code"] + (refreshes ? ["refresh_token"] : []))
+        tokenEndpointAuthMethod = Registration.methods(supportedBy: server)[0]
+    }
+
+    /// Returns the methods to register with, one at least: a public client if the server supports those, or else one
+    /// with a secret, by the first suitable method that the server lists. Servers made with the Python MCP SDK (2.3.0,
+    /// 2026-11) list `client_secret_post` first, and refuse HTTP Basic without `client_id` in the body. Without `token_endpoint_auth_methods_supported` it is `client_secret_basic` by RFC 8414 §2,
+    /// but public clients are often accepted.
+    package static func methods(supportedBy server: ProviderMetadata) -> [String] {
+        guard let supported = server.tokenEndpointAuthMethodsSupported else {
+            return ["none", "client_secret_basic"]
+        }
+        let known = ["client_secret_basic", "client_secret_post", "client_secret_jwt"]
+        guard !supported.contains("none"), let method = supported.first(where: known.contains) else {
+            return ["none"]
+        }
+        return [method]
+    }
+
     /// RFC 7591 §2.
     package func document() throws(OIDCError) -> JSONObject {
         try scope.check()
@@ -105,5 +133,45 @@ package struct RegisteredClient: Sendable {
         registrationAccessToken = try answer.string("registration_access_token").map { Redacted($0) }
         registrationClientURI = try answer.string("registration_client_uri").flatMap { WebURL($0) }
         redirectURIs = try answer.strings("redirect_uris")
+    }
+}
+
+extension RegisteredClient {
+    /// Returns the redirect URLs to use: those that were requested, in their order, as far as the server registered
+    /// them. Refuses an answer with a URL of somebody else's, where codes could be sent to, or without any of ours.
+    package func redirectURIs(of registration: Registration) throws(OIDCError) -> [String] {
+        guard let redirectURIs, !redirectURIs.isEmpty else { return registration.redirectURIs }
+        let usable = registration.redirectURIs.filter { redirectURIs.contains($0) }
+        let other = redirectURIs.first { !registration.redirectURIs.contains($0) }
+        guard !usable.isEmpty, other == nil else {
+            throw .protocolViolation(
+                .registration, "redirect_uris",
+                expected: registration.redirectURIs.joined(separator: ", "),
+                found: other.map { DisplayText.address($0) } ?? "none", hint: .advice(.checkRedirectURI))
+        }
+        return usable
+    }
+
+    /// Returns the client's secret and the method to present it by; nil if the metadata decides. A server that
+    /// supports only `none` may still send a secret, which it then refuses.
+    package func authentication(
+        at server: ProviderMetadata
+    ) throws(OIDCError) -> (method: String?, secret: Redacted<String>?) {
+        if server.tokenEndpointAuthMethodsSupported == ["none"] { return ("none", nil) }
+        if let method = tokenEndpointAuthMethod {
+            let known = ["none", "client_secret_basic", "client_secret_post", "client_secret_jwt"]
+            guard known.contains(method), method == "none" || clientSecret != nil else {
+                throw .protocolViolation(
+                    .registration, "token_endpoint_auth_method",
+                    expected: "a method that the client has the secret for", found: method)
+            }
+            return (method, clientSecret)
+        }
+        return clientSecret == nil ? ("none", nil) : (nil, clientSecret)
+    }
+
+    /// Whether the secret has expired (RFC 7591 §3.2.1), so the client must be registered again.
+    package func isExpired(at now: Instant) -> Bool {
+        clientSecret != nil && clientSecretExpiresAt.map { $0 <= now } == true
     }
 }

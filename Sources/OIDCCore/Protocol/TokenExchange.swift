@@ -42,6 +42,8 @@ package struct TokenTypeIdentifier: Hashable, Sendable {
     package static let refreshToken = TokenTypeIdentifier("refresh_token")
     package static let idToken = TokenTypeIdentifier("id_token")
     package static let jwt = TokenTypeIdentifier("jwt")
+    /// An assertion about a user for another authorization server (draft-ietf-oauth-identity-assertion-authz-grant).
+    package static let idJAG = TokenTypeIdentifier("id-jag")
     package static let saml1 = TokenTypeIdentifier("saml1")
     package static let saml2 = TokenTypeIdentifier("saml2")
 }

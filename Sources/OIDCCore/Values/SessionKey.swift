@@ -16,8 +16,13 @@ public struct GrantType: Hashable, Sendable, RawRepresentable {
     public static let tokenExchange = GrantType(rawValue: "token_exchange")
     /// A token for an assertion (RFC 7523).
     public static let jwtBearer = GrantType(rawValue: "jwt_bearer")
+    /// A token for an assertion that the user's own provider issues for their session there
+    /// (draft-ietf-oauth-identity-assertion-authz-grant).
+    public static let idJAG = GrantType(rawValue: "id_jag")
     /// Every grant type that has sessions.
-    public static let all: [GrantType] = [.authorizationCode, .clientCredentials, .tokenExchange, .jwtBearer]
+    public static let all: [GrantType] = [
+        .authorizationCode, .clientCredentials, .tokenExchange, .jwtBearer, .idJAG,
+    ]
 
     /// Whether the grant needs a user to sign in; the others can be repeated at any time.
     public var needsUser: Bool { self == .authorizationCode }

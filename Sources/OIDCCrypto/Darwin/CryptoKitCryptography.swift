@@ -5,6 +5,9 @@
 
     /// Cryptography by CryptoKit and, for RSA, by Security. This code has not been run yet.
     enum SystemCryptography {
+        /// Nil: CryptoKit is a part of the system, whose version it has.
+        static var libraryVersion: String? { nil }
+
         static func hash(_ bytes: [UInt8], _ algorithm: HashAlgorithm) throws(CryptoError) -> [UInt8] {
             switch algorithm {
             case .sha256: Array(SHA256.hash(data: bytes))

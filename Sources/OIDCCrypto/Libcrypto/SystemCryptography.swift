@@ -14,6 +14,10 @@
             return library.pointee
         }
 
+        static var libraryVersion: String? {
+            (try? libcrypto())?.OpenSSL_version(LIBCRYPTO_VERSION_STRING).map { String(cString: $0) }
+        }
+
         static func hash(_ bytes: [UInt8], _ algorithm: HashAlgorithm) throws(CryptoError) -> [UInt8] {
             let library = try libcrypto()
             var output = [UInt8](repeating: 0, count: algorithm.byteCount)

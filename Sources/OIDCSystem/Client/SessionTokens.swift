@@ -107,7 +107,17 @@ package struct SessionTokens {
         if let known, answersUs(known), isAbout(known, seen, source) { throw take(known) }
         var isHeld = false
         do throws(OIDCError) {
-            return try store.withLock(key, wait) { () throws(OIDCError) -> Delivery in
+            let settled = { () throws(OIDCError) -> Delivery? in
+                let current = try store.load(key)
+                if let current, let adopted = adoptable(current, demand, before: before) { return adopted }
+                if let failure = store.failure(of: key), failure.id != known?.id,
+                    failure.isRecent(at: now()), isAbout(failure, current, source)
+                {
+                    throw take(failure)
+                }
+                return nil
+            }
+            return try store.withLock(key, wait, unless: settled) { () throws(OIDCError) -> Delivery in
                 isHeld = true
                 let current = try store.load(key)
                 if let current, let adopted = adoptable(current, demand, before: before) { return adopted }

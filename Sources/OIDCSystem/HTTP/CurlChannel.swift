@@ -13,14 +13,7 @@ final class CurlChannel: @unchecked Sendable {
     private(set) var isAbandoned = false
 
     init() throws(OIDCError) {
-        guard let library = oidc_curl() else {
-            if let reason = Platform.descriptorShortage {
-                throw OIDCError(.failed, "libcurl cannot be loaded: \(reason)", hint: reason.shortageHint)
-            }
-            throw OIDCError(
-                .failed, String(cString: oidc_curl_problem()),
-                hint: "install libcurl: apt install libcurl4 (Debian, Ubuntu), dnf install libcurl (Fedora)")
-        }
+        guard let library = oidc_curl() else { throw CurlChannel.missingLibrary }
         guard let easy = library.pointee.easy_init() else {
             throw OIDCError(.failed, "libcurl has no memory for a request")
         }
@@ -31,6 +24,16 @@ final class CurlChannel: @unchecked Sendable {
         self.library = library
         self.easy = easy
         self.multi = multi
+    }
+
+    /// The error if libcurl cannot be loaded.
+    static var missingLibrary: OIDCError {
+        if let reason = Platform.descriptorShortage {
+            return OIDCError(.failed, "libcurl cannot be loaded: \(reason)", hint: reason.shortageHint)
+        }
+        return OIDCError(
+            .failed, String(cString: oidc_curl_problem()),
+            hint: "install libcurl: apt install libcurl4 (Debian, Ubuntu), dnf install libcurl (Fedora)")
     }
 
     deinit {

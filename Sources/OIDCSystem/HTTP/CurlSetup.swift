@@ -12,22 +12,31 @@ struct CurlSetup {
         to options: inout CurlOptions
     ) throws(OIDCError) {
         try addHeaders(of: request, exchange.body, to: headers)
-        setConnection(request, &options)
-        setAddress(request.url, addresses, &options)
+        setConnection(request.url, addresses: addresses, &options)
         setMethod(request, exchange.body, &options)
-        setTrust(request.url.isSecure, &options)
         if request.usesClientCertificate { setClientCertificate(&options) }
         options.set(OIDC_CURLOPT_HTTPHEADER, pointer: headers.head)
         setCallbacks(exchange, &options)
-        if let option = options.rejected {
-            throw OIDCError(
-                .failed, "\(stage.title): libcurl does not take the option \(option)",
-                hint: "use libcurl 7.66 or later, built with TLS", stage: stage)
-        }
+        try check(options)
     }
 
-    private func setConnection(_ request: HTTPRequest, _ options: inout CurlOptions) {
-        options.set(OIDC_CURLOPT_URL, request.url.text)
+    /// Throws if libcurl refused an option.
+    func check(_ options: CurlOptions) throws(OIDCError) {
+        guard let option = options.rejected else { return }
+        throw OIDCError(
+            .failed, "\(stage.title): libcurl does not take the option \(option)",
+            hint: "use libcurl 7.66 or later, built with TLS", stage: stage)
+    }
+
+    /// Sets the URL, and how its server is reached and trusted.
+    func setConnection(_ url: WebURL, addresses: CurlList, _ options: inout CurlOptions) {
+        setTransport(url, &options)
+        setAddress(url, addresses, &options)
+        setTrust(url.isSecure, &options)
+    }
+
+    private func setTransport(_ url: WebURL, _ options: inout CurlOptions) {
+        options.set(OIDC_CURLOPT_URL, url.text)
         options.set(OIDC_CURLOPT_NOSIGNAL, 1)
         options.set(OIDC_CURLOPT_PATH_AS_IS, 1)
         options.set(OIDC_CURLOPT_HTTP09_ALLOWED, 0)
@@ -50,7 +59,7 @@ struct CurlSetup {
     /// Sets the URL. `localhost` always means this machine, whatever a resolver says (RFC 8252 §8.3); both
     /// loopback addresses are tried.
     private func setAddress(_ url: WebURL, _ addresses: CurlList, _ options: inout CurlOptions) {
-        switch (url.isLoopback, configuration.proxy) {
+        switch (url.isLoopback || GoogleMetadata.isIdentity(url), configuration.proxy) {
         case (true, _), (false, .none): options.set(OIDC_CURLOPT_PROXY, "")
         case (false, .url(let proxy)): options.set(OIDC_CURLOPT_PROXY, proxy)
         case (false, .environment): break
@@ -77,7 +86,7 @@ struct CurlSetup {
         options.set(OIDC_CURLOPT_POSTFIELDSIZE_LARGE, offset: length ?? -1)
     }
 
-    private func setTrust(_ isSecure: Bool, _ options: inout CurlOptions) {
+    func setTrust(_ isSecure: Bool, _ options: inout CurlOptions) {
         options.set(OIDC_CURLOPT_SSL_VERIFYPEER, 1)
         options.set(OIDC_CURLOPT_SSL_VERIFYHOST, 2)
         options.set(OIDC_CURLOPT_SSLVERSION, OIDC_CURL_SSLVERSION_TLS1_2)
@@ -114,7 +123,7 @@ struct CurlSetup {
         "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
     ]
 
-    private func setClientCertificate(_ options: inout CurlOptions) {
+    func setClientCertificate(_ options: inout CurlOptions) {
         guard let certificate = configuration.clientCertificate else { return }
         options.set(OIDC_CURLOPT_SSLCERT, certificate.certificatePath)
         options.set(OIDC_CURLOPT_SSLKEY, certificate.keyPath)

@@ -1,3 +1,4 @@
+import CLibcurl
 package import OIDCCore
 
 /// HTTP over libcurl, which is loaded at the first request.
@@ -9,6 +10,11 @@ package final class CurlTransport: HTTPTransport {
 
     /// The size limit of a decompressed answer.
     package static let bodyLimit = 1_024 * 1_024
+
+    /// The version of libcurl; nil if it cannot be loaded.
+    package static var libraryVersion: String? {
+        (oidc_curl()?.pointee.version_info(0).pointee.version).map { String(cString: $0) }
+    }
 
     package init(_ configuration: CurlConfiguration = CurlConfiguration()) {
         self.configuration = configuration
@@ -44,7 +50,10 @@ package final class CurlTransport: HTTPTransport {
 
     /// Throws for a request that must not be sent.
     func admit(_ request: HTTPRequest, stage: Stage) throws(OIDCError) {
-        guard request.url.isSecure || request.url.isLoopback || configuration.allowInsecureHTTP else {
+        guard
+            request.url.isSecure || request.url.isLoopback || configuration.allowInsecureHTTP
+                || stage == .subjectToken && GoogleMetadata.isIdentity(request.url)
+        else {
             throw OIDCError(
                 .usage, "\(stage.title): \(request.url.origin) is plain http, which is only for this machine",
                 hint: .advice(.useHTTPS), stage: stage)

@@ -58,7 +58,7 @@ package enum HTTP1 {
         bytes.allSatisfy { !ASCII.isControl($0) || $0 == .tab }
     }
 
-    private static func reasonPhrase(_ status: Int) -> String {
+    static func reasonPhrase(_ status: Int) -> String {
         switch status {
         case 200: "OK"
         case 201: "Created"
@@ -81,7 +81,9 @@ package enum HTTP1 {
         case 431: "Request Header Fields Too Large"
         case 500: "Internal Server Error"
         case 501: "Not Implemented"
+        case 502: "Bad Gateway"
         case 503: "Service Unavailable"
+        case 504: "Gateway Timeout"
         case 505: "HTTP Version Not Supported"
         default: "Status \(status)"
         }

@@ -22,6 +22,8 @@ extension HTTP1 {
         package private(set) var rejectedPath: String?
 
         private let limits: Limits
+        /// Whether a request is returned without its body, which the caller reads itself.
+        private let leavesBody: Bool
         private var phase = Phase.requestLine
         private var unread: [UInt8] = []
         private var position = 0
@@ -33,8 +35,9 @@ extension HTTP1 {
         /// Whether the peer waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
         package private(set) var awaitsContinue = false
 
-        package init(limits: Limits = Limits()) {
+        package init(limits: Limits = Limits(), leavesBody: Bool = false) {
             self.limits = limits
+            self.leavesBody = leavesBody
         }
 
         /// Whether no bytes of a further request have come.
@@ -50,6 +53,12 @@ extension HTTP1 {
             } else {
                 unread += bytes
             }
+        }
+
+        /// Returns the bytes after the request that was returned last, and forgets them.
+        package mutating func takeUnread() -> [UInt8] {
+            defer { (unread, position) = ([], 0) }
+            return Array(unread[position...])
         }
 
         /// Returns the next request from the bytes so far; later ones wait for the next call.
@@ -184,14 +193,17 @@ extension HTTP1 {
 
         private mutating func endHeaders() throws(Rejection) {
             try checkHost()
-            let length = try bodyLength()
-            guard length <= limits.body else { throw Rejection(413, "the body is too long") }
-            if let expectation = draft.headers["Expect"] {
-                guard ASCII.isSameIgnoringCase(expectation, "100-continue") else {
-                    throw Rejection(417, "the expectation is not known")
-                }
-                awaitsContinue = length > 0 && draft.minorVersion == 1
+            let framing = try BodyFraming(of: draft)
+            let expectsContinue = try draft.expectsContinue()
+            guard !leavesBody else {
+                phase = .body(missing: 0)
+                return
             }
+            guard case .length(let length) = framing else {
+                throw Rejection(501, "Transfer-Encoding is not served")
+            }
+            guard length <= limits.body else { throw Rejection(413, "the body is too long") }
+            awaitsContinue = length > 0 && expectsContinue
             phase = .body(missing: length)
         }
 
@@ -201,23 +213,6 @@ extension HTTP1 {
             guard count == 1 || (count == 0 && draft.minorVersion == 0) else {
                 throw Rejection(400, "there is not exactly one Host header")
             }
-        }
-
-        /// Returns the body's length, from a single Content-Length of plain digits (RFC 9112 §6). Transfer
-        /// codings are refused; others would read a request with both fields differently (§6.1).
-        private func bodyLength() throws(Rejection) -> Int {
-            let lengths = draft.headers.values("Content-Length")
-            if !draft.headers.values("Transfer-Encoding").isEmpty {
-                guard lengths.isEmpty, draft.minorVersion == 1 else {
-                    throw Rejection(400, "Transfer-Encoding is not allowed here")
-                }
-                throw Rejection(501, "Transfer-Encoding is not served")
-            }
-            guard let length = lengths.first else { return 0 }
-            guard lengths.count == 1, (1...18).contains(length.utf8.count),
-                length.utf8.allSatisfy({ ASCII.isDigit($0) }), let number = Int(length)
-            else { throw Rejection(400, "Content-Length is malformed") }
-            return number
         }
     }
 }

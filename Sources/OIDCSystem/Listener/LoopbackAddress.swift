@@ -40,7 +40,7 @@ package struct LoopbackAddress: Hashable, Sendable {
         /// The first free port of these, in this order.
         case firstFree(of: [UInt16])
 
-        var candidates: [UInt16] {
+        package var candidates: [UInt16] {
             switch self {
             case .any: [0]
             case .fixed(let port): [port]

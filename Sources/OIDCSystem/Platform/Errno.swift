@@ -29,6 +29,7 @@ package struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
     static let brokenPipe = Errno(EPIPE)
     static let noSpace = Errno(ENOSPC)
     static let addressInUse = Errno(EADDRINUSE)
+    static let connectionRefused = Errno(ECONNREFUSED)
     static let addressNotAvailable = Errno(EADDRNOTAVAIL)
     static let familyNotSupported = Errno(EAFNOSUPPORT)
     static let tooManyDescriptors = Errno(EMFILE)

@@ -34,6 +34,13 @@ extension FileDescriptor {
         return file
     }
 
+    /// Opens a file to append to, to be closed by the caller. A new one is only for this user; a link is not
+    /// followed.
+    package static func open(appendingTo path: String) throws(Errno) -> FileDescriptor {
+        let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW
+        return FileDescriptor(rawValue: try Errno.check { openat(AT_FDCWD, path, flags, 0o600) })
+    }
+
     /// The read position; nil if the descriptor cannot seek.
     package var position: Int64? {
         let position = lseek(rawValue, 0, SEEK_CUR)

@@ -260,6 +260,10 @@ package enum FilePath {
         _ = try Errno.check { mkdir(path, 0o700) }
     }
 
+    static func remove(_ path: String) throws(Errno) {
+        _ = try Errno.check { unlink(path) }
+    }
+
     static func setPermissions(_ path: String, _ permissions: UInt32) throws(Errno) {
         _ = try Errno.check { chmod(path, mode_t(permissions)) }
     }

@@ -33,6 +33,27 @@ enum LoopbackSocket {
         return count
     }
 
+    /// Sends three pieces as one; see `send`.
+    static func send(
+        _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, _ third: UnsafeRawBufferPointer,
+        to descriptor: FileDescriptor
+    ) throws(Errno) -> Int {
+        let count = oidc_send_pieces(
+            descriptor.rawValue, first.baseAddress, first.count, second.baseAddress, second.count,
+            third.baseAddress, third.count)
+        guard count >= 0 else { throw Errno(Int32(clamping: -count)) }
+        return count
+    }
+
+    /// Receives available bytes; returns 0 at the end of the connection.
+    static func receive(
+        into buffer: UnsafeMutableRawBufferPointer, from descriptor: FileDescriptor
+    ) throws(Errno) -> Int {
+        let count = oidc_receive(descriptor.rawValue, buffer.baseAddress, buffer.count)
+        guard count >= 0 else { throw Errno(Int32(clamping: -count)) }
+        return count
+    }
+
     static func shutdownSending(_ descriptor: FileDescriptor) {
         oidc_shutdown_sending(descriptor.rawValue)
     }

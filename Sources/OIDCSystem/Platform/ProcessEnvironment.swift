@@ -40,19 +40,33 @@ package enum ProcessEnvironment {
     }
 
     /// The variables that no child gets: the client's secret, and the identity tokens of CI jobs (GitHub
-    /// Actions, GitLab, CircleCI, Bitbucket Pipelines), with which anyone could act as that job.
+    /// Actions, GitLab, CircleCI, Bitbucket Pipelines, HCP Terraform), with which anyone could act as that job.
     package static let secretVariables: Set<String> = [
         "OIDC_CLIENT_SECRET", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "OIDC_ID_TOKEN", "CI_JOB_JWT",
         "CI_JOB_JWT_V1", "CI_JOB_JWT_V2", "CIRCLE_OIDC_TOKEN", "CIRCLE_OIDC_TOKEN_V2",
-        "BITBUCKET_STEP_OIDC_TOKEN",
+        "BITBUCKET_STEP_OIDC_TOKEN", "TFC_WORKLOAD_IDENTITY_TOKEN",
     ]
+
+    /// The start of the names of tagged tokens (HashiCorp, "Manually generate workload identity tokens", read
+    /// 2026-11).
+    private static let taggedToken = "TFC_WORKLOAD_IDENTITY_TOKEN_"
+
+    /// The job's credentials at its CI system (Azure Pipelines, Buildkite), which can request its identity, and much
+    /// else that a job does: only the command of the job itself keeps them.
+    package static let jobVariables: Set<String> = ["SYSTEM_ACCESSTOKEN", "BUILDKITE_AGENT_ACCESS_TOKEN"]
+
+    /// Returns the variables that even the command of a job does not get.
+    package static func secretVariables(in environment: [String: String]) -> Set<String> {
+        secretVariables.union(environment.keys.filter { $0.hasPrefix(taggedToken) })
+    }
 
     /// Returns the environment for a program from a setting: without secrets, and without `more`, further
     /// variables with secrets.
     package static func withoutSecrets(
         _ environment: [String: String], and more: Set<String> = []
     ) -> [String: String] {
-        environment.filter { !secretVariables.contains($0.key) && !more.contains($0.key) }
+        let secrets = secretVariables(in: environment).union(jobVariables).union(more)
+        return environment.filter { !secrets.contains($0.key) }
     }
 
     /// Returns the environment for an unrelated program: without secrets and without any `OIDC_` variable.

@@ -91,12 +91,60 @@ enum Spawn {
         return Child(processID: processID)
     }
 
+    /// Starts a program with our standard descriptors, and this process's environment with changes. A script
+    /// without an interpreter is run by the shell, as `execvp` does.
+    static func startInPlace(
+        _ path: String, _ command: [RawArgument], setting: [String: String], removing: [String]
+    ) throws(Errno) -> Child {
+        let environment = rawEnvironment(setting: setting, removing: removing)
+        do throws(Errno) {
+            return try start(path, command, environment)
+        } catch {
+            guard error == .notExecutable else { throw error }
+            let shell = [RawArgument("sh"), RawArgument(path)] + command.dropFirst()
+            return try start("/bin/sh", shell, environment)
+        }
+    }
+
+    private static func start(
+        _ path: String, _ command: [RawArgument], _ environment: [RawArgument]
+    ) throws(Errno) -> Child {
+        let (argv, envp) = (makeVector(command), makeVector(environment))
+        defer {
+            release(argv, count: command.count)
+            release(envp, count: environment.count)
+        }
+        var processID: pid_t = -1
+        let code = oidc_spawn(&processID, path, argv, envp, 0, 1, 2, 0)
+        guard code == 0 else { throw Errno(code) }
+        return Child(processID: processID)
+    }
+
+    private static func rawEnvironment(setting: [String: String], removing: [String]) -> [RawArgument] {
+        let replaced = Set(setting.keys).union(removing)
+        var variables: [RawArgument] = []
+        if let entries = oidc_environment() {
+            var index = 0
+            while let text = entries[index] {
+                index += 1
+                let name = String(cString: text).prefix { $0 != "=" }
+                if !replaced.contains(String(name)) { variables.append(RawArgument(text)) }
+            }
+        }
+        return variables + setting.sorted { $0.key < $1.key }.map { RawArgument("\($0.key)=\($0.value)") }
+    }
+
+    private static func makeVector(_ words: [RawArgument]) -> Vector {
+        let vector = Vector.allocate(capacity: words.count + 1)
+        for (index, word) in words.enumerated() { vector[index] = strdup(word.bytes) }
+        vector[words.count] = nil
+        return vector
+    }
+
     /// Replaces this process by a program; returns only if that failed.
     static func replace(_ command: [RawArgument]) -> Errno {
         guard let program = command.first else { return .noSuchFile }
-        let argv = Vector.allocate(capacity: command.count + 1)
-        for (index, argument) in command.enumerated() { argv[index] = strdup(argument.bytes) }
-        argv[command.count] = nil
+        let argv = makeVector(command)
         defer { release(argv, count: command.count) }
         oidc_restore_broken_pipes()
         _ = execvp(program.bytes, argv)

@@ -42,6 +42,18 @@ package enum Executable {
         return (reason, status(reason))
     }
 
+    /// Starts a program as `replaceThisProcess` does, but beside this process, which passes signals on to it.
+    /// On failure, throws the reason; see `status`.
+    package static func start(
+        _ command: [RawArgument], named name: String, in environment: [String: String],
+        setting: [String: String], removing: [String]
+    ) throws(Errno) -> AttendedChild {
+        let path = try find(name, in: environment, acceptingRelative: true)
+        oidc_restore_dumps()
+        return try AttendedChild(
+            try Spawn.startInPlace(path, command, setting: setting, removing: removing))
+    }
+
     /// Returns the error of `replaceThisProcess` in advance; nil if the program is found.
     package static func problem(
         _ program: String, in environment: [String: String]
@@ -54,7 +66,8 @@ package enum Executable {
         }
     }
 
-    private static func status(_ reason: Errno) -> Int32 {
+    /// Returns the exit status of `env` for a program that cannot be run.
+    package static func status(_ reason: Errno) -> Int32 {
         reason == .noSuchFile ? 127 : 126
     }
 }
@@ -68,7 +81,7 @@ package struct RawArgument: Hashable, Sendable {
         bytes = Array(text.utf8CString)
     }
 
-    private init(_ pointer: UnsafePointer<CChar>) {
+    init(_ pointer: UnsafePointer<CChar>) {
         var bytes: [CChar] = []
         var position = pointer
         while position.pointee != 0 {

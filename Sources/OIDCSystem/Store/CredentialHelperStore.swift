@@ -6,7 +6,7 @@ import Synchronization
 /// Sessions are saved and removed under their lock, so file and key stay consistent.
 package final class CredentialHelperStore: SessionStoring {
     private let directory: SessionDirectory
-    private let helper: CredentialHelper
+    private let helper: any SecretKeeping
     /// The known secrets by entry, so each command calls the helper once.
     private let secrets = Mutex<[String: [UInt8]]>([:])
 
@@ -37,6 +37,15 @@ package final class CredentialHelperStore: SessionStoring {
         helper = CredentialHelper(
             name: name, environment: environment, milliseconds: milliseconds, deadline: deadline,
             onWaiting: onWaiting)
+    }
+
+    /// Makes a store whose keys are in the system's keychain. `mayPrompt` lets the system ask the user to unlock it.
+    package init(
+        keychainOf environment: [String: String], directory path: String, mayPrompt: Bool,
+        deadline: MonotonicTime?
+    ) {
+        directory = SessionDirectory(path: path, ending: ".sealed")
+        helper = SystemKeychain(environment: environment, mayPrompt: mayPrompt, deadline: deadline)
     }
 
     package var description: String { "\(helper.program) and \(directory.path)" }
@@ -154,7 +163,7 @@ extension CredentialHelperStore {
     private func open(_ stored: EncryptedSession, _ name: String) throws(OIDCError) -> Session {
         guard stored.helper == helper.name else {
             throw storeError(
-                .damaged("its key is in docker-credential-\(stored.helper), store names \(helper.program)"),
+                .damaged("its key is in \(keeper(of: stored)), store names \(helper.program)"),
                 name)
         }
         let plain = try opened(stored, name)
@@ -179,6 +188,10 @@ extension CredentialHelperStore {
         secrets.withLock { $0[stored.entry] = nil }
         guard !wasKnown else { return try opened(stored, name) }
         throw storeError(.damaged("the key in \(helper.program) does not decrypt it"), name)
+    }
+
+    private func keeper(of stored: EncryptedSession) -> String {
+        stored.helper == SystemKeychain.keeperName ? "the keychain" : "docker-credential-\(stored.helper)"
     }
 
     /// Returns the header of a file that may be replaced; nil if it is damaged.

@@ -36,12 +36,13 @@ struct WaitClock {
     }
 
     /// Throws if the wait was canceled or its limit has passed, and reports the wait when that is due.
-    mutating func check(_ wait: LockWait, timeout: () -> OIDCError) throws(OIDCError) {
+    mutating func check(
+        _ wait: LockWait, now: MonotonicTime = .now(), timeout: () -> OIDCError
+    ) throws(OIDCError) {
         if !Interruption.isPostponed, wait.isCancelled() {
             throw Interruption.pending.map(Interruption.error)
                 ?? OIDCError(.interrupted, "interrupted", stage: .store)
         }
-        let now = MonotonicTime.now()
         if let notice, now >= notice {
             self.notice = nil
             wait.onWaiting()

@@ -33,6 +33,13 @@ public protocol SessionStoring: Sendable {
         _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value
 
+    /// Runs `body` while no other process replaces the tokens of this key. If that takes a wait, a store may call
+    /// `settled` now and then, and return its value as soon as there is one.
+    func withLock<Value>(
+        _ key: SessionKey, _ wait: LockWait, unless settled: () throws(OIDCError) -> Value?,
+        _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value
+
     /// Returns the last failure that was stored for the key; nil if there is none.
     func failure(of key: SessionKey) -> SharedFailure?
 
@@ -53,6 +60,14 @@ extension SessionStoring {
     /// Runs `body` while no other process replaces the tokens of this key.
     public func withLock<Value>(
         _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        try withLock(key, for: .tokens, wait, body)
+    }
+
+    /// Runs `body` under the lock; a store whose waiting processes take their turns need not ask `settled`.
+    public func withLock<Value>(
+        _ key: SessionKey, _ wait: LockWait, unless settled: () throws(OIDCError) -> Value?,
+        _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
         try withLock(key, for: .tokens, wait, body)
     }
@@ -93,42 +108,4 @@ public struct StoredSession: Sendable {
 
     /// The session; nil if the entry is damaged.
     public var session: Session? { try? content.get() }
-}
-
-/// The setting `store`: `file`, `none` or `helper:NAME`.
-package enum SessionStoreChoice: Hashable, Sendable {
-    case file
-    case none
-    /// The credential helper `docker-credential-NAME`.
-    case helper(String)
-
-    package init(setting: String) throws(OIDCError) {
-        if setting == "file" {
-            self = .file
-        } else if setting == "none" {
-            self = .none
-        } else if setting.hasPrefix("helper:"), SessionStoreChoice.isHelperName(setting.dropFirst(7)) {
-            self = .helper(String(setting.dropFirst(7)))
-        } else {
-            throw .usage(
-                "store: expected file, none or helper:NAME, found "
-                    + "“\(DisplayText.distinct(setting, from: ["file", "none"]))”",
-                hint: "helper:NAME runs docker-credential-NAME, say helper:secretservice or helper:pass")
-        }
-    }
-
-    package var setting: String {
-        switch self {
-        case .file: "file"
-        case .none: "none"
-        case .helper(let name): "helper:\(name)"
-        }
-    }
-
-    /// Returns whether a name is valid: letters, digits, `-`, `_` and `.`, so it cannot be a path.
-    /// `docker-credential-oidc` is this program itself, which stores nothing for others.
-    private static func isHelperName(_ name: Substring) -> Bool {
-        !name.isEmpty && name != "oidc" && name.first != "." && name.first != "-"
-            && name.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "-_.".utf8.contains($0) }
-    }
 }

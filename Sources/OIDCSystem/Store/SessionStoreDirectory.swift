@@ -1,16 +1,17 @@
 import OIDCCore
 
-/// A directory with one file per session, and its lock and temporary file beside it.
+/// A directory with one file per session or other record, and its lock and temporary file beside it.
 struct SessionDirectory: Sendable {
     let path: String
     let ending: String
+    /// What a file is in messages.
+    let noun: String
 
-    init(path: String, ending: String) {
+    init(path: String, ending: String, noun: String = "session file") {
         self.path = StateDirectories.trimmed(path)
         self.ending = ending
+        self.noun = noun
     }
-
-    private static let noun = "session file"
 
     func location(_ name: String) -> String { "\(path == "/" ? "" : path)/\(name)\(ending)" }
 
@@ -24,7 +25,7 @@ struct SessionDirectory: Sendable {
         do {
             return try AtomicFile.read(name + ending, in: directory)
         } catch {
-            throw error.storeError(location(name), noun: SessionDirectory.noun)
+            throw error.storeError(location(name), noun: noun)
         }
     }
 
@@ -74,7 +75,17 @@ struct SessionDirectory: Sendable {
             return try AtomicFile.read(name + ending, in: directory)
         } catch {
             guard error != .tooLarge else { return [] }
-            throw error.storeError(location(name), noun: SessionDirectory.noun)
+            throw error.storeError(location(name), noun: noun)
+        }
+    }
+
+    /// Returns the names of all files, sorted and without their ending.
+    func names() throws(OIDCError) -> [String] {
+        guard let directory = try PrivateDirectory.open(path) else { return [] }
+        let files: [String]
+        do { files = try directory.file.names() } catch { throw .store(DisplayText.clean(path), error) }
+        return files.filter { $0.hasSuffix(ending) && !$0.hasPrefix(".") }.sorted().map {
+            String($0.dropLast(ending.utf8.count))
         }
     }
 
@@ -82,10 +93,7 @@ struct SessionDirectory: Sendable {
         _ session: (String, [UInt8]) throws(OIDCError) -> Session
     ) throws(OIDCError) -> [StoredSession] {
         guard let directory = try PrivateDirectory.open(path) else { return [] }
-        let names: [String]
-        do { names = try directory.file.names() } catch { throw .store(DisplayText.clean(path), error) }
-        return names.filter { $0.hasSuffix(ending) && !$0.hasPrefix(".") }.sorted().compactMap { file in
-            let name = String(file.dropLast(ending.utf8.count))
+        return try names().compactMap { name in
             do throws(OIDCError) {
                 guard let bytes = try read(name, in: directory) else { return nil }
                 return entry(name, .success(try session(name, bytes)))

@@ -54,7 +54,9 @@ struct ConfigShowCommand: RunnableCommand {
     static func redacted(_ entry: SettingLayers.Entry) -> JSONValue {
         switch entry.setting.kind {
         case .secret: return "(secret)"
-        case .command where entry.setting == .clientSecretCommand:
+        case .text where entry.setting == .store:
+            return .string(SessionStoreChoice.redacted(entry.value.string ?? "") ?? "(not shown)")
+        case .command where entry.setting == .clientSecretCommand || entry.setting == .storeKeyCommand:
             let words = entry.value.array ?? []
             return .array(words.prefix(1) + words.dropFirst().prefix(1).map { _ in "(not shown)" })
         case .parameters:

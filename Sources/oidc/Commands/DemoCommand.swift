@@ -8,8 +8,8 @@ struct DemoCommand: RunnableCommand {
     static let summary = "Try a complete sign-in, without an account"
     static let declaration = Declaration<DemoCommand>(
         discussion: """
-            Starts a provider on this machine, then signs in, fetches the claims, refreshes and signs out, and \
-            explains each step. Opens the browser if there is one, or else simulates it. Leaves no files behind.
+            Starts a provider on this machine, then signs in, fetches the claims, refreshes and signs out, signs in to a \
+            URL, and explains each step. Opens the browser if there is one, or else simulates it. Leaves no files behind.
             """,
         examples: [
             Example("oidc demo", "a guided tour"),
@@ -51,6 +51,7 @@ struct DemoCommand: RunnableCommand {
             throw OIDCError(error.kind, error.message, hint: "oidc demo --serve --port N")
         }
         var provider = try DemoProvider.local(at: server.origin)
+        let resource = try DemoProvider.resource(at: server.origin).text
         let clients = provider.configuration.clients.map { "  " + $0.summary }.joined(separator: "\n")
         context.console.note(
             """
@@ -59,9 +60,15 @@ struct DemoCommand: RunnableCommand {
 
               oidc login --issuer \(server.origin) --client-id demo
 
+            Or sign in to a URL, and request it:
+
+              oidc login \(resource)
+              oidc request \(resource)
+
             Clients:
 
             \(clients)
+              \(DemoClient.documentURL) (public, as client_metadata_url)
 
             or, with the profiles of config.example.json: oidc login --config config.example.json
             """)

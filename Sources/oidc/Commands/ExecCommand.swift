@@ -9,12 +9,14 @@ struct ExecCommand: RunnableCommand {
         discussion: """
             The command replaces this process, so it receives signals, and its exit status is the result. The \
             token is passed in an environment variable, never as an argument. The client secret and the identity \
-            tokens of CI jobs are removed from the environment.
+            tokens of CI jobs are removed from the environment. With --proxy, the command gets a URL in \
+            OIDC_PROXY_URL instead of a token, and this process stays to serve it; see oidc proxy.
             """,
         usage: ["[options] [--] CMD [ARGUMENT...]"],
         examples: [
             Example("oidc exec -- ./deploy.sh", "the script reads OIDC_ACCESS_TOKEN"),
             Example("oidc exec --env VAULT_TOKEN --min-valid 3600 -- make", "another variable, a long job"),
+            Example("oidc exec --proxy https://api.example.com -- agent", "the token stays here"),
         ],
         exitCodes: [
             ExitCode("126", "the command cannot be run"), ExitCode("127", "there is no such command"),
@@ -26,6 +28,9 @@ struct ExecCommand: RunnableCommand {
         options: [
             .value(\.variable, "--env", "NAME", "the variable that holds the token"),
             .flag(\.isIDToken, "--id-token", "pass the ID token instead of the access token"),
+            .repeated(
+                \.proxies, "--proxy", "URL",
+                "serve this URL on loopback instead of passing a token; a further one is OIDC_PROXY_URL_2"),
             .number(
                 \.minimumValidity, "--min-valid", "SECONDS", in: 0...604_800,
                 "how long the job takes; warns if the token may expire earlier"),
@@ -33,8 +38,9 @@ struct ExecCommand: RunnableCommand {
         ])
 
     var command: [String] = []
-    var variable = "OIDC_ACCESS_TOKEN"
+    var variable = Self.standardVariable
     var isIDToken = false
+    var proxies: [String] = []
     var minimumValidity = 60
     var options = ProviderOptions()
     var common = CommonOptions()
@@ -44,7 +50,12 @@ struct ExecCommand: RunnableCommand {
         guard let first = variable.utf8.first, !(0x30...0x39).contains(first),
             variable.utf8.allSatisfy({ Self.isNameByte($0) })
         else { throw UsageError("--env takes a variable's name: letters, digits and _") }
+        guard proxies.isEmpty || (variable == Self.standardVariable && !isIDToken) else {
+            throw UsageError("--proxy passes no token, so it excludes --env and --id-token")
+        }
     }
+
+    private static let standardVariable = "OIDC_ACCESS_TOKEN"
 
     private static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
@@ -58,6 +69,7 @@ struct ExecCommand: RunnableCommand {
             return report(failure, context)
         }
         let settings = try context.settings(options)
+        guard proxies.isEmpty else { return try serve(ProviderContext(settings, context)) }
         let access = try SessionAccess(ProviderContext(settings, context))
         let token = try CredentialToken(
             isIDToken ? .id : .access, access, minimumValidity: Int64(minimumValidity))
@@ -68,8 +80,43 @@ struct ExecCommand: RunnableCommand {
             RawArgument.last(command.count),
             setting: context.environment.filter { $0.key == ProcessEnvironment.keyLog }
                 .merging([variable: token.text.revealed]) { $1 },
-            removing: ProcessEnvironment.secretVariables.union(settings.subject.variables).sorted())
+            removing: ProcessEnvironment.secretVariables(in: context.environment)
+                .union(settings.secretVariables).sorted())
         return report(failure, context)
+    }
+
+    /// Runs the command beside a proxy that lives as long as it does.
+    private func serve(_ provider: ProviderContext) throws(OIDCError) -> Int32 {
+        let context = provider.context
+        let routes = try ProxyRoutes.routes(proxies, provider)
+        let (sessions, indices) = try ProxySession.sessions(
+            of: routes, provider, minimumValidity: Int64(minimumValidity))
+        let first = try sessions.map { session throws(OIDCError) in
+            try session.firstToken(toleratesOutage: false)
+        }
+        let server = try ProxyServer(
+            .port(nil), routes: Array(zip(routes, indices)),
+            sources: try sessions.map { session throws(OIDCError) in try session.source() }, first: first,
+            try sessions[0].configuration(timeout: 300))
+        var variables = context.environment.filter { $0.key == ProcessEnvironment.keyLog }
+        for index in routes.indices {
+            variables["OIDC_PROXY_URL" + (index == 0 ? "" : "_\(index + 1)")] = server.url(of: index)
+        }
+        let removed = ProcessEnvironment.secretVariables(in: context.environment)
+            .union(ProcessEnvironment.jobVariables).union(provider.settings.secretVariables)
+            .union([Self.standardVariable])
+            .union(context.environment.keys.filter { $0.hasPrefix("OIDC_PROXY_URL") })
+        try Interruption.throwIfPending()
+        let child: AttendedChild
+        do throws(Errno) {
+            child = try Executable.start(
+                RawArgument.last(command.count), named: command.first ?? "", in: context.environment,
+                setting: variables, removing: removed.sorted())
+        } catch {
+            return report((error, Executable.status(error)), context)
+        }
+        _ = server.run(also: [child.endDescriptor])
+        return child.finish()
     }
 
     /// Warns of a token that expires during the job: half of a token's lifetime is enough to pass it on.

@@ -7,15 +7,18 @@ struct LoginCommand: RunnableCommand {
     static let summary = "Sign in with the browser or a device code"
     static let declaration = Declaration<LoginCommand>(
         discussion: """
-            Always starts a new sign-in. `auto` opens a browser if this machine has a display. Without one, it \
+            Always starts a new sign-in. With a URL, it signs in to that resource: the URL says which server issues \
+            its tokens, and a client is registered there if none is configured. `auto` opens a browser if this machine has a display. Without one, it \
             prints a device code if the provider offers them, and on a terminal also takes the URL that your \
             browser was redirected to: whatever is finished first signs you in. The URL is always printed.
             """,
         examples: [
             Example(
                 "oidc login --issuer https://login.example.com --client-id cli", "sign in without a profile"),
+            Example("oidc login https://mcp.example.com/mcp", "sign in to a resource by its URL"),
             Example("oidc login --flow device", "with a code on another device"),
         ],
+        operands: [.optional(\.url, "URL", "the resource to sign in to")],
         options: [
             .value(
                 \.flow, "--flow", "FLOW", oneOf: Setting.flow.kind.choices, "how to sign in",
@@ -33,6 +36,7 @@ struct LoginCommand: RunnableCommand {
             .group(\.options), .group(\.common),
         ])
 
+    var url: String?
     var flow: String?
     var isWithoutBrowser = false
     var port: Int?
@@ -49,11 +53,9 @@ struct LoginCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let provider = try context.provider(options, and: try entries()).forSignIn()
-        let access = try SessionAccess(provider)
-        var signIn = SignIn(provider: provider, access: access)
-        signIn.opensBrowser = !isWithoutBrowser
-        let session = try signIn.run()
+        let (session, access) = try signIn(context)
+        let provider = access.provider
+        EarlierSession(provider, access.key)?.remove(provider)
         let report = SessionReport(
             session: session, profile: provider.settings.profile,
             location: access.store.location(of: access.key), now: context.now)
@@ -62,6 +64,18 @@ struct LoginCommand: RunnableCommand {
         context.console.note { style in SignInSummary(report: report, style: style, isMarked: isMarked).text }
         if context.console.isJSON { try context.console.output(report.json) }
         return 0
+    }
+
+    private func signIn(_ context: CommandContext) throws(OIDCError) -> (Session, SessionAccess) {
+        guard let url else {
+            let access = try SessionAccess(try context.provider(options, and: try entries()).forSignIn())
+            var signIn = SignIn(provider: access.provider, access: access)
+            signIn.opensBrowser = !isWithoutBrowser
+            return (try signIn.run(), access)
+        }
+        let operand = try ResourceOperand(
+            try ResourceOperand.url(url, command: "login", context), options, context, and: try entries())
+        return try operand.signedIn { $0.opensBrowser = !isWithoutBrowser }
     }
 
     private func entries() throws(OIDCError) -> [SettingLayers.Entry] {

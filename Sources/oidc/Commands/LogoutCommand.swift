@@ -8,16 +8,18 @@ struct LogoutCommand: RunnableCommand {
     static let declaration = Declaration<LogoutCommand>(
         discussion: """
             Revokes the refresh token and the access token at the provider, and always removes the local session, \
-            even if the provider is unreachable.
+            even if the provider is unreachable. With a URL, it ends the session of that resource.
             """,
         examples: [
             Example("oidc logout", "log out of the default profile"),
+            Example("oidc logout https://mcp.example.com/mcp", "log out of a resource"),
             Example("oidc logout --all --local", "forget every session without contacting a provider"),
         ],
         exitCodes: [
             ExitCode("0", "the provider accepted, does not offer revocation, or there was no session"),
             ExitCode("4, 5", "the provider did not confirm or was unreachable; the local session is removed"),
         ],
+        operands: [.optional(\.url, "URL", "the resource to log out of")],
         options: [
             .flag(\.isAll, "--all", "every session, also those of other profiles"),
             .flag(\.isLocal, "--local", "remove the local session without contacting the provider"),
@@ -28,6 +30,7 @@ struct LogoutCommand: RunnableCommand {
             .group(\.options), .group(\.common),
         ])
 
+    var url: String?
     var isAll = false
     var isLocal = false
     var endsProviderSession = false
@@ -37,16 +40,34 @@ struct LogoutCommand: RunnableCommand {
 
     func validate() throws(UsageError) {
         if isLocal, endsProviderSession { throw UsageError("--local and --browser exclude each other") }
+        if isAll, url != nil { throw UsageError("--all and a URL exclude each other") }
         if isAll, endsProviderSession { throw UsageError("--all and --browser exclude each other") }
         if timeout != nil, !endsProviderSession { throw UsageError("--timeout goes with --browser") }
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let bound = try SettingsLoader.entries([(.timeout, "--timeout", timeout.map { String($0) })])
-        let provider = try context.provider(options, and: bound)
+        let provider: ProviderContext
+        if let url {
+            let operand = try ResourceOperand(
+                try ResourceOperand.url(url, command: "logout", context), options, context, and: bound)
+            guard let linked = try operand.linked() else {
+                context.console.note("there was no session")
+                if context.console.isJSON { try context.console.output(Ending.none.json(of: nil, nil)) }
+                return 0
+            }
+            provider = linked
+        } else {
+            provider = try context.provider(options, and: bound)
+        }
         guard isAll else {
             let key = try SessionAccess(provider).key
-            let ending = try forget(try take(key, from: try provider.store(), provider), provider, context)
+            provider.target?.forget(context)
+            var store = try provider.store()
+            if let earlier = EarlierSession(provider, key), (try? store.load(key)) ?? nil == nil {
+                store = earlier.store
+            }
+            let ending = try forget(try take(key, from: store, provider), provider, context)
             if context.console.isJSON {
                 try context.console.output(ending.json(of: key.provider, provider.settings.profile))
             }
@@ -65,6 +86,7 @@ struct LogoutCommand: RunnableCommand {
                 do {
                     let taken = try take(stored, from: store, provider)
                     let own = taken.session.map { known.provider(of: $0.key) } ?? provider
+                    if let key = taken.session?.key { ResourceRecords(context)?.forget(key) }
                     let ending = try forget(taken, own, context)
                     documents.append(
                         ending.json(
@@ -90,6 +112,8 @@ struct LogoutCommand: RunnableCommand {
         let answer: RevocationAnswer?
         let hadSession: Bool
         let failure: OIDCError?
+
+        static let none = Ending(answer: nil, hadSession: false, failure: nil)
 
         func json(of issuer: String?, _ profile: String?) -> JSONValue {
             [

@@ -9,15 +9,21 @@ struct RegisterCommand: RunnableCommand {
         discussion: """
             Registers a native client (RFC 7591), if the provider allows it, and writes a profile with what was \
             registered. The redirect URLs are those of `redirect_uri`, `port` or `redirect_ports`, or else four \
-            on fixed ports of 127.0.0.1. The profile is named by -p, or `default`.
+            on fixed ports of 127.0.0.1. The profile is named by -p, or `default`. With --client-metadata, it prints \
+            the document to host at an https URL, which is then the client ID for every server that supports client \
+            ID metadata documents: set it as `client_metadata_url`.
             """,
         examples: [
             Example("oidc register --issuer https://login.example.com", "the first profile"),
             Example(
                 "oidc register -p work --initial-access-token token.txt",
                 "at a provider that requires a token"),
+            Example(
+                "oidc register --client-metadata https://example.com/oidc.json", "the document to host there"),
         ],
+        operands: [.optional(\.url, "URL", "where the document will be; default: client_metadata_url")],
         options: [
+            .flag(\.isMetadata, "--client-metadata", "print a client ID metadata document"),
             .value(\.clientName, "--name", "NAME", "the name that users see at the provider"),
             .value(
                 \.initialAccessToken, "--initial-access-token", "FILE",
@@ -27,13 +33,22 @@ struct RegisterCommand: RunnableCommand {
             .group(\.options), .group(\.common),
         ])
 
+    var url: String?
+    var isMetadata = false
     var clientName = "oidc"
     var initialAccessToken: String?
     var isForced = false
     var options = ProviderOptions()
     var common = CommonOptions()
 
+    func validate() throws(UsageError) {
+        if url != nil, !isMetadata {
+            throw UsageError("a URL goes with --client-metadata", hint: "oidc register --issuer URL")
+        }
+    }
+
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        guard !isMetadata else { return try printMetadata(context) }
         let entries = try options.entries()
         let path = try context.settingsLoader.requiredPath()
         let name = context.settingsLoader.profileName ?? "default"
@@ -66,6 +81,27 @@ struct RegisterCommand: RunnableCommand {
                 } ?? .null,
             ])
         }
+        return 0
+    }
+
+    /// Prints the document to host. It lists the redirect URLs without a port, as RFC 8252 §7.3 wants them compared, and
+    /// with the ports that a sign-in uses, for servers that compare them to the letter.
+    private func printMetadata(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let settings = try context.settings(options)
+        guard let text = url ?? settings.client.metadataURL else {
+            throw .usage(
+                "the URL of the document is missing",
+                hint: "oidc register --client-metadata https://example.com/oidc.json")
+        }
+        let registration = Registration(
+            clientName: clientName, redirectURIs: ClientRegistration.urls(try settings.signIn.redirect()))
+        let document = try ClientMetadataDocument(
+            url: try ClientMetadataDocument.checkedURL(text), registration: registration
+        ).document()
+        try context.console.output(.object(document))
+        context.console.note(
+            "Host this at \(DisplayText.clean(text)); then: oidc config set "
+                + "client_metadata_url=\(ShellWord.quoted(text))")
         return 0
     }
 

@@ -8,16 +8,19 @@ struct RequestCommand: RunnableCommand {
     private static let methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
     static let declaration = Declaration<RequestCommand>(
         discussion: """
-            Prints the response body. The token is sent to the provider and to the profile's resources; name any \
-            other API with --allow-origin. With -o json, the response must be JSON, and is indented on a terminal.
+            Prints the response body. The token is sent to the provider, to the profile's resources, and to the \
+            resource that it was issued for by oidc login URL; name any other API with --allow-origin. With --login, \
+            signs in if the answer asks for it, or for more scope or a stronger sign-in. With -o json, the response must be JSON, and is indented on a terminal.
             """,
         examples: [
             Example("oidc request https://api.example.com/me", "an API of the profile's resources"),
+            Example("oidc request --login https://mcp.example.com/mcp", "sign in first if needed"),
             Example(
                 "oidc request POST URL -d @order.json --allow-origin ORIGIN", "send a file to another API"),
         ],
         exitCodes: [
-            ExitCode("0", "status 2xx"), ExitCode("4", "3xx or 4xx"), ExitCode("5", "5xx"),
+            ExitCode("0", "status 2xx"), ExitCode("3", "sign in first, or for more"),
+            ExitCode("4", "3xx or 4xx"), ExitCode("5", "5xx"),
         ],
         operands: [
             .optional(
@@ -28,12 +31,14 @@ struct RequestCommand: RunnableCommand {
         options: [
             .repeated(
                 \.allowedOrigins, "--allow-origin", "ORIGIN", "also send the token to this origin"),
+            .flag(\.mayLogIn, "--login", "sign in if the answer asks for it"),
             .group(\.request), .group(\.options), .group(\.common),
         ])
 
     var method: String?
     var url = ""
     var allowedOrigins: [String] = []
+    var mayLogIn = false
     var request = RequestOptions()
     var options = ProviderOptions()
     var common = CommonOptions()
@@ -59,10 +64,17 @@ struct RequestCommand: RunnableCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         guard let url = WebURL(url) else { throw .usage("expected a URL") }
         let provider = try context.provider(options)
+        let isForResource = options.resource.isEmpty && allowedOrigins.isEmpty
+        let operand = isForResource ? ResourceOperand(url, provider.settings, context) : nil
         try RequestOptions.checkScheme(url, provider)
-        let access = try SessionAccess(provider)
-        try AllowedOrigins(provider, try access.load(), naming: allowedOrigins).check(url)
-        try request.call(url, method, provider, access)
-        return 0
+        let call = try request.call(url, method, isJSON: context.console.isJSON)
+        let request = ResourceRequest(call: call, mayLogIn: mayLogIn, operand: operand)
+        if let access = try operand?.existingAccess() { return try request.run(access) }
+        if let operand, !provider.namesProvider { return try request.runWithoutSession(operand) }
+        let access = try SessionAccess(provider, mayKeepNothing: mayLogIn)
+        let allowed = try AllowedOrigins(provider, try access.load(), naming: allowedOrigins)
+        if let operand, mayLogIn, !allowed.contains(url) { return try request.runWithoutSession(operand) }
+        try allowed.check(url)
+        return try request.run(access)
     }
 }

@@ -36,8 +36,10 @@ struct ResourcesCommand: RunnableCommand {
         let resources = try Self.checked(provider.settings.tools)
         if let title {
             let resource = try Self.find(title, in: resources)
-            try request.call(
-                resource.url, resource.method.name, provider, try SessionAccess(provider))
+            try RequestOptions.checkScheme(resource.url, provider)
+            let call = try request.call(
+                resource.url, resource.method.name, isJSON: context.console.isJSON)
+            try ResourceRequest(call: call).run(try SessionAccess(provider))
             return 0
         }
         let session = try SessionAccess(provider).load()

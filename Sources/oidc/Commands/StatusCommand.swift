@@ -6,31 +6,53 @@ struct StatusCommand: RunnableCommand {
     static let name = "status"
     static let summary = "Show who is signed in, and for how long"
     static let declaration = Declaration<StatusCommand>(
-        discussion: "Never uses the network.",
+        discussion: """
+            Never uses the network. Without a provider in the settings, it lists the resources that you are signed in \
+            to.
+            """,
         examples: [
             Example("oidc status", "the session of the default profile"),
+            Example("oidc status https://mcp.example.com/mcp", "the session of a resource"),
             Example("oidc status --all -o json", "every session, as JSON"),
         ],
         exitCodes: [
             ExitCode("0", "a token is available without signing in again"), ExitCode("3", "sign in first"),
         ],
+        operands: [.optional(\.url, "URL", "the resource of the session")],
         options: [
             .flag(\.isAll, "--all", "every session, also those of other profiles"), .group(\.options),
             .group(\.common),
         ])
 
+    var url: String?
     var isAll = false
     var options = ProviderOptions()
     var common = CommonOptions()
 
+    func validate() throws(UsageError) {
+        if isAll, url != nil { throw UsageError("--all and a URL exclude each other") }
+    }
+
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        if let url {
+            let operand = try ResourceOperand(
+                try ResourceOperand.url(url, command: "status", context), options, context)
+            guard let provider = try operand.linked() else { throw operand.notSignedIn }
+            return try showOne(provider, context)
+        }
         let provider = try context.provider(options)
-        return isAll ? try showAll(provider, context) : try showOne(provider, context)
+        guard !isAll else { return try showAll(provider, context) }
+        if !provider.namesProvider, !context.console.isJSON {
+            let resources = try known(provider, context).filter { !$0.session.key.resources.isEmpty }
+            if !resources.isEmpty { return try show(resources, context) }
+        }
+        return try showOne(provider, context)
     }
 
     private func showOne(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let access = try SessionAccess(provider)
         guard let session = try access.load() else {
+            if let earlier = EarlierSession(provider, access.key) { context.console.warn(earlier.warning) }
             guard !access.key.grant.needsUser else { throw access.noSession }
             return try showNone(access, context)
         }
@@ -40,12 +62,26 @@ struct StatusCommand: RunnableCommand {
         if context.console.isJSON {
             try context.console.output(report.json)
         } else {
-            try context.console.output(Table.text(report.lines))
+            let others = provider.target == nil ? resourceLines(provider, context) : []
+            try context.console.output(Table.text(report.lines + others))
         }
         guard !report.isUsable else { return 0 }
         throw OIDCError(
             .loginRequired, "the token has expired and cannot be refreshed", hint: access.noSession.hint,
             stage: .token)
+    }
+
+    /// Returns a row for each resource that somebody signed in to.
+    private func resourceLines(_ provider: ProviderContext, _ context: CommandContext) -> [(String, String)] {
+        guard let links = try? ResourceRecords(context)?.links.all() else { return [] }
+        return links.compactMap { link in
+            guard let url = WebURL(link.resource),
+                let own = try? ResourceOperand(url, provider.settings, context).provider(link),
+                let access = try? SessionAccess(own), let session = try? access.load()
+            else { return nil }
+            let report = SessionReport(session: session, profile: nil, location: "", now: context.now)
+            return ("signed in to", DisplayText.clean("\(link.resource), \(report.validity)"))
+        }
     }
 
     /// Reports a grant without a user, which gets a token on demand.
@@ -64,7 +100,9 @@ struct StatusCommand: RunnableCommand {
         return 0
     }
 
-    private func showAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
+    private func known(
+        _ provider: ProviderContext, _ context: CommandContext
+    ) throws(OIDCError) -> [SessionReport] {
         let known = try KnownProviders(provider)
         var reports: [SessionReport] = []
         var stored: [StoredSession] = []
@@ -79,6 +117,14 @@ struct StatusCommand: RunnableCommand {
             case .failure(let error): context.console.warn(error.message)
             }
         }
+        return reports
+    }
+
+    private func showAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
+        try show(try known(provider, context), context)
+    }
+
+    private func show(_ reports: [SessionReport], _ context: CommandContext) throws(OIDCError) -> Int32 {
         if context.console.isJSON {
             try context.console.output(.array(reports.map(\.json)))
         } else if reports.isEmpty {

@@ -10,12 +10,15 @@ struct TokenCommand: RunnableCommand {
             Prints the access token and a newline. A fresh token is read from the store, without the network; a \
             stale token is refreshed first, once for any number of processes. With --grant, the token is obtained \
             without a user, and stored too. With -o json, other members of the provider's answer that are not \
-            secrets, such as Salesforce's instance_url, are in "extra".
+            secrets, such as Salesforce's instance_url, are in "extra". With a URL, it is the token of that resource.
             """,
         examples: [
             Example("curl -H \"$(oidc token --header)\" https://api.example.com/", "call an API"),
+            Example(
+                "oidc token https://mcp.example.com/mcp", "the token of a resource, after oidc login URL"),
             Example("oidc token --grant client_credentials -o json", "a machine token, in CI"),
         ],
+        operands: [.optional(\.url, "URL", "the resource that the token is for")],
         options: [
             .number(
                 \.minimumValidity, "--min-valid", "SECONDS", in: 0...86_400,
@@ -27,6 +30,7 @@ struct TokenCommand: RunnableCommand {
             .group(\.options), .group(\.common),
         ])
 
+    var url: String?
     var minimumValidity = 60
     var type = TokenKind.access
     var isHeader = false
@@ -41,14 +45,22 @@ struct TokenCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let provider = try context.provider(options)
-        let access = try SessionAccess(provider, mayKeepNothing: mayLogIn)
+        let access = try access(context)
         guard type == .access || access.key.grant.needsUser else {
             throw OIDCError.usage(
                 "grant \(access.key.grant.rawValue) gives no ID token", hint: "leave --type id out")
         }
         try access.signingIn(mayLogIn) { access throws(OIDCError) in try print(access, context) }
         return 0
+    }
+
+    private func access(_ context: CommandContext) throws(OIDCError) -> SessionAccess {
+        guard let url else {
+            return try SessionAccess(try context.provider(options), mayKeepNothing: mayLogIn)
+        }
+        let operand = try ResourceOperand(
+            try ResourceOperand.url(url, command: "token", context), options, context)
+        return try operand.access(mayLogIn: mayLogIn)
     }
 
     private func print(_ access: SessionAccess, _ context: CommandContext) throws(OIDCError) {

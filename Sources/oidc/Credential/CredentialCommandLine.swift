@@ -10,9 +10,18 @@ struct CredentialCommandLine {
     init(
         _ kind: String, _ context: CommandContext, _ provider: ProviderOptions, type: TokenKind? = nil
     ) throws(OIDCError) {
+        try self.init(["credential", kind], context, provider, type: type)
+    }
+
+    /// Makes the line of a command, with a URL operand if there is one.
+    init(
+        _ command: [String], _ context: CommandContext, _ provider: ProviderOptions, operand: WebURL? = nil,
+        type: TokenKind? = nil
+    ) throws(OIDCError) {
         let settings = try context.settings(provider)
         self.settings = settings
-        var words = [CredentialCommandLine.program(context.environment), "credential", kind]
+        var words = [CredentialCommandLine.program(context.environment)] + command
+        if let operand { words.append(operand.text) }
         func add(_ option: String, _ value: String?) {
             if let value { words += [option, value] }
         }

@@ -5,13 +5,16 @@ import OIDCSystem
 final class DemoNarrator {
     private let tour: DemoTour
     private let stage: DemoStage
+    /// Whether only what is new since the first sign-in is explained.
+    private let isBrief: Bool
     private var url: WebURL?
     private var player: BackgroundThread?
     private(set) var failure: OIDCError?
 
-    init(tour: DemoTour, stage: DemoStage) {
+    init(tour: DemoTour, stage: DemoStage, isBrief: Bool = false) {
         self.tour = tour
         self.stage = stage
+        self.isBrief = isBrief
     }
 
     func end() {
@@ -33,12 +36,14 @@ final class DemoNarrator {
         case .notOpened(let reason):
             guard player == nil else { return }
             try play("\(DisplayText.clean(reason)); the tour simulates the browser")
-        case .listening(let port): try tour.line("(oidc listens on 127.0.0.1:\(port) for the redirect)")
-        case .answered:
+        case .listening(let port) where !isBrief:
+            try tour.line("(oidc listens on 127.0.0.1:\(port) for the redirect)")
+        case .answered where !isBrief:
             try tour.say(
                 "The browser was redirected back: `state` and `iss` match this sign-in; `code` is accepted.")
             try tour.say("POST \(stage.origin)/token redeems the code, once:")
             for (name, meaning) in DemoNarrator.exchange { try tour.line("\(name): \(meaning)") }
+        case .listening, .answered: break
         case .device, .noDeviceCode, .pasteOffered, .unanswered, .warning, .strayRequest, .waiting: break
         }
     }
@@ -50,9 +55,10 @@ final class DemoNarrator {
     }
 
     private func explainURL(_ url: WebURL) throws(OIDCError) {
-        try tour.say("The authorization URL, to open in a browser:")
-        try tour.line(url.text)
+        try tour.say("The authorization URL, to open in a browser\(isBrief ? ", with new values of" : ""):")
+        if !isBrief { try tour.line(url.text) }
         for pair in FormEncoding.decode(url.query ?? "") ?? [] {
+            guard !isBrief || DemoNarrator.ofResource.contains(pair.name) else { continue }
             let meaning = DemoNarrator.meanings[pair.name].map { " — \($0)" } ?? ""
             try tour.line("\(pair.name)=\(DisplayText.clean(pair.value, limit: 60))\(meaning)")
         }
@@ -66,7 +72,9 @@ final class DemoNarrator {
         "nonce": "random; returned in the ID token",
         "code_challenge": "the SHA-256 of a secret that stays here (PKCE)",
         "code_challenge_method": "SHA-256, always",
+        "resource": "what the token will be for, and for nothing else",
     ]
+    private static let ofResource: Set = ["client_id", "scope", "resource"]
 
     private static let exchange = [
         ("grant_type", "authorization_code"), ("code", "the one just received"),

@@ -15,14 +15,18 @@ struct DemoTour {
             transport: transport, cache: NoCache(), now: { Clock.now() }, random: Random.bytes)
         try say("A provider runs at \(stage.origin), with one account: alice.")
         let metadata = try discover(stage.origin, environment)
-        let outcome = try signIn(stage, metadata, environment)
+        let outcome = try signIn(
+            stage, metadata, environment, as: Client(id: "demo"),
+            scope: Scope("openid profile email offline_access"))
         let session = outcome.session
         try explainTokens(session, outcome.idToken)
         try userInfo(session, environment)
         let refreshed = try refresh(session, environment, metadata)
         try signOut(refreshed, environment)
+        try signInToURL(stage, environment)
         try say("Done. Nothing was stored. With your own provider:")
         try line("oidc login --issuer https://your-provider.example --client-id YOUR-CLIENT")
+        try line("oidc login https://your-resource.example/")
     }
 
     var transport: CurlTransport {
@@ -55,19 +59,22 @@ struct DemoTour {
         return metadata
     }
 
-    private func signIn(
-        _ stage: DemoStage, _ metadata: ProviderMetadata, _ environment: ProviderEnvironment
+    /// Signs in, in the browser; to a resource if one is named.
+    func signIn(
+        _ stage: DemoStage, _ metadata: ProviderMetadata, _ environment: ProviderEnvironment,
+        as client: Client, scope: Scope, to resource: String? = nil
     ) throws(OIDCError) -> SignInFlow.Outcome {
-        let client = Client(id: "demo")
+        let resources = resource.map { [$0] } ?? []
+        var request = AuthorizationRequest(
+            client: client, redirectURI: RedirectAddress.standard, scope: scope)
+        request.resources = resources
         let url = try metadata.require(.token)
         let login = SignInFlow(
             environment: environment, metadata: metadata,
             tokenEndpoint: TokenEndpoint(url: url, client: client),
-            request: AuthorizationRequest(
-                client: client, redirectURI: RedirectAddress.standard,
-                scope: Scope("openid profile email offline_access")),
-            key: SessionKey(provider: stage.origin, clientID: client.id))
-        let narrator = DemoNarrator(tour: self, stage: stage)
+            request: request,
+            key: SessionKey(provider: stage.origin, clientID: client.id, resources: resources))
+        let narrator = DemoNarrator(tour: self, stage: stage, isBrief: resource != nil)
         let signIn = BrowserSignIn(
             login: login, redirect: try RedirectAddress(nil), readsInput: false, browser: browser,
             environment: context.environment, deadline: MonotonicTime.now().adding(seconds: 300),

@@ -18,6 +18,9 @@ struct StoreChecks {
             return [Finding("store", .warning, "none: sessions are not kept"), keychain(choice)]
         }
         let key: SessionKey? = try? provider.sessionKey()
+        if let shared = store as? SharedSessionStore {
+            return self.shared(shared, key) + (key.map { [session(store, $0)] } ?? [])
+        }
         return [self.store(store, key), keychain(choice)] + (key.map { [session(store, $0)] } ?? [])
     }
 
@@ -43,12 +46,30 @@ struct StoreChecks {
         }
     }
 
+    /// Checks the server of a shared store and the key. Its sessions are those of other machines too, and not listed.
+    private func shared(_ store: SharedSessionStore, _ key: SessionKey?) -> [Finding] {
+        do throws(OIDCError) {
+            let start = MonotonicTime.now()
+            let remarks = try store.health()
+            if let key { try store.probe(key) }
+            let milliseconds = MonotonicTime.now().milliseconds(from: start)
+            return [Finding("store", .ok, "\(store.description) answers (\(milliseconds) ms for all checks)")]
+                + remarks.map { remark in
+                    Finding(
+                        "store", remark.warning == nil ? .ok : .warning, remark.text, hint: remark.warning)
+                }
+        } catch {
+            return [Finding("store", error)]
+        }
+    }
+
     private static let helpers = ["secretservice", "pass", "osxkeychain"]
 
     private func keychain(_ choice: SessionStoreChoice) -> Finding {
         func isThere(_ name: String) -> Bool {
             (try? Executable.find("docker-credential-\(name)", in: provider.context.environment)) != nil
         }
+        if choice == .keychain { return Finding("keychain", .ok, "the system's keychain") }
         guard case .helper(let name) = choice else {
             let found = StoreChecks.helpers.filter(isThere)
             return Finding(

@@ -26,7 +26,10 @@ struct ClientRegistration {
         var chosenPorts: [UInt16] = []
     }
 
+    /// Whether redirect URLs may be registered that were not requested; users who register a client see a warning.
+    var acceptsOtherRedirects = true
     private let settings: Settings
+    private let metadata: ProviderMetadata
     private let endpoint: WebURL
     private let clientName: String
     /// What to register; the next one is tried if the provider refuses one.
@@ -37,9 +40,10 @@ struct ClientRegistration {
     init(clientName: String, settings: Settings, metadata: ProviderMetadata) throws(OIDCError) {
         self.clientName = clientName
         self.settings = settings
+        self.metadata = metadata
         endpoint = try metadata.require(.registration)
         redirects = try ClientRegistration.redirects(settings.signIn.redirect())
-        methods = settings.client.method.map { [$0] } ?? ClientRegistration.methods(metadata)
+        methods = settings.client.method.map { [$0] } ?? Registration.methods(supportedBy: metadata)
     }
 
     func run(
@@ -67,7 +71,8 @@ struct ClientRegistration {
 
     private func registration(_ redirects: Redirects, _ method: String) -> Registration {
         var registration = Registration(
-            clientName: clientName, redirectURIs: redirects.urls, scope: settings.token.scope ?? Scope(""))
+            clientName: clientName, redirectURIs: redirects.urls, scope: settings.token.scope ?? Scope(""),
+            at: metadata)
         registration.postLogoutRedirectURIs = settings.signIn.postLogoutRedirectURI.map { [$0] } ?? []
         registration.tokenEndpointAuthMethod = method
         return registration
@@ -98,6 +103,9 @@ struct ClientRegistration {
         ]
         for setting in ClientRegistration.registeredSettings {
             entries.append((setting, settings.layers[setting]))
+        }
+        if !acceptsOtherRedirects {
+            _ = try client.redirectURIs(of: registration(redirects, requestedMethod))
         }
         let replaced = try replacement(of: redirects, in: client)
         if let replaced {
@@ -162,6 +170,13 @@ struct ClientRegistration {
         return known.isEmpty ? redirects.chosenPorts : known
     }
 
+    /// Returns every redirect URL that a sign-in may use.
+    static func urls(_ redirect: RedirectAddress) -> [String] {
+        var urls: [String] = []
+        for url in redirects(redirect).reversed().flatMap(\.urls) where !urls.contains(url) { urls.append(url) }
+        return urls
+    }
+
     private static func redirects(_ redirect: RedirectAddress) -> [Redirects] {
         switch redirect.loopback?.ports {
         case nil: return [Redirects(urls: [redirect.text])]
@@ -174,16 +189,5 @@ struct ClientRegistration {
                 Redirects(urls: [urls[0]], chosenPorts: [ports[0]]), Redirects(urls: [redirect.text]),
             ]
         }
-    }
-
-    /// Returns the methods to try: a public client if the provider supports those, or else one with a secret. Without
-    /// `token_endpoint_auth_methods_supported` it is `client_secret_basic` by RFC 8414 §2, but public clients are
-    /// often accepted.
-    private static func methods(_ metadata: ProviderMetadata) -> [String] {
-        guard let supported = metadata.tokenEndpointAuthMethodsSupported else {
-            return ["none", "client_secret_basic"]
-        }
-        let known = ["none", "client_secret_basic", "client_secret_post", "client_secret_jwt"]
-        return known.first { supported.contains($0) }.map { [$0] } ?? ["none"]
     }
 }

@@ -38,6 +38,25 @@ struct KnownProviders {
         return stores
     }
 
+    /// Returns the settings of a resource's session, whose client registered itself: with the secret of that client.
+    private func registered(_ key: SessionKey) -> ProviderContext? {
+        guard let records = ResourceRecords(asked.context), let resource = key.resources.first,
+            let client = try? records.registrations.client(key.clientID, issuer: key.provider)
+        else { return nil }
+        let origin = SettingLayers.Origin.resource(resource)
+        var entries = network
+        func add(_ setting: Setting, _ value: JSONValue?) {
+            guard let value else { return }
+            entries.append(SettingLayers.Entry(setting: setting, value: value, origin: origin))
+        }
+        add(.issuer, .string(key.provider))
+        add(.clientID, .string(key.clientID))
+        add(.clientSecret, client.clientSecret.map { .string($0.revealed) })
+        add(.clientAuth, client.settings[Setting.clientAuth.name])
+        return ProviderContext(
+            asked.context.settings(SettingLayers(profile: nil, entries: entries)), asked.context)
+    }
+
     /// Returns the settings of a session, or only its provider and client, without a secret.
     func provider(of key: SessionKey) -> ProviderContext {
         let known = [asked] + profiles
@@ -48,6 +67,7 @@ struct KnownProviders {
             $0.settings.token.account == key.account && $0.settings.token.audience == key.audience
         }
         if let found = own ?? ofClient.first { return found }
+        if let registered = registered(key) { return registered }
         let origin = SettingLayers.Origin.option("the session")
         let layers = SettingLayers(
             profile: nil,

@@ -8,16 +8,23 @@ struct ProviderContext {
     let context: CommandContext
     /// The end of the whole sign-in: limits every wait for the network, a program or another process.
     let deadline: MonotonicTime?
+    /// The resource of a URL operand, and what to remember of it.
+    let target: ResourceTarget?
 
-    init(_ settings: Settings, _ context: CommandContext, until deadline: MonotonicTime? = nil) {
+    init(
+        _ settings: Settings, _ context: CommandContext, until deadline: MonotonicTime? = nil,
+        target: ResourceTarget? = nil
+    ) {
         self.settings = settings
         self.context = context
         self.deadline = deadline
+        self.target = target
     }
 
     /// Returns the context of a sign-in, which `timeout` limits from now on.
     func forSignIn() -> ProviderContext {
-        ProviderContext(settings, context, until: .now().adding(seconds: settings.signIn.timeout))
+        ProviderContext(
+            settings, context, until: .now().adding(seconds: settings.signIn.timeout), target: target)
     }
 
     var secrets: SecretReader {
@@ -54,6 +61,10 @@ struct ProviderContext {
         if allowsInsecureHTTP {
             context.console.warn("allow_insecure_http is set: tokens may cross the network in the open")
         }
+        return CurlTransport(try curlConfiguration())
+    }
+
+    private func curlConfiguration() throws(OIDCError) -> CurlConfiguration {
         var configuration = CurlConfiguration()
         configuration.httpTimeout = .seconds(settings.network.httpTimeout)
         configuration.deadline = deadline
@@ -71,7 +82,7 @@ struct ProviderContext {
             let console = context.console
             configuration.trace = { console.trace($0.line) }
         }
-        return CurlTransport(configuration)
+        return configuration
     }
 
     private func clientCertificate() throws(OIDCError) -> CurlConfiguration.ClientCertificate? {
@@ -114,7 +125,13 @@ struct ProviderContext {
     func discovered(
         _ issuer: String, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> ProviderMetadata {
-        try documents(environment).metadata(issuer: issuer, at: try settings.provider.checkedMetadataURL())
+        if let target {
+            return try ResourceSearch(
+                target.operand.url, environment: environment, allowsInsecureHTTP: allowsInsecureHTTP
+            ).authorizationServer(issuer: issuer, forSignIn: settings.token.grant.needsUser)
+        }
+        return try documents(environment).metadata(
+            issuer: issuer, at: try settings.provider.checkedMetadataURL())
     }
 
     /// Returns the metadata with the algorithm registered for this client's ID tokens, if one is set.
@@ -135,6 +152,11 @@ struct ProviderContext {
         throw noIssuer
     }
 
+    /// Whether the settings name a provider.
+    var namesProvider: Bool {
+        settings.provider.issuer != nil || settings.provider.endpoints[.token] != nil
+    }
+
     /// The error for a missing issuer, which lists the profiles if none was chosen.
     private var noIssuer: OIDCError {
         let profiles = settings.profile == nil ? (try? context.settingsLoader.file())?.profiles ?? [] : []
@@ -153,10 +175,12 @@ struct ProviderContext {
             provider: try identifier(), clientID: try settings.client.requiredID(),
             grant: settings.token.grant,
             audience: settings.token.audience, account: settings.token.account)
+        if let resource = settings.resource { key.resources = [resource.identifier] }
         guard !key.grant.needsUser else { return key }
         key.scope = settings.token.scope
         key.resources = settings.token.resources
-        key.subject = try SubjectToken(self).identity()
+        key.subject =
+            key.grant == .idJAG ? try OwnProvider(self).identity() : try SubjectToken(self).identity()
         return key
     }
 
@@ -175,8 +199,31 @@ struct ProviderContext {
                 onWaiting: { [console = context.console] text in
                     if Terminal.isTerminal(.standardError) { console.note(text) }
                 })
+        case (.keychain, let directory?):
+            // Only a sign-in has a deadline, and only a sign-in may prompt.
+            return CredentialHelperStore(
+                keychainOf: context.environment, directory: directory, mayPrompt: deadline != nil,
+                deadline: deadline)
+        case (.shared(let url), _): return try sharedStore(url)
         case (_, nil): return UnavailableStore()
         }
+    }
+
+    /// Returns the store on a server. The key is read when a session is, so a fresh token needs nothing else.
+    private func sharedStore(_ url: SharedStoreURL) throws(OIDCError) -> SharedSessionStore {
+        try settings.sharedStore.check(.shared(url))
+        var configuration = try curlConfiguration()
+        // Records are sealed, and the URL says whether the connection is encrypted.
+        configuration.allowInsecureHTTP = true
+        configuration.proxy = .none
+        configuration.connectTimeout = min(configuration.connectTimeout, .seconds(5))
+        let (secrets, shared) = (secrets, settings.sharedStore)
+        // Longer than a request, and shorter than other machines wait.
+        let presenting = settings.network.httpTimeout + 30
+        return SharedSessionStore(
+            url.connect(configuration), keepsCopies: shared.keepsCopies,
+            times: LeaseTimes(presenting: .seconds(presenting))
+        ) { () throws(OIDCError) in try secrets.storeKeys(shared) }
     }
 
     /// Returns the browser to open. Refuses a setting that would let a shell read the URL; such an entry of

@@ -41,10 +41,11 @@ struct SecretReader {
     }
 
     private static let secretFiles: Set<Setting> = [
-        .clientSecretFile, .privateKeyFile, .privateKeyPassphraseFile, .tlsClientKey,
+        .clientSecretFile, .privateKeyFile, .privateKeyPassphraseFile, .tlsClientKey, .storeKeyFile,
     ]
 
-    private func output(of command: [String], named name: String) throws(OIDCError) -> Redacted<String> {
+    /// Runs a program and returns its output without the line end.
+    func output(of command: [String], named name: String) throws(OIDCError) -> Redacted<String> {
         var process = ChildProcess(command, environment: environment)
         process.errorOutput = .inherited
         process.deadline = deadline
@@ -79,9 +80,9 @@ extension UserFile {
 }
 
 extension Settings {
-    /// Returns the environment for a program: without the client's secret, the identity tokens of CI jobs, and the
-    /// variables that `subject_token_env` names in any layer.
+    /// Returns the environment for a program: without the client's secret, the identity tokens of CI jobs, the
+    /// variables that `subject_token_env` names in any layer, and the URL of a shared store if it holds a password.
     func childEnvironment(_ environment: [String: String]) -> [String: String] {
-        ProcessEnvironment.withoutSecrets(environment, and: subject.variables)
+        ProcessEnvironment.withoutSecrets(environment, and: secretVariables)
     }
 }

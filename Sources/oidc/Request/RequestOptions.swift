@@ -57,11 +57,8 @@ extension RequestOptions {
             hint: "use https")
     }
 
-    /// Calls an API. Without `method`, it is GET, or POST with a body.
-    func call(
-        _ url: WebURL, _ method: String?, _ provider: ProviderContext, _ access: SessionAccess
-    ) throws(OIDCError) {
-        try RequestOptions.checkScheme(url, provider)
+    /// Returns the call to make. Without `method`, it is GET, or POST with a body.
+    func call(_ url: WebURL, _ method: String?, isJSON: Bool) throws(OIDCError) -> ResourceCall {
         let fields: HTTPHeaders
         let chosen: HTTPMethod
         do throws(UsageError) {
@@ -71,10 +68,8 @@ extension RequestOptions {
             throw OIDCError(error)
         }
         let body: RequestData = if let data { try RequestData(data) } else { .none }
-        try ResourceCall(
-            provider: provider, access: access, method: chosen, url: url, headers: fields, body: body,
-            includesHead: includesHead
-        ).run()
+        return ResourceCall(
+            method: chosen, url: url, headers: fields, body: body, includesHead: includesHead, isJSON: isJSON)
     }
 }
 

@@ -19,11 +19,14 @@ struct AllowedOrigins {
         self.origins = origins
     }
 
+    func contains(_ url: WebURL) -> Bool { origins.contains(url.origin) }
+
     func check(_ url: WebURL) throws(OIDCError) {
-        guard !origins.contains(url.origin) else { return }
+        guard !contains(url) else { return }
         throw .usage(
             "\(url.origin) is neither the provider nor one of the profile's resources, so it gets no token",
-            hint: "if the token is meant for it, --allow-origin \(ShellWord.quoted(url.origin))")
+            hint: "if the token is meant for it, --allow-origin \(ShellWord.quoted(url.origin)); "
+                + "to get one of its own: oidc login \(ShellWord.quoted(url.text))")
     }
 
     private static func origin(_ text: String) throws(OIDCError) -> String {

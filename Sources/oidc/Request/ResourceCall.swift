@@ -4,80 +4,101 @@ import OIDCSystem
 
 /// One call to a protected resource, whose response body goes to stdout whatever its status.
 struct ResourceCall {
-    let provider: ProviderContext
-    let access: SessionAccess
     let method: HTTPMethod
     let url: WebURL
     let headers: HTTPHeaders
     let body: RequestData
     let includesHead: Bool
+    let isJSON: Bool
 
     private static let redirectLimit = 3
     /// The size limit of a response that is skipped because another attempt follows.
     private static let skippedLimit = 1 << 20
 
-    func run() throws(OIDCError) {
-        let transport = try provider.transport()
-        let environment = provider.environment(over: transport)
-        let request = ProtectedRequest(
-            access, environment: environment, demand: access.demand(), isRepeatable: body.isRepeatable)
-        var target = url
-        var redirects = 0
-        let answer = try request.send { attempt throws(OIDCError) -> ProtectedRequest.Outcome<Answer> in
-            while true {
-                let answer = try exchange(attempt, at: target, redirects: redirects, transport)
-                switch answer.step {
-                case .again(let next): return .again(next)
-                case .redirect(let next):
-                    target = next
-                    redirects += 1
-                case .shown: return .done(answer)
-                }
-            }
-        }
-        guard (200..<300).contains(answer.head.status) else {
-            throw ResourceRefusal(provider: provider, method: method, url: target, body: body, answer: answer)
-                .error
-        }
+    /// What decides where the token goes, and what becomes of an answer.
+    struct Rules {
+        /// Whether the token may be sent to the URL of a redirect on the same origin.
+        var covers: (WebURL) -> Bool = { _ in true }
+        /// Called with each answer's head.
+        var onHead: (HTTPResponse) -> Void = { _ in }
+        /// Whether another call follows an answer, whose body is then not printed.
+        var isHeld: (Answer) -> Bool = { _ in false }
     }
 
     /// A response without its body.
     struct Answer {
         enum Step {
             case shown
+            case held
             case again(ProtectedRequest.Next)
             case redirect(WebURL)
         }
 
         var head = HTTPResponse(status: 0)
         var step = Step.shown
-        let delivery: SessionTokens.Delivery
+        /// The token that was sent; nil for a call without one.
+        let delivery: SessionTokens.Delivery?
+        /// The URL that answered.
+        var url: WebURL
+
+        var isHeld: Bool { if case .held = step { true } else { false } }
+    }
+
+    /// Calls with a token.
+    func run(_ request: ProtectedRequest, _ rules: Rules, _ transport: CurlTransport) throws(OIDCError)
+        -> Answer
+    {
+        try request.send { attempt throws(OIDCError) -> ProtectedRequest.Outcome<Answer> in
+            let answer = try followed(attempt, rules, transport)
+            if case .again(let next) = answer.step { return .again(next) }
+            return .done(answer)
+        }
+    }
+
+    /// Calls without a token, to hear what the resource asks for.
+    func runWithoutToken(_ rules: Rules, _ transport: CurlTransport) throws(OIDCError) -> Answer {
+        try followed(nil, rules, transport)
+    }
+
+    private func followed(
+        _ attempt: ProtectedRequest.Attempt?, _ rules: Rules, _ transport: CurlTransport
+    ) throws(OIDCError) -> Answer {
+        var target = url
+        var redirects = 0
+        while true {
+            let answer = try exchange(attempt, at: target, redirects: redirects, rules, transport)
+            guard case .redirect(let next) = answer.step else { return answer }
+            target = next
+            redirects += 1
+        }
     }
 
     private final class Reading {
         var answer: Answer
         var skipped = 0
 
-        init(_ delivery: SessionTokens.Delivery) { answer = Answer(delivery: delivery) }
+        init(_ answer: Answer) { self.answer = answer }
 
         var isShown: Bool { if case .shown = answer.step { true } else { false } }
     }
 
     private func exchange(
-        _ attempt: ProtectedRequest.Attempt, at url: WebURL, redirects: Int, _ transport: CurlTransport
+        _ attempt: ProtectedRequest.Attempt?, at url: WebURL, redirects: Int, _ rules: Rules,
+        _ transport: CurlTransport
     ) throws(OIDCError) -> Answer {
         var request = HTTPRequest(method, url, headers: headers)
         if !body.isEmpty, headers["Content-Type"] == nil { request.headers["Content-Type"] = body.mediaType }
-        try attempt.authorize(&request)
-        let output = ResponseOutput(includesHead: includesHead, isJSON: provider.context.console.isJSON)
-        let reading = Reading(attempt.delivery)
+        try attempt?.authorize(&request)
+        let output = ResponseOutput(includesHead: includesHead, isJSON: isJSON)
+        let reading = Reading(Answer(delivery: attempt?.delivery, url: url))
         do {
             try transport.stream(
                 request, body: try body.opened(),
                 onResponse: { status, fields throws(OIDCError) in
                     let head = HTTPResponse(status: status, headers: fields, receivedAt: Clock.now())
                     reading.answer.head = head
-                    reading.answer.step = step(after: head, attempt, at: url, redirects: redirects)
+                    rules.onHead(head)
+                    reading.answer.step = step(after: reading.answer, attempt, redirects: redirects, rules)
                     if reading.isShown { try output.begin(head) }
                 },
                 onBody: { bytes throws(OIDCError) in
@@ -88,6 +109,7 @@ struct ResourceCall {
                     }
                 })
         } catch {
+            // A skipped body may end in any way.
             guard !reading.isShown, error.kind != .interrupted else { throw error }
         }
         try output.end()
@@ -95,16 +117,18 @@ struct ResourceCall {
     }
 
     /// Returns what follows a response. Redirects are followed only for GET and HEAD without a body, and within the
-    /// origin.
+    /// origin and the resource.
     private func step(
-        after head: HTTPResponse, _ attempt: ProtectedRequest.Attempt, at url: WebURL, redirects: Int
+        after answer: Answer, _ attempt: ProtectedRequest.Attempt?, redirects: Int, _ rules: Rules
     ) -> Answer.Step {
-        if let next = attempt.next(after: head) { return .again(next) }
+        let (head, url) = (answer.head, answer.url)
+        if let next = attempt?.next(after: head) { return .again(next) }
+        if rules.isHeld(answer) { return .held }
         guard [301, 302, 303, 307, 308].contains(head.status),
             method == .get || method == HTTPMethod("HEAD"), body.isEmpty,
             redirects < ResourceCall.redirectLimit,
             let target = head.headers["Location"].flatMap({ url.resolving($0) }),
-            target.origin == url.origin
+            target.origin == url.origin, rules.covers(target)
         else { return .shown }
         return .redirect(target)
     }

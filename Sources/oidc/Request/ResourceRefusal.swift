@@ -4,15 +4,20 @@ import OIDCSystem
 /// The error for a response other than 2xx, with a hint.
 struct ResourceRefusal {
     let provider: ProviderContext
-    let method: HTTPMethod
-    let url: WebURL
-    let body: RequestData
+    let call: ResourceCall
     let answer: ResourceCall.Answer
+    /// What a sign-in could be asked for; nil if none would help.
+    var demand: ResourceDemand?
+    /// How many sign-ins the request has led to.
+    var rounds = 0
 
     private var head: HTTPResponse { answer.head }
+    private var method: HTTPMethod { call.method }
+    private var body: RequestData { call.body }
+    private var url: WebURL { answer.url }
 
     var error: OIDCError {
-        let secrets = WithheldSecrets([answer.delivery.access.token.revealed])
+        let secrets = WithheldSecrets(answer.delivery.map { [$0.access.token.revealed] } ?? [])
         let challenge = head.challenges.first { $0.error != nil }
         let refusal = challenge.flatMap { challenge in
             challenge.error.map {
@@ -21,12 +26,26 @@ struct ResourceRefusal {
             }
         }
         return OIDCError(
-            head.status == 429 || head.status >= 500 ? .unreachable : .refused,
+            kind,
             "resource: \(url.hostAndPort) answered \(head.status)"
-                + (refusal.map { " \($0.text)" } ?? "") + redirect,
+                + (refusal.map { " \($0.text)" } ?? "") + redirect + afterRounds,
             hint: hint(challenge), stage: .resource, oauthError: refusal?.code,
             retryAfter: head.retryAfter
         ).withholding(secrets)
+    }
+
+    private var kind: OIDCError.Kind {
+        if head.status == 429 || head.status >= 500 { return .unreachable }
+        return demand != nil && rounds == 0 && provider.settings.token.grant.needsUser
+            ? .loginRequired : .refused
+    }
+
+    private var afterRounds: String {
+        switch rounds {
+        case 0: ""
+        case 1: ", also after a sign-in"
+        default: ", also after \(rounds) sign-ins"
+        }
     }
 
     private var target: WebURL? {
@@ -46,10 +65,10 @@ struct ResourceRefusal {
     }
 
     private func hint(_ challenge: AuthenticationChallenge?) -> String? {
-        if let stepUp = StepUp(head.challenges) { return provider.settings.loginLine(for: stepUp) }
-        if challenge?.error == "insufficient_scope", let needed = challenge?.scope, needed.isWellFormed {
-            let wanted = (answer.delivery.session.grantedScope ?? Scope("")).union(needed)
-            return "\(provider.settings.loginLine) --scope \(ShellWord.quoted(wanted.text))"
+        if let demand, rounds == 0, provider.settings.token.grant.needsUser {
+            if let stepUp = demand.stepUp { return provider.settings.loginLine(for: stepUp) }
+            let scope = demand.scope.map { " --scope \(ShellWord.quoted($0.text))" } ?? ""
+            return provider.settings.loginLine + scope
         }
         switch head.status {
         case 401 where !body.isRepeatable: return "give the body as @FILE, so it can be sent again"

@@ -6,7 +6,14 @@ extension Settings {
 
     /// The command line of a command for the same session, with the options that were given.
     func line(_ command: String, and more: [(String, Setting)] = []) -> String {
-        var words = [command + profileOption(profile, isNeeded: layers.isProfileNamed)]
+        let operand = resource.map { " \(ShellWord.quoted($0.url))" } ?? ""
+        let start = command + operand + profileOption(profile, isNeeded: layers.isProfileNamed)
+        return ([start] + givenOptions(and: more)).joined(separator: " ")
+    }
+
+    /// The options that were given and name a session.
+    func givenOptions(and more: [(String, Setting)] = []) -> [String] {
+        var words: [String] = []
         func given(_ setting: Setting) -> String? {
             let entry = layers.entries.first { $0.setting == setting }
             return entry?.origin.layer == .options ? entry?.value.string : nil
@@ -21,7 +28,7 @@ extension Settings {
         for setting in others {
             if let text = given(setting) { words += ["--set", ShellWord.quoted("\(setting.name)=\(text)")] }
         }
-        return words.joined(separator: " ")
+        return words
     }
 
     /// The command line that signs in with a profile of a file.

@@ -6,27 +6,32 @@ struct SettingLayers: Sendable {
         case option(String)
         case variable(String)
         case profile(String)
+        /// What was found out about the resource at this URL, which was given as an operand.
+        case resource(String)
 
         var text: String {
             switch self {
             case .option(let name): name
             case .variable(let name): name
             case .profile(let name): "profile \(DisplayText.clean(name))"
+            case .resource(let url): "resource \(DisplayText.clean(url))"
             }
         }
 
-        /// The layer. Options override variables, and variables override the profile.
+        /// The layer. Options override variables, and variables override the profile. What is known of a resource
+        /// overrides all: the choice has considered them.
         var layer: Layer {
             switch self {
             case .option: .options
             case .variable: .variables
             case .profile: .profile
+            case .resource: .resource
             }
         }
     }
 
     enum Layer: Int, CaseIterable, Sendable {
-        case profile, variables, options
+        case profile, variables, options, resource
     }
 
     struct Entry: Sendable {

@@ -36,8 +36,13 @@ extension SettingsLoader {
                 "\(name) is not taken from the command line, where every process can read it",
                 hint: "use client_secret_file, client_secret_command or \(setting.variable)")
         }
-        return try entry(
-            setting, String(text[text.index(after: equals)...]), .option(option), named: "\(option) \(name)")
+        let word = String(text[text.index(after: equals)...])
+        if setting == .store, SessionStoreChoice.holdsPassword(word) {
+            throw OIDCError.usage(
+                "store: a password is not taken from the command line, where every process can read it",
+                hint: "put the URL into the configuration file, or into \(setting.variable)")
+        }
+        return try entry(setting, word, .option(option), named: "\(option) \(name)")
     }
 
     /// Returns the settings of the options that were given.

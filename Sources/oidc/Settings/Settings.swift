@@ -13,8 +13,9 @@ struct Settings: Sendable {
     let signIn: SignInSettings
     let network: NetworkSettings
     let tools: ToolSettings
-    /// `file`, `none` or `helper:NAME`.
+    /// `file`, `none`, `helper:NAME` or the URL of a shared store, which may hold a password.
     let store: String
+    let sharedStore: SharedStoreSettings
 
     init(_ layers: SettingLayers, home: String?) {
         self.layers = layers
@@ -26,6 +27,15 @@ struct Settings: Sendable {
         network = NetworkSettings(layers, home: home)
         tools = ToolSettings(layers)
         store = layers.text(.store) ?? "file"
+        sharedStore = SharedStoreSettings(layers, home: home)
+    }
+
+    /// The resource that a URL operand led to: its identifier, and the URL as it was given.
+    var resource: (identifier: String, url: String)? {
+        guard let entry = layers.entries.first(where: { $0.setting == .resource }),
+            case .resource(let url) = entry.origin, let identifier = entry.value.array?.first?.string
+        else { return nil }
+        return (identifier, url)
     }
 
     /// The profile's name, if one is used.
@@ -42,7 +52,8 @@ struct Settings: Sendable {
         _ = try token.checkedAssumedType()
         try ExtraParameters.authorize.check(signIn.extraParameters)
         try ExtraParameters.token.check(token.extraParameters)
-        _ = try SessionStoreChoice(setting: store)
+        try sharedStore.check(try SessionStoreChoice(setting: store))
+        if let url = client.metadataURL { _ = try ClientMetadataDocument.checkedURL(url) }
         _ = try RedirectAddress(signIn.redirectURI, port: signIn.port)
         if let problem = BrowserCommand.problem(signIn.browser) { throw .usage("browser: \(problem)") }
         if let text = signIn.postLogoutRedirectURI {
@@ -123,6 +134,8 @@ struct ToolSettings: Sendable {
     let resources: [Resource]
     /// How many resources are set, including those whose URL cannot be read.
     let resourceCount: Int
+    /// The URLs of the proxy's routes, and their paths.
+    let proxyRoutes: [(url: String, path: String?)]
     let gitHosts: CredentialHosts
     let dockerRegistries: CredentialHosts
     let awsRoleARN: String?
@@ -134,6 +147,7 @@ struct ToolSettings: Sendable {
         let records = layers.records(.resources)
         resources = records.compactMap { Resource($0) }
         resourceCount = records.count
+        proxyRoutes = layers.records(.proxyRoutes).map { ($0["url"]?.string ?? "", $0["path"]?.string) }
         gitHosts = CredentialHosts(.gitHosts, layers.records(.gitHosts))
         dockerRegistries = CredentialHosts(.dockerRegistries, layers.records(.dockerRegistries))
         awsRoleARN = layers.text(.awsRoleARN)

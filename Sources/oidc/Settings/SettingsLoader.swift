@@ -109,10 +109,16 @@ struct SettingsLoader: Sendable {
     func parsed(_ bytes: [UInt8], permissions: UInt32) throws(OIDCError) -> ConfigurationFile {
         let path = path ?? ""
         let file = try ConfigurationFile(parsing: bytes, path: path, option: configOption)
-        let holdsSecret = file.profiles.contains { $0.values[Setting.clientSecret.name] != nil }
-        if holdsSecret, permissions & 0o077 != 0 {
+        guard permissions & 0o077 != 0 else { return file }
+        let values = file.profiles.map(\.values)
+        let secret =
+            values.contains { $0[Setting.clientSecret.name] != nil }
+            ? "a client_secret"
+            : values.contains { SessionStoreChoice.holdsPassword($0[Setting.store.name]?.string ?? "") }
+                ? "the password of a store" : nil
+        if let secret {
             throw ConfigurationFile.error(
-                path, "holds a client_secret and may be read by others",
+                path, "holds \(secret) and may be read by others",
                 hint: "chmod 600 \(ShellWord.quoted(path))")
         }
         return file

@@ -84,7 +84,9 @@ struct SettingsOwnership {
     }
 
     func allows(_ entry: SettingLayers.Entry) -> Bool {
-        guard !owners.isEmpty, entry.origin.layer != .options else { return true }
+        guard !owners.isEmpty, entry.origin.layer.rawValue < SettingLayers.Layer.options.rawValue else {
+            return true
+        }
         let owner = owners[entry.origin.layer.rawValue]
         switch entry.setting.owner {
         case .anyone: return true

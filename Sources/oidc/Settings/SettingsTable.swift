@@ -1,3 +1,4 @@
+import OIDCCore
 import OIDCCrypto
 
 /// Every setting there is, in the order of the documentation.
@@ -67,6 +68,11 @@ extension Setting {
     static let resourceParameter = Setting(
         "resource_parameter", .choice(["on", "off"]), "whether `resource` is sent to the provider; on",
         owner: .provider)
+    static let clientMetadataURL = Setting(
+        "client_metadata_url", .url,
+        "the https URL of a client metadata document, as client ID for any server")
+    static let userProfile = Setting(
+        "user_profile", .text, "the profile of the user's own provider, for grant=id_jag")
     static let redirectURI = Setting(
         "redirect_uri", .text, "where the provider redirects the browser; http://127.0.0.1/callback")
     static let port = Setting("port", .integer(1...65_535), "a fixed port for the redirect")
@@ -103,7 +109,7 @@ extension Setting {
     static let flow = Setting(
         "flow", .choice(["auto", "browser", "device", "paste"]), "how to sign in; auto")
     static let grant = Setting(
-        "grant", .choice(["authorization_code", "client_credentials", "token_exchange", "jwt_bearer"]),
+        "grant", .choice(GrantType.all.map(\.rawValue)),
         "the grant type; authorization_code")
     static let subjectTokenSource = Setting(
         "subject_token_source", .choice(SubjectTokenSource.names), "where the token to exchange comes from",
@@ -112,11 +118,11 @@ extension Setting {
         "subject_token_file", .path, "the file of `file` and `kubernetes`",
         owner: .tokenRequest)
     static let subjectTokenEnv = Setting(
-        "subject_token_env", .text, "the variable of `env` and `gitlab`",
+        "subject_token_env", .text, "the variable that holds it, for `env` and CI systems",
         owner: .tokenRequest)
     static let subjectTokenType = Setting("subject_token_type", .text, "its type; a JWT")
     static let subjectTokenAudience = Setting(
-        "subject_token_audience", .text, "the audience to request from a CI system")
+        "subject_token_audience", .text, "the audience to request from a CI system; the issuer")
     static let actorTokenFile = Setting(
         "actor_token_file", .path, "a token of who acts for the subject (RFC 8693)", owner: .tokenRequest)
     static let actorTokenType = Setting("actor_token_type", .text, "its type; an access token")
@@ -131,11 +137,22 @@ extension Setting {
     static let caFile = Setting("ca_file", .path, "PEM certificates to trust, else SSL_CERT_FILE")
     static let allowInsecureHTTP = Setting(
         "allow_insecure_http", .flag, "allow plain http beyond this machine; warns each time")
-    static let store = Setting("store", .text, "file, none, or helper:NAME; file")
+    static let store = Setting(
+        "store", .text,
+        "file, none, keychain, helper:NAME, or the URL of a shared store (redis://…, etcd://…); file")
+    static let storeKeyFile = Setting(
+        "store_key_file", .path, "a file with the key that seals the sessions of a shared store")
+    static let storeKeyCommand = Setting(
+        "store_key_command", .command, "a program that prints that key")
+    static let storeCache = Setting(
+        "store_cache", .flag, "use a token of a shared store until it expires, in one process; false")
 
     static let resources = Setting(
         "resources", .records(required: ["title", "url"], optional: ["scope", "method"]),
         "APIs to call with the session's token")
+    static let proxyRoutes = Setting(
+        "proxy_routes", .records(required: ["url"], optional: ["path"]),
+        "URLs that `oidc proxy` serves if it is given none, and their paths on the proxy")
     static let gitHosts = Setting(
         "git_hosts", .records(required: ["host"], optional: ["username"]), "hosts that git gets a token for")
     static let dockerRegistries = Setting(
@@ -160,6 +177,7 @@ extension Setting {
         audience,
         resource,
         resourceParameter,
+        clientMetadataURL, userProfile,
         redirectURI, port, redirectPorts, responseMode,
         nonce,
         prompt, maxAge, loginHint, acrValues,
@@ -169,7 +187,8 @@ extension Setting {
         tokenRequestFormat, par, dpop,
         postLogoutRedirectURI, flow, grant, subjectTokenSource, subjectTokenFile, subjectTokenEnv,
         subjectTokenType, subjectTokenAudience, actorTokenFile, actorTokenType, requestedTokenType, browser,
-        account, timeout, httpTimeout, leeway, caFile, allowInsecureHTTP, store, resources, gitHosts,
+        account, timeout, httpTimeout, leeway, caFile, allowInsecureHTTP, store, storeKeyFile,
+        storeKeyCommand, storeCache, resources, proxyRoutes, gitHosts,
         dockerRegistries, awsRoleARN, awsRoleSessionName, awsSTSEndpoint, gcpTokenType,
     ]
 

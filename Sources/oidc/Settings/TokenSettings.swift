@@ -14,6 +14,8 @@ struct ClientSettings: Sendable {
     }
 
     let id: String?
+    /// The client metadata document that is the client ID for servers that support such documents.
+    let metadataURL: String?
     /// The authentication method; nil means that the metadata decides.
     let method: String?
     let secret: Secret?
@@ -29,6 +31,7 @@ struct ClientSettings: Sendable {
 
     init(_ layers: SettingLayers, home: String?) {
         id = layers.text(.clientID)
+        metadataURL = layers.text(.clientMetadataURL)
         method = layers.text(.clientAuth)
         let command = layers.texts(.clientSecretCommand)
         secret =
@@ -74,6 +77,8 @@ struct TokenSettings: Sendable {
     let sendsResources: Bool
     /// The type of tokens whose answer names none or an unknown one.
     let assumedType: String?
+    /// The profile of the user's own provider, whose session is exchanged for an assertion.
+    let userProfile: String?
 
     init(_ layers: SettingLayers) {
         grant = layers.choice(.grant) ?? .authorizationCode
@@ -87,6 +92,7 @@ struct TokenSettings: Sendable {
         bindsTokens = layers.flag(.dpop)
         sendsResources = layers.text(.resourceParameter) != "off"
         assumedType = layers.text(.tokenType)
+        userProfile = layers.text(.userProfile)
     }
 
     func checkedAssumedType() throws(OIDCError) -> TokenType? {
@@ -124,15 +130,4 @@ struct SubjectSettings: Sendable {
         requestedTokenType = layers.text(.requestedTokenType)
         variables = Set(layers.given.filter { $0.setting == .subjectTokenEnv }.compactMap(\.value.string))
     }
-}
-
-/// Where the identity of a machine comes from.
-enum SubjectTokenSource: String, CaseIterable, Sendable {
-    case githubActions = "github-actions"
-    case gitlab
-    case kubernetes
-    case file
-    case env
-
-    static let names = allCases.map(\.rawValue)
 }

@@ -56,6 +56,7 @@ struct SignIn {
         reporter.end()
         provider.traceIDToken(outcome.idToken, nonce: true)
         for warning in outcome.warnings { console.warn(warning.commandLine) }
+        provider.target?.remember(provider.context)
         remarkOnTokenRefresh(outcome.session, metadata)
         return outcome.session
     }
@@ -123,13 +124,16 @@ struct SignIn {
     private var needed: [ProviderEndpoint] {
         let isDevice = settings.flow == .device
         let first: ProviderEndpoint = isDevice ? .deviceAuthorization : .authorization
-        return [first, .token] + (scope(nil).contains("openid") ? [.keys] : [])
+        return [first, .token] + (needsIDToken ? [.keys] : [])
     }
 
     /// Returns the scope that is set, or the default for users, with `offline_access` if the provider supports it.
     private func scope(_ metadata: ProviderMetadata?) -> Scope {
         if let scope = provider.settings.token.scope { return scope }
-        guard provider.settings.provider.issuer != nil else { return Scope("") }
+        // A resource that names no scope leaves it to its server.
+        guard provider.settings.provider.issuer != nil, provider.settings.resource == nil else {
+            return Scope("")
+        }
         let isOffline = metadata?.scopesSupported?.contains("offline_access") == true
         return Scope("openid profile email" + (isOffline ? " offline_access" : ""))
     }
@@ -140,15 +144,24 @@ struct SignIn {
         remarkOnPrompt()
         let client = try provider.client(metadata, environment)
         let scope = scope(metadata)
-        try metadata.validate(for: [.token], scope: scope)
+        try metadata.validate(for: [.token], scope: needsIDToken ? scope : Scope(""))
         let url = try metadata.require(.token, presentingCertificate: client.presentsCertificate)
         let dpop: DPoPKey? = provider.settings.token.bindsTokens ? try DPoPKey.generate() : nil
-        return SignInFlow(
+        var request = provider.settings.authorizationRequest(client, scope, dpop)
+        request.rejectsErrorsWithoutIssuer = provider.settings.resource != nil
+        var login = SignInFlow(
             environment: environment, metadata: metadata,
             tokenEndpoint: try provider.tokenEndpoint(at: url, client: client, dpop: dpop),
-            request: provider.settings.authorizationRequest(client, scope, dpop), key: key,
-            pushing: settings.pushing,
+            request: request, key: key, pushing: settings.pushing,
             leeway: provider.settings.network.leeway)
+        login.requiresIDToken = needsIDToken
+        return login
+    }
+
+    /// Whether the sign-in must say who the user is. A resource that lists `openid` among its scopes may have a server
+    /// without ID tokens, such as FastMCP's.
+    private var needsIDToken: Bool {
+        provider.settings.resource == nil && scope(nil).contains("openid")
     }
 
     /// Refuses a redirect that must be pasted if stdin is at its end.

@@ -3,11 +3,13 @@ import OIDCSystem
 
 /// Signs in for a command with `--login`. One of several processes signs in; the others wait and use its session.
 /// The session's own lock stays free meanwhile.
-private struct SignInOnDemand {
+struct SignInOnDemand {
     let provider: ProviderContext
     let access: SessionAccess
     /// The session that was stored when the command started.
     let earlier: Session?
+    /// Whether any other session than the earlier one is taken, so that the resource decides whether it is enough.
+    var takesAny = false
 
     /// Returns where the session is now: in memory if it could not be saved.
     func run() throws(OIDCError) -> SessionAccess {
@@ -25,7 +27,10 @@ private struct SignInOnDemand {
             return try access.store.withLock(access.key, for: .signIn, wait) {
                 () throws(OIDCError) -> SessionAccess in
                 let found = try? access.load()
-                if let found, found != earlier, found.source(for: access.demand()).isGranted { return access }
+                if let found, found != earlier, takesAny || found.source(for: access.demand()).isGranted {
+                    return access
+                }
+                if let moved = try provider.target?.movedAccess(provider, than: earlier) { return moved }
                 // Only one process opens a browser, even if the user declines.
                 if hasWaited, found == earlier { throw unfinished(.loginRequired) }
                 return try signedIn(&signIn)

@@ -21,7 +21,8 @@ struct SignInSummary {
 
     private var rows: [(String, String)] {
         let profile = report.profile.map { " (profile \($0))" } ?? ""
-        var rows = [("where", report.issuer + profile), ("until", expiry)]
+        var rows = report.session.key.resources.map { ("resource", $0) }
+        rows += [("where", report.issuer + profile), ("until", expiry)]
         if let granted = session.grantedScope, let requested = session.requestedScope,
             differs(granted, requested)
         {

@@ -1,40 +1,4 @@
 import OIDCCore
-import OIDCSystem
-
-/// The identity of a GitHub Actions job, from the URL in the job's environment.
-struct GitHubActionsIdentity {
-    let environment: [String: String]
-    let audience: String?
-
-    func token(_ transport: any HTTPTransport) throws(OIDCError) -> Redacted<String> {
-        guard let address = environment["ACTIONS_ID_TOKEN_REQUEST_URL"], !address.isEmpty,
-            let bearer = environment["ACTIONS_ID_TOKEN_REQUEST_TOKEN"], !bearer.isEmpty
-        else {
-            throw OIDCError.usage(
-                "ACTIONS_ID_TOKEN_REQUEST_URL and ACTIONS_ID_TOKEN_REQUEST_TOKEN are not set",
-                hint: "give the job `permissions: id-token: write`")
-        }
-        guard var url = WebURL(address), url.isSecure || url.isLoopback else {
-            throw OIDCError.usage("ACTIONS_ID_TOKEN_REQUEST_URL: expected an https URL")
-        }
-        guard bearer.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw OIDCError.usage("ACTIONS_ID_TOKEN_REQUEST_TOKEN: expected visible ASCII characters")
-        }
-        if let audience { url = url.appendingQuery([FormEncoding.Pair("audience", audience)]) }
-        var request = HTTPRequest.json(url)
-        request.headers["Authorization"] = "Bearer \(bearer)"
-        let response = try transport.send(request, stage: .subjectToken)
-        guard response.isSuccess, let value = (try? JSONValue(parsing: response.body))?["value"]?.string,
-            !value.isEmpty
-        else {
-            throw OIDCError(
-                response.status >= 500 ? .unreachable : .refused,
-                "subject_token: value: expected an ID token of the job, found status \(response.status)",
-                hint: "give the job `permissions: id-token: write`", stage: .subjectToken)
-        }
-        return Redacted(value)
-    }
-}
 
 /// A CI system that gives its jobs an identity, recognized by its variables.
 struct CIIdentity {
@@ -58,15 +22,24 @@ struct CIIdentity {
                 name: "GitLab CI",
                 hint: "add OIDC_ID_TOKEN to the job's id_tokens, then --set subject_token_source=gitlab")
         }
-        if has("CIRCLE_OIDC_TOKEN_V2") {
-            return CIIdentity(
-                name: "CircleCI",
-                hint: "--set subject_token_source=env --set subject_token_env=CIRCLE_OIDC_TOKEN_V2")
+        if has("CIRCLE_OIDC_TOKEN_V2") || has("CIRCLE_OIDC_TOKEN") {
+            return CIIdentity(name: "CircleCI", hint: "--set subject_token_source=circleci")
+        }
+        if has("BUILDKITE_JOB_ID") {
+            return CIIdentity(name: "Buildkite", hint: "--set subject_token_source=buildkite")
         }
         if has("BITBUCKET_STEP_OIDC_TOKEN") {
+            return CIIdentity(name: "Bitbucket Pipelines", hint: "--set subject_token_source=bitbucket")
+        }
+        if has("SYSTEM_OIDCREQUESTURI") {
+            let hint = "--set subject_token_source=azure-pipelines"
             return CIIdentity(
-                name: "Bitbucket Pipelines",
-                hint: "--set subject_token_source=env --set subject_token_env=BITBUCKET_STEP_OIDC_TOKEN")
+                name: "Azure Pipelines",
+                hint: has("SYSTEM_ACCESSTOKEN")
+                    ? hint : "give the step `env: SYSTEM_ACCESSTOKEN: $(System.AccessToken)`, then \(hint)")
+        }
+        if has("TFC_WORKLOAD_IDENTITY_TOKEN") {
+            return CIIdentity(name: "HCP Terraform", hint: "--set subject_token_source=terraform-cloud")
         }
         if has("KUBERNETES_SERVICE_HOST") {
             return CIIdentity(name: "Kubernetes", hint: "--set subject_token_source=kubernetes")

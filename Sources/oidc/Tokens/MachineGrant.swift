@@ -16,8 +16,7 @@ struct MachineGrant {
         let dpop: DPoPKey? = provider.settings.token.bindsTokens ? try DPoPKey.generate() : nil
         let endpoint = try provider.tokenEndpoint(at: url, client: client, dpop: dpop)
         let now = environment.now()
-        let issued = try endpoint.issue(
-            try request(environment), over: environment.transport, now: now, random: environment.random)
+        let issued = try issued(at: endpoint, environment)
         var tokens: TokenSet
         do throws(OIDCError) { tokens = try issued.tokens.get() } catch {
             issued.revoke(at: metadata.revocationEndpoint, client: client, environment)
@@ -33,7 +32,19 @@ struct MachineGrant {
                 revocation: metadata.revocationEndpoint, introspection: metadata.introspectionEndpoint),
             clientAuthentication: client.authentication.method, createdAt: now, requestedScope: key.scope,
             requestedResources: key.resources, tokens: tokens, dpopKey: dpop.map(\.pem))
+        provider.target?.remember(provider.context)
         return TokenRefresh.Outcome(session: session, access: .success(tokens.access))
+    }
+
+    private func issued(
+        at endpoint: TokenEndpoint, _ environment: ProviderEnvironment
+    ) throws(OIDCError) -> TokenEndpoint.Issued {
+        guard key.grant != .idJAG else {
+            return try OwnProvider(provider).exchanged(key, at: endpoint, environment)
+        }
+        return try endpoint.issue(
+            try request(environment), over: environment.transport, now: environment.now(),
+            random: environment.random)
     }
 
     private func request(_ environment: ProviderEnvironment) throws(OIDCError) -> TokenRequest {

@@ -121,6 +121,11 @@ struct SessionAccess {
 
     /// Completes a hint to sign in with the options that were given.
     private func completed(_ error: OIDCError) -> OIDCError {
+        if key.grant.needsUser, provider.hasLostClient(error) {
+            return OIDCError(
+                .loginRequired, "\(error.message): the registered client is not known there any more",
+                hint: provider.settings.loginLine, stage: .token, oauthError: error.oauthError)
+        }
         guard error.kind == .loginRequired || error.hint == .signIn else { return error }
         var error = error
         error.hint = .text(provider.settings.loginLine)

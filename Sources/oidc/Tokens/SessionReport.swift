@@ -14,6 +14,12 @@ struct SessionReport {
     /// Who issued the tokens: of a provider with many tenants, the tenant.
     var issuer: String { session.endpoints.issuer ?? session.key.provider }
 
+    /// The resources that the tokens are for, each once.
+    var resources: [String] {
+        session.requestedResources
+            + session.key.resources.filter { !session.requestedResources.contains($0) }
+    }
+
     var isUsable: Bool { canRefresh || session.tokens.access.isFresh(at: now, minimum: 0) }
 
     var json: JSONValue {
@@ -31,7 +37,7 @@ struct SessionReport {
             "name": JSONValue(claims?["name"]?.string ?? claims?["preferred_username"]?.string),
             "email": JSONValue(claims?["email"]?.string),
             "scope": JSONValue(session.grantedScope?.text),
-            "resource": .array((session.requestedResources + session.key.resources).map { .string($0) }),
+            "resource": .array(resources.map { .string($0) }),
             "expires_at": session.tokens.access.expiresAt.map { JSONValue($0.secondsSinceEpoch) } ?? .null,
             "can_refresh": .bool(canRefresh), "store": .string(location),
         ]
@@ -63,6 +69,7 @@ struct SessionReport {
         let access = session.tokens.access
         var lines: [(String, String)] = []
         if let profile { lines.append(("profile", profile)) }
+        for resource in resources { lines.append(("resource", resource)) }
         lines.append(("provider", issuer))
         lines.append(("client", session.key.clientID))
         if !session.key.grant.needsUser { lines.append(("grant", session.key.grant.rawValue)) }

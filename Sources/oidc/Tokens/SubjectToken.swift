@@ -28,14 +28,13 @@ struct SubjectToken {
         var parts: [String] = []
         if let source {
             parts.append(source.rawValue)
-            if source == .githubActions {
-                for name in ["GITHUB_REPOSITORY", "GITHUB_REF", "GITHUB_WORKFLOW", "GITHUB_RUN_ID"] {
-                    parts.append(context.environment[name] ?? "")
-                }
+            if let names = source.jobVariables {
+                parts += names.map { context.environment[$0] ?? "" }
                 parts.append(settings.audience ?? "")
             } else {
                 parts.append(
-                    SubjectToken.identity(of: try local(source, role: "subject_token_source").revealed))
+                    SubjectToken.identity(
+                        of: try checked(try local(source, role: Setting.subjectTokenSource.name)).revealed))
             }
         }
         if let actor = try secrets.text(settings.actorFile) {
@@ -69,40 +68,60 @@ struct SubjectToken {
     func token(
         from source: SubjectTokenSource, role: String, _ transport: any HTTPTransport
     ) throws(OIDCError) -> Redacted<String> {
-        guard source == .githubActions else { return try local(source, role: role) }
-        return try GitHubActionsIdentity(
-            environment: context.environment,
-            audience: settings.audience ?? provider.settings.provider.issuer
-        ).token(transport)
+        let audience = settings.audience ?? provider.settings.provider.issuer
+        let environment = context.environment
+        let token =
+            switch source {
+            case .githubActions:
+                try IdentityRequest.gitHubActions(environment, audience: audience).token(transport)
+            case .azurePipelines: try IdentityRequest.azurePipelines(environment).token(transport)
+            case .googleMetadata: try IdentityRequest.googleMetadata(audience: audience).token(transport)
+            case .buildkite: try buildkite(audience)
+            case .gitlab, .circleci, .bitbucket, .terraformCloud, .kubernetes, .file, .env:
+                try local(source, role: role)
+            }
+        return try checked(token)
     }
 
     private func local(_ source: SubjectTokenSource, role: String) throws(OIDCError) -> Redacted<String> {
         switch source {
-        case .githubActions:
-            throw OIDCError.usage("\(role): github-actions has no local token")
         case .file:
-            if let token = try secrets.text(settings.file) { return try checked(token) }
+            if let token = try secrets.text(settings.file) { return token }
             throw OIDCError.usage(
                 "subject_token_file is not set, and \(role) is file", hint: "set it to the token's file")
         case .kubernetes:
             let path = settings.file?.path ?? SubjectToken.kubernetesFile
             let bytes = try UserFile.require(path, limit: 1 << 20, named: "\(role) kubernetes").bytes
-            return try checked(Redacted(ASCII.trimmed(String(decoding: bytes, as: UTF8.self))))
-        case .env, .gitlab:
-            let name = settings.variable ?? (source == .gitlab ? "OIDC_ID_TOKEN" : nil)
-            guard let name else {
-                throw OIDCError.usage(
-                    "subject_token_env is not set, and \(role) is env", hint: "set it to the variable's name")
-            }
-            guard let token = context.environment[name], !token.isEmpty else {
-                throw OIDCError.usage(
-                    "the variable \(DisplayText.clean(name)) of \(role) \(source.rawValue) is not set",
-                    hint: source == .gitlab
-                        ? "add it to the job's id_tokens, or name another with subject_token_env"
-                        : "set it, or name another with subject_token_env")
-            }
-            return try checked(Redacted(ASCII.trimmed(token)))
+            return Redacted(ASCII.trimmed(String(decoding: bytes, as: UTF8.self)))
+        default: return try variable(source, role: role)
         }
+    }
+
+    /// Returns the token from the variable that is set, else from the first of the source's own.
+    private func variable(_ source: SubjectTokenSource, role: String) throws(OIDCError) -> Redacted<String> {
+        let names = settings.variable.map { [$0] } ?? source.tokenVariables
+        guard !names.isEmpty else {
+            throw OIDCError.usage(
+                "subject_token_env is not set, and \(role) is \(source.rawValue)",
+                hint: "set it to the variable's name")
+        }
+        guard let token = names.lazy.compactMap({ context.environment[$0] }).first(where: { !$0.isEmpty })
+        else {
+            throw OIDCError.usage(
+                "the variable \(DisplayText.clean(names[0])) of \(role) \(source.rawValue) is not set",
+                hint: source.variableHint)
+        }
+        return Redacted(ASCII.trimmed(token))
+    }
+
+    /// Runs Buildkite's agent, which alone can request the job's token (Buildkite, `buildkite-agent oidc`, read 2026-11).
+    private func buildkite(_ audience: String?) throws(OIDCError) -> Redacted<String> {
+        var variables = provider.childEnvironment
+        for name in ProcessEnvironment.jobVariables { variables[name] = context.environment[name] }
+        let command =
+            ["buildkite-agent", "oidc", "request-token"] + (audience.map { ["--audience", $0] } ?? [])
+        return try SecretReader(environment: variables, deadline: provider.deadline, warn: { _ in })
+            .output(of: command, named: Setting.subjectTokenSource.name)
     }
 
     /// Refuses an empty or expired token here: providers answer with a less clear error.

@@ -77,7 +77,9 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake(
             "login --port http", "--port takes a whole number from 1 to 65535, not 'http'", "oidc help login"),
         Mistake("login --timeout", "--timeout needs a value", "oidc help login"),
-        Mistake("login me", "unexpected argument 'me'", "oidc help login"),
+        Mistake("login me", "“me” is not a URL", "oidc help login"),
+        Mistake(
+            "token mcp.example.com", "“mcp.example.com” is not a URL", "oidc token https://mcp.example.com"),
         Mistake(
             "login --no-browser --flow device", "--no-browser goes with --flow browser, not device",
             "oidc help login"),
@@ -93,7 +95,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake("token -p", "--profile needs a value", "oidc help token"),
         Mistake(
             "token --grant client_credential",
-            "--grant takes authorization_code, client_credentials, token_exchange or jwt_bearer, not 'client_credential', did you mean client_credentials?",
+            "--grant takes authorization_code, client_credentials, token_exchange, jwt_bearer or id_jag, not 'client_credential', did you mean client_credentials?",
             "oidc help token"),
         Mistake("token --client-secret x", "unknown option '--client-secret'", "set client_secret_file"),
         Mistake(

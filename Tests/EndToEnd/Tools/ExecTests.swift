@@ -23,10 +23,12 @@ struct ExecTests {
         let world = try ToolWorld()
         let variables = world.machine.merging([
             "OIDC_ID_TOKEN": "hunter2", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "hunter2", "MINE": "hunter2",
-            "OIDC_SUBJECT_TOKEN_ENV": "MINE",
+            "OIDC_SUBJECT_TOKEN_ENV": "MINE", "TFC_WORKLOAD_IDENTITY_TOKEN_A": "hunter2",
+            "BUILDKITE_AGENT_ACCESS_TOKEN": "of-the-job",
         ]) { $1 }
         let result = try world.run(["exec", "env"], variables)
         #expect(result.code == 0 && !result.output.contains("hunter2"), "\(result)")
+        #expect(result.output.contains("of-the-job"), "the job's other programs need it")
         let own = try world.run(["exec", "--env", "OIDC_ID_TOKEN", "printenv", "OIDC_ID_TOKEN"], variables)
         #expect(try own.output == world.run(["token"], world.machine).output, "\(own)")
     }

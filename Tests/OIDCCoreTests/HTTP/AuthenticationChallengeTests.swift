@@ -72,6 +72,19 @@ struct AuthenticationChallengeTests {
         }
     }
 
+    @Test("a parameter that is repeated has no value, as readers differ in which one counts (RFC 9110 §11.2)")
+    func repeated() throws {
+        let challenge = AuthenticationChallenge(
+            scheme: "Bearer",
+            parameters: [
+                .init(name: "scope", value: "a"), .init(name: "Scope", value: "b"),
+                .init(name: "error", value: "invalid_token"),
+            ])
+        #expect(challenge["scope"] == nil && challenge.scope == nil && challenge.isRepeated("SCOPE"))
+        #expect(challenge.error == "invalid_token" && !challenge.isRepeated("error"))
+        #expect(!challenge.isRepeated("realm"))
+    }
+
     @Test("endless fields are read in bounds")
     func bounds() {
         let long = String(repeating: "Bearer a=b, ", count: 100_000)

@@ -110,6 +110,53 @@ struct AuthorizationResponseTests {
         ) { try pending.accept(pairs(query, pending)) }
     }
 
+    @Test(
+        "iss is compared without normalization (RFC 9207 §2.4)",
+        arguments: [
+            "https://op.example/", "https://OP.example", "HTTPS://op.example", "https://op.example:443",
+            "https://op.example/.", "https://op.example?", "https://op%2Eexample", "https://op.example.",
+            " https://op.example",
+        ])
+    func normalizedIssuer(_ issuer: String) throws {
+        for promised: JSONValue? in [true, nil] {
+            let pending = try Fixture.pending(["authorization_response_iss_parameter_supported": promised])
+            let state = FormEncoding.Pair("state", pending.state.revealed)
+            let iss = FormEncoding.Pair("iss", issuer)
+            let error = Fixture.error { try pending.accept([FormEncoding.Pair("code", "abc"), state, iss]) }
+            #expect(error?.kind == .untrusted && error?.member == "iss")
+            // An error from another issuer is neither shown nor acted on: the wait goes on.
+            let refusal = [FormEncoding.Pair("error", "access_denied"), state, iss]
+            #expect(try pending.accept(refusal) == nil)
+        }
+    }
+
+    @Test("for a resource, an error that lacks the promised iss is rejected, and not shown (RFC 9207 §2.4)")
+    func strictErrorWithoutIssuer() throws {
+        func pending(promised: JSONValue?) throws -> PendingAuthorization {
+            var request = Fixture.request()
+            request.rejectsErrorsWithoutIssuer = true
+            return try request.begin(
+                Fixture.metadata(["authorization_response_iss_parameter_supported": promised]),
+                random: Fixture.random())
+        }
+        let strict = try pending(promised: true)
+        for query in [
+            "error=access_denied&error_description=call+0900&state=STATE", "error=x&code=abc&state=STATE",
+        ] {
+            #expect(
+                throws: OIDCError.untrusted(.authorization, "iss", expected: Fixture.issuer, found: "none")
+            ) { try strict.accept(pairs(query, strict)) }
+        }
+        let error = Fixture.error {
+            try strict.accept(pairs("error=access_denied&state=STATE&\(Self.iss)", strict))
+        }
+        #expect(error?.oauthError == "access_denied")
+        let unpromised = try pending(promised: nil)
+        #expect(
+            Fixture.error { try unpromised.accept(pairs("error=access_denied&state=STATE", unpromised)) }?
+                .oauthError == "access_denied")
+    }
+
     @Test("an error answer that lacks the promised iss ends the sign-in, and the lack is remarked on")
     func errorWithoutIssuer() throws {
         let pending = try Fixture.pending()

@@ -101,4 +101,98 @@ struct RegistrationTests {
         let registration = Registration(clientName: "x", redirectURIs: ["http://example.com/"])
         #expect(Fixture.error { try call(registration) }?.message.hasPrefix("redirect_uri: ") == true)
     }
+
+    private func registered(_ more: String, _ registration: Registration? = nil) throws -> RegisteredClient {
+        try call(registration ?? Registration(clientName: "oidc")).read(
+            Fixture.json(#"{"client_id":"c1"\#(more)}"#, status: 201))
+    }
+
+    @Test(
+        "at an authorization server, refresh tokens and the method are asked for as far as it supports them")
+    func atServer() throws {
+        func registration(_ changes: [String: JSONValue?]) throws -> Registration {
+            Registration(
+                clientName: "oidc", redirectURIs: ["http://127.0.0.1/cb"], at: try Fixture.metadata(changes))
+        }
+        #expect(try registration([:]).grantTypes == ["authorization_code", "refresh_token"])
+        #expect(
+            try registration(["grant_types_supported": ["authorization_code"]]).grantTypes == [
+                "authorization_code"
+            ])
+        let both: JSONValue = ["refresh_token", "authorization_code"]
+        #expect(
+            try registration(["grant_types_supported": both]).grantTypes == [
+                "authorization_code", "refresh_token",
+            ])
+        let methods: [(JSONValue?, String)] = [
+            (nil, "none"), (["client_secret_basic", "none"], "none"),
+            (["client_secret_post"], "client_secret_post"),
+            (["client_secret_post", "client_secret_basic"], "client_secret_post"),
+            (["private_key_jwt", "client_secret_basic", "client_secret_post"], "client_secret_basic"),
+            (["client_secret_post", "none"], "none"),
+            (["private_key_jwt"], "none"),
+        ]
+        for (supported, expected) in methods {
+            let chosen = try registration(["token_endpoint_auth_methods_supported": supported])
+            #expect(chosen.tokenEndpointAuthMethod == expected)
+            #expect(JSONValue.object(try chosen.document())["application_type"] == "native")
+        }
+    }
+
+    @Test(
+        "a registration answer with another redirect is refused; ours are kept as far as they were registered"
+    )
+    func redirects() throws {
+        let urls = ["http://127.0.0.1:1/cb", "http://127.0.0.1:2/cb"]
+        let registration = Registration(clientName: "oidc", redirectURIs: urls)
+        func usable(_ answer: String) throws -> [String] {
+            try registered(answer, registration).redirectURIs(of: registration)
+        }
+        #expect(try usable("") == urls)
+        #expect(try usable(#","redirect_uris":[]"#) == urls)
+        #expect(try usable(#","redirect_uris":["\#(urls[1])","\#(urls[0])"]"#) == urls)
+        #expect(try usable(#","redirect_uris":["\#(urls[1])"]"#) == [urls[1]])
+        for other in [
+            #"["https://evil.test/cb"]"#, #"["\#(urls[0])","https://evil.test/cb"]"#,
+            #"["http://127.0.0.1:3/cb"]"#,
+            #"["http://127.0.0.1:1/cb/"]"#, #"["http://localhost:1/cb"]"#, #"["javascript:alert(1)"]"#,
+        ] {
+            let error = Fixture.error { try usable(#","redirect_uris":\#(other)"#) }
+            #expect(error?.kind == .refused && error?.member == "redirect_uris")
+        }
+    }
+
+    @Test("the method follows the metadata if they list only none, else the answer")
+    func authentication() throws {
+        func method(_ answer: String, _ supported: JSONValue?) throws -> (String?, String?) {
+            let found = try registered(answer).authentication(
+                at: Fixture.metadata(["token_endpoint_auth_methods_supported": supported]))
+            return (found.method, found.secret?.revealed)
+        }
+        let secret = #","client_secret":"s""#
+        #expect(try method(secret, ["none"]) == ("none", nil))
+        #expect(try method(secret, nil) == (nil, "s"))
+        #expect(try method("", nil) == ("none", nil))
+        #expect(try method(secret, ["none", "client_secret_basic"]) == (nil, "s"))
+        #expect(
+            try method(secret + #","token_endpoint_auth_method":"client_secret_post""#, nil)
+                == ("client_secret_post", "s"))
+        #expect(try method(secret + #","token_endpoint_auth_method":"none""#, nil) == ("none", nil))
+        for bad in [
+            #","token_endpoint_auth_method":"client_secret_basic""#,
+            secret + #","token_endpoint_auth_method":"private_key_jwt""#,
+        ] {
+            let error = Fixture.error { try method(bad, nil) }
+            #expect(error?.kind == .refused && error?.member == "token_endpoint_auth_method")
+        }
+    }
+
+    @Test("a secret expires when the answer says so, and zero means never")
+    func expiry() throws {
+        let now = Instant(secondsSinceEpoch: 1_000)
+        #expect(try registered(#","client_secret":"s","client_secret_expires_at":1000"#).isExpired(at: now))
+        #expect(try !registered(#","client_secret":"s","client_secret_expires_at":1001"#).isExpired(at: now))
+        #expect(try !registered(#","client_secret":"s","client_secret_expires_at":0"#).isExpired(at: now))
+        #expect(try !registered(#","client_secret_expires_at":1"#).isExpired(at: now))
+    }
 }

@@ -1,0 +1,84 @@
+import OIDCCore
+import OIDCCrypto
+
+/// Identity assertion authorization grants (ID-JAG): the user's provider vouches for the user to the server of a
+/// resource, which issues an access token for it.
+extension DemoProvider {
+    static let identityAssertionType = "oauth-id-jag+jwt"
+
+    /// Issues an assertion for the server that `audience` names, and for `resource` there.
+    func identityAssertion(_ grant: Grant, _ request: TokenCall) throws(Refusal) -> JSONObject {
+        let audiences = request.parameters.values("audience")
+        guard audiences.count == 1, let audience = audiences.first else {
+            throw .invalidRequest("audience must be the issuer of the resource's server")
+        }
+        _ = try self.audience(request.parameters)
+        let lifetime: Int64 = 300
+        var claims = JSONObject()
+        claims["iss"] = .string(issuer.text)
+        claims["sub"] = .string(grant.subject)
+        claims["aud"] = .string(audience)
+        claims["client_id"] = .string(request.client.id)
+        claims["resource"] = request.parameters["resource"].map { .string($0) }
+        if !grant.scope.isEmpty { claims["scope"] = .string(grant.scope.text) }
+        claims["jti"] = .string(secret())
+        claims["iat"] = JSONValue(request.now.secondsSinceEpoch)
+        claims["exp"] = JSONValue(request.now.adding(lifetime).secondsSinceEpoch)
+        guard let key = keys.current.first else {
+            throw Refusal("server_error", "there is no signing key", status: 500)
+        }
+        let token = try crypto { () throws(CryptoError) in
+            try TokenDraft(
+                claims: claims, type: DemoProvider.identityAssertionType, key: key, algorithm: key.algorithm
+            ).serialized()
+        }
+        var answer = JSONObject()
+        answer["access_token"] = .string(token)
+        answer["issued_token_type"] = .string(ExchangeType.identityAssertion.rawValue)
+        answer["token_type"] = "N_A"
+        answer["expires_in"] = JSONValue(lifetime)
+        return answer
+    }
+
+    /// Issues an access token for an assertion, for the resource and at most the scope that it names. It must be
+    /// meant for this server and this client, and counts once.
+    mutating func redeemIdentityAssertion(
+        _ assertion: String, _ request: TokenCall
+    ) throws(Refusal) -> JSONObject {
+        let claims = try identityClaims(assertion, request)
+        let granted = try allowedScope(claims["scope"]?.string)
+        let scope =
+            request.parameters["scope"] == nil ? granted : try allowedScope(request.parameters["scope"])
+        guard scope.isSubset(of: granted) else {
+            throw .invalidScope("the scope is wider than the assertion's")
+        }
+        let audience = [claims["resource"]?.string].compactMap { $0 }
+        let asked = try self.audience(request.parameters)
+        guard Set(asked).isSubset(of: audience) else { throw .invalidTarget("the resource was not granted") }
+        var grant = grantAlone(request, subject: claims["sub"]?.string ?? "", scope: scope)
+        grant.audience = audience
+        return try issue(
+            Issue(grant: state.add(grant), scope: scope, audience: audience, binding: request.binding),
+            request)
+    }
+
+    private mutating func identityClaims(
+        _ assertion: String, _ request: TokenCall
+    ) throws(Refusal) -> JSONObject {
+        let claims: JSONObject
+        do throws(Refusal) {
+            claims = try trustedToken(assertion, request.now, orOwn: true)
+            guard claims["aud"]?.string == issuer.text else { throw .invalidGrant("aud is another server") }
+            guard claims["client_id"]?.string == request.client.id else {
+                throw .invalidGrant("client_id is another client")
+            }
+            guard let identifier = claims["jti"]?.string,
+                remember(
+                    "id-jag \(claims["iss"]?.string ?? "") \(identifier)", until: request.now.adding(3_700))
+            else { throw .invalidGrant("jti is missing, or was used before") }
+        } catch {
+            throw .invalidGrant("assertion: \(error.description)")
+        }
+        return claims
+    }
+}

@@ -1,0 +1,126 @@
+/// Access to a resource for a user who is signed in at their own provider, which the resource's authorization server
+/// trusts: the provider exchanges the user's session for an assertion about the user (ID-JAG), which that server
+/// takes in exchange for an access token (draft-ietf-oauth-identity-assertion-authz-grant-04, 2026-05). The
+/// assertion is never stored.
+package struct IdentityAssertion: Sendable {
+    /// The issuer of the resource's authorization server.
+    package let audience: String
+    /// The resource identifier, as its metadata spells it.
+    package let resources: [String]
+    package let scope: Scope?
+
+    package init(audience: String, resources: [String], scope: Scope? = nil) {
+        self.audience = audience
+        self.resources = resources
+        self.scope = scope
+    }
+
+    /// A token of the user's session at their own provider.
+    package struct Subject: Sendable {
+        package let token: Redacted<String>
+        package let type: TokenTypeIdentifier
+
+        /// The session's ID token.
+        package static func idToken(_ token: Redacted<String>) -> Subject {
+            Subject(token: token, type: .idToken)
+        }
+
+        /// The session's refresh token, which stays valid.
+        package static func refreshToken(_ token: Redacted<String>) -> Subject {
+            Subject(token: token, type: .refreshToken)
+        }
+    }
+
+    /// Obtains the tokens for the resource: from `provider`, the token endpoint of the user's own provider, an
+    /// assertion, and for this, from `server`, the token endpoint of the resource's authorization server, an access
+    /// token. `own` is how the user's own provider is reached, if that differs.
+    package func issue(
+        for subject: Subject, from provider: TokenEndpoint, at server: TokenEndpoint,
+        _ environment: ProviderEnvironment, own: ProviderEnvironment? = nil
+    ) throws(OIDCError) -> TokenEndpoint.Issued {
+        let assertion = try assertion(
+            for: subject, from: provider, client: server.client.id, own ?? environment)
+        return try server.issue(
+            .jwtBearer(assertion: assertion, scope: scope, resources: resources),
+            over: environment.transport, now: environment.now(), random: environment.random)
+    }
+
+    /// Obtains the assertion at the token endpoint of the user's own provider, and checks that it is one, for this
+    /// server, this client there and this resource.
+    package func assertion(
+        for subject: Subject, from provider: TokenEndpoint, client clientID: String,
+        _ environment: ProviderEnvironment
+    ) throws(OIDCError) -> Redacted<String> {
+        var exchange = TokenExchange(subjectToken: subject.token, subjectTokenType: subject.type)
+        exchange.requestedTokenType = .idJAG
+        exchange.audiences = [audience]
+        exchange.resources = resources
+        exchange.scope = scope
+        let tokens: TokenSet
+        do throws(OIDCError) {
+            tokens = try provider.send(
+                .tokenExchange(exchange), over: environment.transport, now: environment.now(),
+                random: environment.random)
+        } catch {
+            var error = error
+            error.message += ", at the user's own provider \(provider.url.hostAndPort)"
+            throw error
+        }
+        do throws(OIDCError) {
+            guard tokens.issuedTokenType == TokenTypeIdentifier.idJAG.urn else {
+                throw .protocolViolation(
+                    .token, "issued_token_type", expected: TokenTypeIdentifier.idJAG.urn,
+                    found: tokens.issuedTokenType ?? "none")
+            }
+            guard tokens.access.type == .notApplicable else {
+                throw .protocolViolation(
+                    .token, "token_type", expected: TokenType.notApplicable.name,
+                    found: tokens.access.type.name)
+            }
+            try check(tokens.access.token, client: clientID)
+        } catch {
+            throw error.withholding(WithheldSecrets([tokens.access.token.revealed]))
+        }
+        return tokens.access.token
+    }
+
+    /// Checks what the assertion says, without its signature, which is the server's to verify. Anything else, such as the
+    /// user's ID token handed back, must not be sent there.
+    private func check(_ assertion: Redacted<String>, client clientID: String) throws(OIDCError) {
+        guard let parsed = try? JWS(compact: assertion.revealed), let claims = parsed.claims else {
+            throw .protocolViolation(
+                .token, "access_token", expected: "an assertion (JWT)", found: "something else")
+        }
+        let type = parsed.header["typ"]?.string
+        guard let type, ASCII.isSameIgnoringCase(type, IdentityAssertion.type) else {
+            throw .protocolViolation(
+                .token, "typ", expected: IdentityAssertion.type, found: type ?? "none")
+        }
+        try match("aud", claims["aud"], [audience], isRequired: true)
+        try match("client_id", claims["client_id"], [clientID], isRequired: false)
+        try match("resource", claims["resource"], resources, isRequired: false)
+    }
+
+    private static let type = "oauth-id-jag+jwt"
+
+    /// Checks that a claim, a string or an array of strings, names nothing but what was asked for.
+    private func match(
+        _ name: String, _ value: JSONValue?, _ expected: [String], isRequired: Bool
+    ) throws(OIDCError) {
+        guard let value, value != .null else {
+            guard isRequired else { return }
+            throw .untrusted(.token, name, expected: expected.joined(separator: ", "), found: "none")
+        }
+        let found = value.string.map { [$0] } ?? value.strings ?? []
+        let isOurs = found.allSatisfy { one in expected.contains { ExactText.isSame($0, one) } }
+        guard isOurs, !found.isEmpty else {
+            let sides = DisplayText.sides(
+                expected: expected.joined(separator: ", "),
+                found: found.isEmpty ? value.typeName : found.joined(separator: ", "))
+            throw .untrusted(
+                .token, name, expected: sides.expected, found: sides.found,
+                hint: name == "client_id"
+                    ? "tell the user's own provider this client of the resource's authorization server" : nil)
+        }
+    }
+}

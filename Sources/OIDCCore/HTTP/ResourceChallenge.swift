@@ -1,0 +1,58 @@
+/// What a resource demands in a 401 or 403 (RFC 6750 §3, RFC 9728 §5.1, RFC 9470 §3).
+package struct ResourceChallenge: Hashable, Sendable {
+    /// Where the resource's metadata is, as the challenge spells it.
+    package let metadataURL: String?
+    /// The scope that is needed; its tokens are well formed.
+    package let scope: Scope?
+    /// The error code.
+    package let error: String?
+    /// The demand for a stronger or more recent sign-in.
+    package let stepUp: StepUp?
+    /// Whether the resource takes only tokens that are bound to a key (RFC 9449 §7.1): it challenges with DPoP alone.
+    package let requiresDPoP: Bool
+
+    /// The largest scope that a challenge may ask for, as it becomes a part of a URL.
+    package static let maximumScopeByteCount = 4_096
+
+    package init(
+        metadataURL: String? = nil, scope: Scope? = nil, error: String? = nil, stepUp: StepUp? = nil,
+        requiresDPoP: Bool = false
+    ) {
+        self.requiresDPoP = requiresDPoP
+        self.metadataURL = metadataURL
+        self.scope = scope
+        self.error = error
+        self.stepUp = stepUp
+    }
+
+    /// Reads the challenges of Bearer and DPoP; an answer without them demands nothing.
+    package init(_ response: HTTPResponse) throws(OIDCError) {
+        let challenges = response.challenges.filter { $0.isScheme("Bearer") || $0.isScheme("DPoP") }
+        for challenge in challenges {
+            for name in ["resource_metadata", "scope"] where challenge.isRepeated(name) {
+                throw .protocolViolation(.resource, name, expected: "at most one", found: "several")
+            }
+        }
+        metadataURL = challenges.lazy.compactMap { $0["resource_metadata"] }.first
+        error = challenges.lazy.compactMap(\.error).first
+        stepUp = StepUp(challenges)
+        requiresDPoP = !challenges.isEmpty && challenges.allSatisfy { $0.isScheme("DPoP") }
+        scope = try challenges.lazy.compactMap(\.scope).first.map { scope throws(OIDCError) in
+            try ResourceChallenge.checked(scope)
+        }
+    }
+
+    /// Checks a scope that a resource asks for (RFC 6749 §3.3): it is shown, and sent to the authorization server.
+    static func checked(_ scope: Scope) throws(OIDCError) -> Scope {
+        guard scope.isWellFormed, scope.text.utf8.count <= maximumScopeByteCount else {
+            throw .protocolViolation(
+                .resource, "scope",
+                expected: "up to \(maximumScopeByteCount) ASCII characters without \" and \\",
+                found: DisplayText.clean(scope.text, limit: 80))
+        }
+        return scope
+    }
+
+    /// Whether the token lacks scope (RFC 6750 §3.1).
+    package var isScopeInsufficient: Bool { error == "insufficient_scope" }
+}

@@ -1,0 +1,46 @@
+/// A document that describes a client and is its identity: the client ID is the document's URL (OAuth Client ID Metadata
+/// Document). The authorization server fetches it; we never do.
+package struct ClientMetadataDocument: Sendable {
+    /// Where the document is, and the client ID, exactly as spelled.
+    package let url: WebURL
+    package let registration: Registration
+
+    /// Describes a public client. The authorization server compares redirect URLs with those in the document, for
+    /// loopback without their port (RFC 8252 §7.3).
+    package init(url: WebURL, registration: Registration) {
+        self.url = url
+        self.registration = registration
+    }
+
+    /// The document to host.
+    package func document() throws(OIDCError) -> JSONObject {
+        var registration = registration
+        registration.tokenEndpointAuthMethod = "none"
+        var document = JSONObject()
+        document["client_id"] = .string(url.text)
+        for member in try registration.document().members where document[member.name] == nil {
+            document[member.name] = member.value
+        }
+        return document
+    }
+
+    /// Checks a URL that is to be a client ID: https, with a path, and nothing that two readers could spell differently
+    /// (OAuth Client ID Metadata Document §3).
+    package static func checkedURL(_ text: String) throws(OIDCError) -> WebURL {
+        guard let url = WebURL(text), url.isSecure, url.fragment == nil, !["", "/"].contains(url.path),
+            !url.hasDotSegments
+        else {
+            throw .usage(
+                "client ID metadata document: expected an https URL with a path and without a fragment, found "
+                    + DisplayText.address(text))
+        }
+        return url
+    }
+}
+
+extension ProviderMetadata {
+    /// `client_id_metadata_document_supported`.
+    package var supportsClientMetadataDocuments: Bool {
+        raw["client_id_metadata_document_supported"]?.bool == true
+    }
+}

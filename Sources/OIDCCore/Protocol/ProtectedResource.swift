@@ -1,0 +1,175 @@
+/// What a protected resource says of itself (RFC 9728 §2). Members that we don't use are ignored.
+package struct ProtectedResourceMetadata: Hashable, Sendable {
+    /// The resource identifier, spelled as in the document: the value of `resource` in every request for a token.
+    package let resource: String
+    /// The issuers of the authorization servers, each once.
+    package let authorizationServers: [String]
+    /// `scopes_supported`.
+    package let scopesSupported: Scope?
+    /// `bearer_methods_supported`.
+    package let bearerMethodsSupported: [String]?
+    /// `dpop_bound_access_tokens_required`.
+    package let requiresDPoP: Bool
+    /// `dpop_signing_alg_values_supported`.
+    package let dpopSigningAlgorithms: [String]?
+
+    /// The number of authorization servers that a document may name.
+    static let maximumServerCount = 16
+
+    /// Reads a document about a URL, which its resource must cover.
+    package init(document: JSONObject, for url: WebURL, allowsInsecureHTTP: Bool = false) throws(OIDCError) {
+        let answer = JSONAnswer(document, stage: .discovery)
+        resource = try ProtectedResourceMetadata.resource(answer, covering: url)
+        var servers: [String] = []
+        for issuer in try answer.strings("authorization_servers") ?? [] where !servers.contains(issuer) {
+            guard servers.count < ProtectedResourceMetadata.maximumServerCount else {
+                throw .protocolViolation(
+                    .discovery, "authorization_servers",
+                    expected: "at most \(ProtectedResourceMetadata.maximumServerCount)", found: "more")
+            }
+            try ProtectedResourceMetadata.check(
+                issuer, resourceURL: url, allowsInsecureHTTP: allowsInsecureHTTP)
+            servers.append(issuer)
+        }
+        authorizationServers = servers
+        scopesSupported = try answer.strings("scopes_supported").map { tokens in
+            Scope(tokens: tokens.flatMap { Scope($0).tokens })
+        }
+        bearerMethodsSupported = try answer.strings("bearer_methods_supported")
+        requiresDPoP = try answer.bool("dpop_bound_access_tokens_required") ?? false
+        dpopSigningAlgorithms = try answer.strings("dpop_signing_alg_values_supported")
+    }
+
+    /// Reads `resource`, which must cover the URL (RFC 9728 §3.3). Otherwise a token could be sent to another
+    /// resource than the one it was requested for.
+    private static func resource(_ answer: JSONAnswer, covering url: WebURL) throws(OIDCError) -> String {
+        let found = try answer.string("resource") ?? ""
+        guard let identifier = ResourceIdentifier(found), identifier.covers(url) else {
+            let sides = DisplayText.sides(
+                expected: url.withoutQuery, found: found.isEmpty ? "none" : DisplayText.address(found))
+            throw .untrusted(
+                .discovery, "resource", expected: "a prefix of \(sides.expected)", found: sides.found,
+                hint: "if the found one is right, use its URL")
+        }
+        return found
+    }
+
+    /// Checks the issuer of an authorization server: https, or http on loopback, without query and fragment (RFC 8414
+    /// §2). A resource beyond this machine must not lead to a server on it, which the user's network may trust.
+    private static func check(
+        _ issuer: String, resourceURL: WebURL, allowsInsecureHTTP: Bool
+    ) throws(OIDCError) {
+        guard let url = WebURL(issuer), url.query == nil, url.fragment == nil,
+            url.isSecure || url.isLoopback || allowsInsecureHTTP
+        else {
+            throw .protocolViolation(
+                .discovery, "authorization_servers", expected: "https URLs without query and fragment",
+                found: DisplayText.address(issuer))
+        }
+        try ProtectedResourceMetadata.checkReach(of: url, named: "authorization_servers", from: resourceURL)
+    }
+
+    /// Refuses a URL on this machine that a resource elsewhere leads to.
+    static func checkReach(
+        of url: WebURL, named member: String, from resourceURL: WebURL
+    ) throws(OIDCError) {
+        guard url.leadsToThisMachine, !resourceURL.leadsToThisMachine else { return }
+        throw .untrusted(
+            .discovery, member, expected: "a server that is not on this machine",
+            found: DisplayText.clean(url.withoutQuery))
+    }
+}
+
+extension ProtectedResourceMetadata {
+    /// Returns where the metadata of a URL may be (RFC 9728 §3.1), each once: with the path and query inserted, then
+    /// with the path alone, then at the root.
+    package static func wellKnownURLs(for url: WebURL) -> [WebURL] {
+        let place = "/.well-known/oauth-protected-resource"
+        let path = url.path == "/" ? "" : url.path
+        let withoutSlash = path.hasSuffix("/") ? String(path.dropLast()) : path
+        var tails = [path, withoutSlash, ""]
+        if let query = url.query { tails.insert("\(path)?\(query)", at: 0) }
+        var urls: [WebURL] = []
+        for tail in tails {
+            guard let found = WebURL("\(url.scheme)://\(url.hostAndPort)\(place)\(tail)"),
+                !urls.contains(found)
+            else { continue }
+            urls.append(found)
+        }
+        return urls
+    }
+
+    /// Returns the request for the metadata at one URL; its answer is nil if there is nothing.
+    package static func call(
+        _ url: WebURL, for resourceURL: WebURL, allowsInsecureHTTP: Bool = false
+    ) -> EndpointCall<ProtectedResourceMetadata?> {
+        EndpointCall(.json(url), stage: .discovery) { response throws(OIDCError) in
+            switch response.status {
+            case 200..<300: break
+            case 404, 405, 410: return nil
+            default: throw OAuthErrorResponse.failure(response, stage: .discovery, place: url) { _ in nil }
+            }
+            let answer = try JSONAnswer(response, stage: .discovery)
+            return try ProtectedResourceMetadata(
+                document: answer.members, for: resourceURL, allowsInsecureHTTP: allowsInsecureHTTP)
+        }
+    }
+
+    /// Returns whether the resource covers a URL, so its token may be sent there.
+    package func covers(_ url: WebURL) -> Bool { ResourceIdentifier(resource)?.covers(url) == true }
+}
+
+/// A resource identifier (RFC 8707 §2, RFC 9728 §1.2) that is a URL: an origin and a path, under which its token may be
+/// sent.
+package struct ResourceIdentifier: Hashable, Sendable {
+    package let url: WebURL
+
+    /// Reads an identifier; nil if it is not an http or https URL, or has a fragment or dot segments.
+    package init?(_ text: String) {
+        guard let url = WebURL(text), url.fragment == nil, !url.hasDotSegments else { return nil }
+        self.url = url
+    }
+
+    /// Returns whether a URL has the same origin and is at or below the identifier's path, segment by segment. Hosts are
+    /// compared as spelled. An identifier with a query covers only the same path and query.
+    package func covers(_ other: WebURL) -> Bool {
+        guard other.origin == url.origin, !other.hasDotSegments else { return false }
+        if let query = url.query {
+            return other.path == url.path && other.query.map { ExactText.isSame($0, query) } == true
+        }
+        let prefix = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
+        return ExactText.isSame(other.path, prefix) || other.path.utf8.starts(with: "\(prefix)/".utf8)
+    }
+}
+
+extension WebURL {
+    /// Whether a server could read `.` or `..` as a segment of the path: also with a parameter (`..;x`), with the dot
+    /// or the separator escaped, or escaped several times.
+    package var hasDotSegments: Bool {
+        let bytes = Array(path.utf8)
+        var segment: [UInt8] = []
+        var index = 0
+        while index <= bytes.count {
+            var byte = index < bytes.count ? bytes[index] : .slash
+            if byte == .percent {
+                var next = index + 1
+                while bytes[next...].starts(with: [UInt8(ascii: "2"), UInt8(ascii: "5")]) { next += 2 }
+                if next + 1 < bytes.count, let high = ASCII.hexValue(bytes[next]),
+                    let low = ASCII.hexValue(bytes[next + 1])
+                {
+                    byte = high << 4 | low
+                    index = next + 1
+                }
+            }
+            index += 1
+            guard byte == .slash || byte == .backslash else {
+                segment.append(byte)
+                continue
+            }
+            let name = segment.prefix { $0 != UInt8(ascii: ";") }
+            if name == [.period] || name == [.period, .period] { return true }
+            segment = []
+        }
+        return false
+    }
+}

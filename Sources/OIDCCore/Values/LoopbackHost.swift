@@ -1,0 +1,89 @@
+extension WebURL {
+    /// Whether the host is this machine by any of its names: `localhost` and names below it, all of 127/8 and
+    /// `::1`, however the address is written, and the unspecified address, which connects to this machine too.
+    /// `isLoopback` is narrower, as it decides where plain http is allowed.
+    package var leadsToThisMachine: Bool {
+        let name = host.utf8.last == .period ? String(host.dropLast()) : host
+        if name == "localhost" || name.hasSuffix(".localhost") { return true }
+        if name.utf8.contains(.colon) { return IPv6Host(name)?.isThisMachine ?? false }
+        guard let address = IPv4Host.address(name) else { return false }
+        return IPv4Host.isThisMachine(address)
+    }
+}
+
+/// IPv4 addresses as URLs and `inet_aton` read them.
+private enum IPv4Host {
+    /// Reads one to four numbers, each decimal, octal (`0177`) or hexadecimal (`0x7f`); the last one fills the rest
+    /// of the address.
+    static func address(_ text: String) -> UInt32? {
+        let parts = text.utf8.split(separator: .period, omittingEmptySubsequences: false)
+        guard (1...4).contains(parts.count) else { return nil }
+        var address: UInt64 = 0
+        for (index, part) in parts.enumerated() {
+            guard let number = number(part) else { return nil }
+            if index < parts.count - 1 {
+                guard number <= 255 else { return nil }
+                address |= number << UInt64(24 - 8 * index)
+            } else {
+                guard number < 1 << UInt64(8 * (4 - index)) else { return nil }
+                address |= number
+            }
+        }
+        return UInt32(exactly: address)
+    }
+
+    private static func number(_ text: Substring.UTF8View) -> UInt64? {
+        let text = String(Substring(text))
+        guard text.utf8.count <= 16 else { return nil }
+        if text.hasPrefix("0x") { return text.utf8.count == 2 ? 0 : UInt64(text.dropFirst(2), radix: 16) }
+        guard text.utf8.allSatisfy({ ASCII.isDigit($0) }) else { return nil }
+        return text.utf8.first == UInt8(ascii: "0") && text.utf8.count > 1
+            ? UInt64(text, radix: 8) : UInt64(text)
+    }
+
+    static func isThisMachine(_ address: UInt32) -> Bool { address >> 24 == 127 || address == 0 }
+}
+
+/// An IPv6 address (RFC 4291 §2.2).
+private struct IPv6Host {
+    private var groups: [UInt16] = []
+
+    init?(_ text: String) {
+        let halves = text.pieces(between: "::")
+        guard halves.count <= 2, let head = IPv6Host.groups(halves[0]) else { return nil }
+        groups = head
+        if halves.count == 2 {
+            guard let tail = IPv6Host.groups(halves[1]), head.count + tail.count < 8 else { return nil }
+            groups += Array(repeating: 0, count: 8 - head.count - tail.count) + tail
+        }
+        guard groups.count == 8 else { return nil }
+    }
+
+    private static func groups(_ text: Substring) -> [UInt16]? {
+        if text.isEmpty { return [] }
+        var groups: [UInt16] = []
+        for part in text.utf8.split(separator: .colon, omittingEmptySubsequences: false) {
+            let part = String(Substring(part))
+            if part.utf8.contains(.period), let address = IPv4Host.address(part) {
+                groups += [UInt16(address >> 16), UInt16(truncatingIfNeeded: address)]
+            } else {
+                guard (1...4).contains(part.utf8.count), let group = UInt16(part, radix: 16) else {
+                    return nil
+                }
+                groups.append(group)
+            }
+        }
+        return groups
+    }
+
+    /// Whether the address is `::1` or `::`, or an IPv4 address of this machine, mapped (`::ffff:0:0/96`),
+    /// compatible (`::/96`) or translated (`64:ff9b::/96`).
+    var isThisMachine: Bool {
+        let last = UInt32(groups[6]) << 16 | UInt32(groups[7])
+        switch groups[..<6] {
+        case [0, 0, 0, 0, 0, 0]: return last <= 1 || IPv4Host.isThisMachine(last)
+        case [0, 0, 0, 0, 0, 0xFFFF], [0x64, 0xFF9B, 0, 0, 0, 0]: return IPv4Host.isThisMachine(last)
+        default: return false
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import OIDCCore
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+extension HTTP1 {
+    /// The framing of a request's body (RFC 9112 §6).
+    package enum BodyFraming: Hashable, Sendable {
+        case length(Int)
+        case chunked
+
+        /// Reads the framing. The length is a single Content-Length of plain digits; others would read a
+        /// request with both fields, or with two lengths, differently (§6.1).
+        init(of request: HTTPServerRequest) throws(Rejection) {
+            let lengths = request.headers.values("Content-Length")
+            let codings = request.headers.values("Transfer-Encoding")
+            guard codings.isEmpty else {
+                guard lengths.isEmpty, request.minorVersion == 1 else {
+                    throw Rejection(400, "Transfer-Encoding is not allowed here")
+                }
+                guard codings.count == 1, ASCII.isSameIgnoringCase(codings[0], "chunked") else {
+                    throw Rejection(501, "Transfer-Encoding is not served")
+                }
+                self = .chunked
+                return
+            }
+            guard let length = lengths.first else {
+                self = .length(0)
+                return
+            }
+            guard lengths.count == 1, (1...18).contains(length.utf8.count),
+                length.utf8.allSatisfy({ ASCII.isDigit($0) }), let number = Int(length)
+            else { throw Rejection(400, "Content-Length is malformed") }
+            self = .length(number)
+        }
+    }
+
+    /// A decoder of the chunked transfer coding (RFC 9112 §7.1). Extensions are refused, as they hide the end
+    /// of a chunk from others; trailers are read and dropped.
+    package struct ChunkedDecoder: Sendable {
+        private enum Phase {
+            case size(digits: Int, value: Int)
+            case sizeEnd(Int)
+            case content(missing: Int)
+            case contentEnd
+            case contentLineFeed
+            case trailer(isEmpty: Bool)
+            case trailerEnd(isEmpty: Bool)
+            case complete
+        }
+
+        private static let trailerLimit = 8_192
+        private var phase = Phase.size(digits: 0, value: 0)
+        private var trailerBytes = 0
+
+        package init() {}
+
+        package var isComplete: Bool { if case .complete = phase { true } else { false } }
+
+        /// Decodes in place: the content moves to the start of the buffer. Returns its length, and how many
+        /// bytes were used; those after the end of the body are not.
+        package mutating func decode(
+            _ buffer: UnsafeMutableRawBufferPointer
+        ) throws(Rejection) -> (content: Int, used: Int) {
+            var content = 0
+            var position = 0
+            while position < buffer.count, !isComplete {
+                if case .content(let missing) = phase {
+                    let count = min(missing, buffer.count - position)
+                    if position != content, let base = buffer.baseAddress {
+                        memmove(base + content, base + position, count)
+                    }
+                    content += count
+                    position += count
+                    phase = count == missing ? .contentEnd : .content(missing: missing - count)
+                } else {
+                    try step(buffer[position])
+                    position += 1
+                }
+            }
+            return (content, position)
+        }
+
+        private mutating func step(_ byte: UInt8) throws(Rejection) {
+            switch phase {
+            case .size(let digits, let value):
+                if let digit = ASCII.hexValue(byte) {
+                    guard digits < 15 else { throw Rejection(400, "a chunk is too large") }
+                    phase = .size(digits: digits + 1, value: value << 4 + Int(digit))
+                } else {
+                    guard byte == .carriageReturn, digits > 0 else {
+                        throw Rejection(400, "the size of a chunk is malformed")
+                    }
+                    phase = .sizeEnd(value)
+                }
+            case .sizeEnd(let size):
+                try expectLineFeed(byte)
+                phase = size == 0 ? .trailer(isEmpty: true) : .content(missing: size)
+            case .contentEnd:
+                guard byte == .carriageReturn else {
+                    throw Rejection(400, "a chunk is longer than its size")
+                }
+                phase = .contentLineFeed
+            case .contentLineFeed:
+                try expectLineFeed(byte)
+                phase = .size(digits: 0, value: 0)
+            case .trailer(let isEmpty):
+                trailerBytes += 1
+                guard trailerBytes <= Self.trailerLimit else {
+                    throw Rejection(431, "the trailers are too long")
+                }
+                if byte == .carriageReturn {
+                    phase = .trailerEnd(isEmpty: isEmpty)
+                } else {
+                    guard HTTP1.isFieldValue(CollectionOfOne(byte)) else {
+                        throw Rejection(400, "a trailer contains a control character")
+                    }
+                    phase = .trailer(isEmpty: false)
+                }
+            case .trailerEnd(let isEmpty):
+                try expectLineFeed(byte)
+                phase = isEmpty ? .complete : .trailer(isEmpty: true)
+            case .content, .complete: break
+            }
+        }
+
+        private func expectLineFeed(_ byte: UInt8) throws(Rejection) {
+            guard byte == .lineFeed else { throw Rejection(400, "a CR is not followed by LF") }
+        }
+    }
+}
+
+extension HTTPServerRequest {
+    /// Returns whether the peer waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
+    func expectsContinue() throws(HTTP1.Rejection) -> Bool {
+        guard let expectation = headers["Expect"] else { return false }
+        guard ASCII.isSameIgnoringCase(expectation, "100-continue") else {
+            throw HTTP1.Rejection(417, "the expectation is not known")
+        }
+        return minorVersion == 1
+    }
+}

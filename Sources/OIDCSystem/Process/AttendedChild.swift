@@ -1,0 +1,44 @@
+import CPlatform
+
+/// A program that has our terminal and gets our signals, while this process does something for it.
+package struct AttendedChild {
+    private let child: Child
+    private let ended: FileDescriptor
+    private let thread: BackgroundThread
+
+    /// Takes over a program that was just started: signals that are sent to this process go to it from now on.
+    init(_ child: Child) throws(Errno) {
+        self.child = child
+        oidc_pass_signals_on(child.processID)
+        if let signal = Interruption.recorded { Child.signal(child.processID, signal) }
+        Interruption.uninstall()
+        do throws(Errno) {
+            let (reading, writing) = try FileDescriptor.pipe()
+            ended = reading
+            thread = try BackgroundThread {
+                oidc_await_exit(child.processID)
+                writing.close()
+            }
+        } catch {
+            oidc_stop_passing_signals_on()
+            child.terminate()
+            _ = child.awaitEnd()
+            throw error
+        }
+    }
+
+    /// A descriptor that is readable when the program has ended.
+    package var endDescriptor: Int32 { ended.rawValue }
+
+    /// Waits for the program's end, and returns its exit status as a shell does: 128 and the signal if one
+    /// ended it.
+    package func finish() -> Int32 {
+        thread.join()
+        oidc_stop_passing_signals_on()
+        ended.close()
+        switch child.awaitEnd() {
+        case .exited(let status): return status
+        case .signalled(let number): return 128 + number
+        }
+    }
+}

@@ -1,0 +1,100 @@
+import CPlatform
+import OIDCCore
+
+/// Where a proxy listens.
+package enum ProxyEndpoint: Hashable, Sendable {
+    /// A port on 127.0.0.1; nil lets the system choose.
+    case port(UInt16?)
+    case socket(path: String)
+}
+
+/// A bound address.
+enum ProxyAddress: Hashable, Sendable {
+    case tcp(UInt16)
+    case socket(path: String)
+
+    /// Whether callers must prove themselves; only this user can open the socket.
+    var needsSecret: Bool { if case .tcp = self { true } else { false } }
+
+    /// Returns whether a Host header is ours. Any other is a site whose DNS points to this machine.
+    func isOurs(_ host: String?) -> Bool {
+        guard let host else { return false }
+        switch self {
+        case .tcp(let port):
+            return ["127.0.0.1", "localhost"].contains { name in
+                ASCII.isSameIgnoringCase(host, "\(name):\(port)")
+                    || (port == 80 && ASCII.isSameIgnoringCase(host, name))
+            }
+        case .socket: return ASCII.isSameIgnoringCase(host, "localhost")
+        }
+    }
+
+    var origin: String {
+        switch self {
+        case .tcp(let port): "http://127.0.0.1:\(port)"
+        case .socket: "http://localhost"
+        }
+    }
+}
+
+/// The listening socket of a proxy.
+struct ProxyListener {
+    let address: ProxyAddress
+    let descriptor: FileDescriptor
+    /// The file of a Unix socket, to remove only what was made here.
+    private let file: FileStatus?
+
+    init(_ endpoint: ProxyEndpoint) throws(OIDCError) {
+        switch endpoint {
+        case .port(let port):
+            let listener: LoopbackListener
+            do throws(OIDCError) {
+                listener = try LoopbackListener(LoopbackAddress(ports: port.map { .fixed($0) } ?? .any))
+            } catch {
+                throw OIDCError(error.kind, error.message, hint: "choose another --port, or leave it out")
+            }
+            guard let first = listener.descriptors.first else {
+                throw OIDCError(.failed, "127.0.0.1 can't be listened on")
+            }
+            address = .tcp(listener.port)
+            descriptor = first
+            file = nil
+        case .socket(let path):
+            do throws(Errno) {
+                try ProxyListener.removeAbandoned(path)
+                let result = oidc_listen_unix(path, LoopbackListener.backlog)
+                guard result >= 0 else { throw Errno(-result) }
+                descriptor = FileDescriptor(rawValue: result)
+            } catch {
+                throw OIDCError(
+                    .failed, "the socket \(DisplayText.clean(path)) can't be listened on: \(error)",
+                    hint: error == .addressInUse
+                        ? "end the program that uses it, or choose another path"
+                        : "choose a path in a directory of yours, of at most 100 characters")
+            }
+            address = .socket(path: path)
+            file = try? FilePath.status(path)
+        }
+    }
+
+    /// Removes a socket that nobody listens on any more, as after a crash.
+    private static func removeAbandoned(_ path: String) throws(Errno) {
+        guard let status = try? FilePath.status(path) else { return }
+        guard status.kind == .other, !status.isSomeoneElses else { throw .addressInUse }
+        let result = oidc_connect_unix(path)
+        guard result < 0 else {
+            FileDescriptor(rawValue: result).close()
+            throw .addressInUse
+        }
+        guard Errno(-result) == .connectionRefused else { throw .addressInUse }
+        try FilePath.remove(path)
+    }
+
+    func close() {
+        descriptor.close()
+        guard case .socket(let path) = address, let file, let current = try? FilePath.status(path),
+            current.isSameFile(as: file)
+        else { return }
+        try? FilePath.remove(path)
+    }
+}

@@ -1,0 +1,103 @@
+import OIDCCore
+import OIDCCrypto
+
+/// The checks of a request before anything is sent: Host, Origin, the caller's proof, method and path.
+struct ProxyGate {
+    let routes: [ProxyRoute]
+    let address: ProxyAddress
+
+    /// A request that may be forwarded.
+    struct Admission {
+        let route: Int
+        let target: WebURL
+        /// The start of targets on this route, without the `/` at its end.
+        let prefix: String
+        /// The target after the route's own path, without the query.
+        let shownPath: String
+    }
+
+    func admit(_ request: HTTPServerRequest) -> Result<Admission, ProxyProblem.Refusal> {
+        guard address.isOurs(request.host) else { return refuse(.wrongHost) }
+        guard request.headers["Origin"] == nil else { return refuse(.origin) }
+        guard let place = place(of: request) else {
+            return refuse(address.needsSecret ? .wrongSecret : .noRoute)
+        }
+        let shown = "/" + place.rest.prefix { $0 != "?" }.drop { $0 == "/" }
+        func refuseHere(_ problem: ProxyProblem) -> Result<Admission, ProxyProblem.Refusal> {
+            .failure(ProxyProblem.Refusal(problem: problem, route: place.route, path: shown))
+        }
+        guard !["CONNECT", "TRACE"].contains(request.method.name) else {
+            return refuseHere(
+                ProxyProblem(501, "usage", "the method \(request.method.name) is not forwarded"))
+        }
+        guard request.headers["Upgrade"] == nil else { return refuseHere(.upgrade) }
+        guard let target = routes[place.route].target(place.rest) else { return refuseHere(.target) }
+        return .success(
+            Admission(route: place.route, target: target, prefix: place.prefix, shownPath: shown))
+    }
+
+    private func refuse(_ problem: ProxyProblem) -> Result<Admission, ProxyProblem.Refusal> {
+        .failure(ProxyProblem.Refusal(problem: problem, route: nil, path: nil))
+    }
+
+    private struct Place {
+        let route: Int
+        let prefix: String
+        let rest: Substring
+    }
+
+    /// Finds the route by the secret in the path, by the secret as a bearer token, or, on a socket, by the
+    /// path alone.
+    private func place(of request: HTTPServerRequest) -> Place? {
+        let target = request.target
+        guard address.needsSecret else { return place(below: "", target[...], among: Array(routes.indices)) }
+        let segment = target.dropFirst().prefix { $0 != "/" && $0 != "?" }
+        if let route = route(provenBy: segment) {
+            return place(below: "/\(segment)", target.dropFirst(1 + segment.count), among: [route])
+        }
+        let proofs = request.headers.values("Authorization").compactMap(Self.bearerToken)
+        guard proofs.count == 1, let route = route(provenBy: proofs[0]) else { return nil }
+        return place(below: "", target[...], among: [route])
+    }
+
+    private func place(below start: String, _ target: Substring, among candidates: [Int]) -> Place? {
+        let mark = target.utf8.firstIndex(of: .questionMark) ?? target.endIndex
+        let ordered = candidates.sorted { routes[$0].path.utf8.count > routes[$1].path.utf8.count }
+        for route in ordered {
+            let path = routes[route].path
+            if target.hasPrefix(path) {
+                return Place(
+                    route: route, prefix: start + path.dropLast(), rest: target.dropFirst(path.count))
+            }
+            if target[..<mark] == path.dropLast() {
+                return Place(route: route, prefix: start + path.dropLast(), rest: target[mark...])
+            }
+        }
+        return nil
+    }
+
+    /// Compares a proof with every route's secret, in a time that does not depend on where they differ.
+    private func route(provenBy proof: some StringProtocol) -> Int? {
+        var found: Int?
+        let proof = Array(proof.utf8)
+        for (index, route) in routes.enumerated()
+        where equalInConstantTime(proof, Array(route.secret.revealed.utf8)) {
+            found = index
+        }
+        return found
+    }
+
+    private static func bearerToken(_ value: String) -> String? {
+        guard ASCII.lowercased(value.prefix(7)) == "bearer " else { return nil }
+        return ASCII.trimmed(value.dropFirst(7))
+    }
+}
+
+extension ProxyProblem {
+    /// A refused request, with the route and path if the caller proved itself.
+    struct Refusal: Error {
+        let problem: ProxyProblem
+        let route: Int?
+        let path: String?
+    }
+}

@@ -1,0 +1,108 @@
+import CLibcurl
+import OIDCCore
+
+/// The requests to servers that run at the same time on one thread, with their connections.
+final class ProxyMulti {
+    let library: UnsafePointer<oidc_curl_library>
+    private let multi: OpaquePointer
+    /// The sockets of libcurl, and what it waits for.
+    private(set) var sockets: [Int32: Poll.Direction] = [:]
+    /// When libcurl wants to be called in any case.
+    private(set) var timer: MonotonicTime?
+    private var transfers: [OpaquePointer: ProxyTransfer] = [:]
+
+    /// The number of idle connections that are kept.
+    private static let idleConnections = 64
+
+    /// Throws if there is no libcurl.
+    static func requireLibrary() throws(OIDCError) {
+        guard oidc_curl() != nil else { throw CurlChannel.missingLibrary }
+    }
+
+    init() throws(OIDCError) {
+        guard let library = oidc_curl() else { throw CurlChannel.missingLibrary }
+        guard let multi = library.pointee.multi_init() else {
+            throw OIDCError(.failed, "libcurl has no memory for a request")
+        }
+        self.library = library
+        self.multi = multi
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        let isSet =
+            oidc_curl_multi_set_functions(multi, ProxyMulti.onSocket, ProxyMulti.onTimer, context) == 0
+            && oidc_curl_multi_set_long(multi, Int32(OIDC_CURLMOPT_MAXCONNECTS), Self.idleConnections) == 0
+        guard isSet else { throw OIDCError(.failed, "libcurl does not take the options of the proxy") }
+    }
+
+    deinit {
+        for transfer in transfers.values { _ = library.pointee.multi_remove_handle(multi, transfer.easy) }
+        transfers = [:]
+        _ = library.pointee.multi_cleanup(multi)
+    }
+
+    var isEmpty: Bool { transfers.isEmpty }
+
+    func add(_ transfer: ProxyTransfer) -> Bool {
+        guard library.pointee.multi_add_handle(multi, transfer.easy) == 0 else { return false }
+        transfers[transfer.easy] = transfer
+        return true
+    }
+
+    /// Ends a transfer early, or after its end.
+    func remove(_ transfer: ProxyTransfer) {
+        guard transfers.removeValue(forKey: transfer.easy) != nil else { return }
+        _ = library.pointee.multi_remove_handle(multi, transfer.easy)
+    }
+
+    /// Lets libcurl handle a socket that is ready.
+    func act(on socket: Int32, _ ready: Poll.Direction) {
+        guard sockets[socket] != nil else { return }
+        var events: Int32 = 0
+        if ready.contains(.reading) { events |= Int32(OIDC_CURL_CSELECT_IN) }
+        if ready.contains(.writing) { events |= Int32(OIDC_CURL_CSELECT_OUT) }
+        var running: Int32 = 0
+        _ = library.pointee.multi_socket_action(multi, socket, events, &running)
+    }
+
+    /// Lets libcurl act if its time has come.
+    func actOnTimer(now: MonotonicTime) {
+        guard let moment = timer, moment <= now else { return }
+        timer = nil
+        var running: Int32 = 0
+        _ = library.pointee.multi_socket_action(multi, Int32(OIDC_CURL_SOCKET_TIMEOUT), 0, &running)
+    }
+
+    /// Returns the next transfer that has ended, with libcurl's code.
+    func nextEnded() -> (ProxyTransfer, Int32)? {
+        var left: Int32 = 0
+        while let message = library.pointee.multi_info_read(multi, &left) {
+            guard message.pointee.kind == Int32(OIDC_CURL_MESSAGE_DONE) else { continue }
+            let code = message.pointee.data.result
+            guard let transfer = transfers[message.pointee.easy] else { continue }
+            transfer.noteEnd(code)
+            remove(transfer)
+            return (transfer, code)
+        }
+        return nil
+    }
+
+    private static let onSocket: oidc_curl_socket_function = { _, descriptor, what, context, _ in
+        guard let context else { return 0 }
+        let multi = Unmanaged<ProxyMulti>.fromOpaque(context).takeUnretainedValue()
+        guard what != Int32(OIDC_CURL_POLL_REMOVE) else {
+            multi.sockets[descriptor] = nil
+            return 0
+        }
+        var direction: Poll.Direction = []
+        if what & Int32(OIDC_CURL_POLL_IN) != 0 { direction.insert(.reading) }
+        if what & Int32(OIDC_CURL_POLL_OUT) != 0 { direction.insert(.writing) }
+        multi.sockets[descriptor] = direction
+        return 0
+    }
+
+    private static let onTimer: oidc_curl_timer_function = { _, milliseconds, context in
+        guard let context else { return 0 }
+        let multi = Unmanaged<ProxyMulti>.fromOpaque(context).takeUnretainedValue()
+        multi.timer = milliseconds < 0 ? nil : MonotonicTime.now().adding(milliseconds: Int64(milliseconds))
+        return 0
+    }
+}

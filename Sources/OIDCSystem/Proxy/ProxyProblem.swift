@@ -1,0 +1,67 @@
+import OIDCCore
+
+/// An answer of the proxy itself, in place of the server's (RFC 9457). It holds no URL with a secret.
+struct ProxyProblem: Hashable, Sendable {
+    var status: Int
+    /// The class of the error, as in `-o json`.
+    var kind: String
+    var detail: String
+    var hint: String?
+
+    init(_ status: Int, _ kind: String, _ detail: String, hint: String? = nil) {
+        self.status = status
+        self.kind = kind
+        self.detail = DisplayText.clean(detail, limit: 900)
+        self.hint = hint.map { DisplayText.clean($0, limit: 600) }
+    }
+
+    /// The answer to an error of ours.
+    init(_ error: OIDCError, hint: String?) {
+        let status =
+            switch error.kind {
+            case .loginRequired: 401
+            case .unreachable, .refused, .untrusted: 502
+            case .timedOut: 504
+            case .interrupted: 503
+            case .failed, .usage: 500
+            }
+        self.init(status, error.kind.rawValue, error.message, hint: hint)
+    }
+
+    /// The answer to a malformed request.
+    init(_ rejection: HTTP1.Rejection) {
+        self.init(rejection.status, "usage", rejection.reason)
+    }
+
+    static let wrongSecret = ProxyProblem(
+        403, "refused", "the request has no secret of this proxy, or a wrong one",
+        hint: "use the URL that the proxy printed")
+    static let wrongHost = ProxyProblem(421, "refused", "the Host header does not name this proxy")
+    static let origin = ProxyProblem(403, "refused", "web pages may not use this proxy")
+    static let stranger = ProxyProblem(403, "refused", "another user of this machine may not use this proxy")
+    static let target = ProxyProblem(400, "usage", "the path leads out of the route, or is malformed")
+    static let noRoute = ProxyProblem(404, "usage", "no route has this path")
+    static let upgrade = ProxyProblem(
+        501, "usage", "the proxy does not upgrade connections, so WebSocket is not available",
+        hint: "use HTTP, such as server-sent events")
+    static let timeout = ProxyProblem(504, "unreachable", "the server did not answer in time")
+    static let slowCaller = ProxyProblem(408, "usage", "the request did not arrive in time")
+
+    var response: HTTPResponse {
+        var object = JSONObject()
+        object["type"] = "about:blank"
+        object["title"] = .string(HTTP1.reasonPhrase(status))
+        object["status"] = JSONValue(Int64(status))
+        object["detail"] = .string(detail)
+        object["kind"] = .string(kind)
+        object["hint"] = JSONValue(hint)
+        var headers = HTTPHeaders([
+            ("Content-Type", "application/problem+json"), ("Cache-Control", "no-store"),
+            ("X-Content-Type-Options", "nosniff"),
+        ])
+        // RFC 9110 §15.5.2 demands a challenge.
+        if status == 401 { headers.append("WWW-Authenticate", "Bearer realm=\"oidc proxy\"") }
+        return HTTPResponse(
+            status: status, headers: headers, body: Array(JSONValue.object(object).compact.utf8))
+    }
+}

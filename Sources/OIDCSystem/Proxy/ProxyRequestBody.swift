@@ -1,0 +1,91 @@
+import OIDCCore
+
+/// The body of a caller's request, read while it is sent on. A short one is kept, to be sent again.
+struct ProxyRequestBody {
+    /// The most that is kept.
+    static let keepLimit = 65_536
+
+    private enum Source {
+        case length(missing: Int)
+        case chunked(HTTP1.ChunkedDecoder)
+    }
+
+    private var source: Source
+    private(set) var isWhole = false
+    /// The bytes so far, as long as they are few.
+    private var kept: [UInt8]? = []
+    private var replayed = 0
+
+    init(_ framing: HTTP1.BodyFraming) {
+        switch framing {
+        case .length(let length):
+            source = .length(missing: length)
+            isWhole = length == 0
+        case .chunked: source = .chunked(HTTP1.ChunkedDecoder())
+        }
+    }
+
+    /// Whether the request can be sent again from its start.
+    var canRepeat: Bool { kept != nil }
+
+    mutating func repeatFromStart() { replayed = 0 }
+
+    /// Forgets what was kept, when the request is not sent again.
+    mutating func forget() { kept = nil }
+
+    mutating func provide(
+        _ buffer: UnsafeMutableRawBufferPointer, from connection: ProxyConnection
+    ) throws(HTTP1.Rejection) -> ProxyTransfer.Provision {
+        if let kept, replayed < kept.count {
+            let count = min(buffer.count, kept.count - replayed)
+            kept.withUnsafeBytes { bytes in
+                buffer.copyMemory(
+                    from: UnsafeRawBufferPointer(rebasing: bytes[replayed..<replayed + count]))
+            }
+            replayed += count
+            return .bytes(count)
+        }
+        guard !isWhole else { return .end }
+        let provision = try read(buffer, from: connection)
+        if case .bytes(let count) = provision { keep(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
+        return provision
+    }
+
+    private mutating func keep(_ bytes: UnsafeRawBufferPointer) {
+        guard let count = kept?.count else { return }
+        if count + bytes.count <= Self.keepLimit {
+            kept?.append(contentsOf: bytes)
+            replayed = count + bytes.count
+        } else {
+            kept = nil
+        }
+    }
+
+    private mutating func read(
+        _ buffer: UnsafeMutableRawBufferPointer, from connection: ProxyConnection
+    ) throws(HTTP1.Rejection) -> ProxyTransfer.Provision {
+        switch source {
+        case .length(let missing):
+            let room = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(missing, buffer.count)])
+            guard let count = connection.receiveBody(into: room) else { return .pause }
+            guard count > 0 else { return .refuse }
+            source = .length(missing: missing - count)
+            isWhole = missing == count
+            return .bytes(count)
+        case .chunked(var decoder):
+            defer { source = .chunked(decoder) }
+            while true {
+                guard let count = connection.receiveBody(into: buffer) else { return .pause }
+                guard count > 0 else { return .refuse }
+                let received = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+                let (content, used) = try decoder.decode(received)
+                if used < count {
+                    connection.giveBack(UnsafeRawBufferPointer(rebasing: received[used...]))
+                }
+                isWhole = decoder.isComplete
+                if content > 0 { return .bytes(content) }
+                if isWhole { return .end }
+            }
+        }
+    }
+}

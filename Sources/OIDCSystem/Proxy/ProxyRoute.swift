@@ -1,0 +1,134 @@
+package import OIDCCore
+import OIDCCrypto
+
+/// A route of the proxy: the URL that its requests go to, and what callers name it by.
+package struct ProxyRoute: Sendable {
+    /// The URL whose origin and path no request can leave.
+    package let url: WebURL
+    /// The path of the route after the secret; it starts and ends with `/`.
+    package let path: String
+    /// What callers prove themselves with; new for every start.
+    package let secret: Redacted<String>
+
+    package init(_ url: WebURL, path: String = "/") throws(OIDCError) {
+        try self.init(url, path: path, secret: Redacted(Base64URL.encode(Random.bytes(32))))
+    }
+
+    init(_ url: WebURL, path: String = "/", secret: Redacted<String>) throws(OIDCError) {
+        guard url.query == nil, url.fragment == nil else {
+            throw OIDCError(
+                .usage, "the route \(DisplayText.clean(url.withoutQuery)) has a query or a fragment",
+                hint: "leave it out: requests bring their own", stage: .settings)
+        }
+        guard ProxyTarget.isWithin(url.path.dropFirst()) else {
+            throw OIDCError(
+                .usage, "the route \(DisplayText.clean(url.withoutQuery)) has a path with \"..\"",
+                stage: .settings)
+        }
+        let trimmed = path.split(separator: "/").joined(separator: "/")
+        guard path.hasPrefix("/"), WebURL("http://localhost\(path)")?.path == path,
+            ProxyTarget.isWithin(trimmed[...]), !path.utf8.contains(.percent)
+        else {
+            throw OIDCError(
+                .usage, "proxy_routes: \(DisplayText.quoted(path)) is not a path such as /api",
+                stage: .settings)
+        }
+        self.url = url
+        self.path = trimmed.isEmpty ? "/" : "/\(trimmed)/"
+        self.secret = secret
+    }
+
+    /// The route's path without a `/` at its end.
+    private var base: Substring { url.path.utf8.last == .slash ? url.path.dropLast() : url.path[...] }
+
+    private var root: String { "\(url.scheme)://\(url.hostAndPort)" }
+
+    /// Returns the URL that a request goes to, from the rest of its target after the route's own path. One
+    /// more `/` at the start is ignored, as callers append `/path` to a URL that ends with `/`; alone, it
+    /// names the route's path with a `/` at its end.
+    func target(_ rest: Substring) -> WebURL? {
+        let mark = rest.utf8.firstIndex(of: .questionMark) ?? rest.endIndex
+        let query = ProxyTarget.escaped(rest[mark...])
+        var path = rest[..<mark]
+        let hasSlash = path.utf8.first == .slash
+        if hasSlash { path = path.dropFirst() }
+        guard path.utf8.first != .slash, ProxyTarget.isWithin(path) else { return nil }
+        if path.isEmpty {
+            return WebURL(root + (hasSlash ? "\(base)/" : url.path.isEmpty ? "/" : url.path) + query)
+        }
+        return WebURL("\(root)\(base)/\(ProxyTarget.escaped(path))\(query)")
+    }
+
+    /// Returns the rest of the target that leads to a URL, the inverse of `target`; nil if the URL is not on
+    /// this route.
+    func rest(of other: WebURL) -> String? {
+        guard other.origin == url.origin else { return nil }
+        let path = other.path.isEmpty ? "/" : other.path
+        let query = other.query.map { "?\($0)" } ?? ""
+        if path == (url.path.isEmpty ? "/" : url.path) { return query }
+        guard path.hasPrefix("\(base)/") else { return nil }
+        let rest = path.dropFirst(base.count + 1)
+        if rest.isEmpty { return "/\(query)" }
+        guard rest.utf8.first != .slash, ProxyTarget.isWithin(rest) else { return nil }
+        return rest + query
+    }
+}
+
+/// The checks of request targets.
+enum ProxyTarget {
+    /// Returns whether no segment of a path leads out of it, however often it is decoded: `..`, `%2e%2e`,
+    /// `%252e`, `..;x`, and the same after a backslash or an encoded slash.
+    static func isWithin(_ path: Substring) -> Bool {
+        var bytes = Array(path.utf8)
+        guard !bytes.contains(.backslash) else { return false }
+        for _ in 0..<4 {
+            let segments = bytes.split(omittingEmptySubsequences: false) { $0 == .slash || $0 == .backslash }
+            let isFree = segments.allSatisfy { segment in
+                let name = segment.prefix { $0 != UInt8(ascii: ";") }
+                return !name.elementsEqual([.period]) && !name.elementsEqual([.period, .period])
+            }
+            guard isFree else { return false }
+            guard let decoded = decoded(bytes) else { return false }
+            if decoded.count == bytes.count { return true }
+            bytes = decoded
+        }
+        return false
+    }
+
+    /// Decodes escapes once; nil if one is a control character.
+    private static func decoded(_ bytes: [UInt8]) -> [UInt8]? {
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count)
+        var index = 0
+        while index < bytes.count {
+            guard bytes[index] == .percent, index + 2 < bytes.count,
+                let high = ASCII.hexValue(bytes[index + 1]), let low = ASCII.hexValue(bytes[index + 2])
+            else {
+                result.append(bytes[index])
+                index += 1
+                continue
+            }
+            let byte = high << 4 | low
+            guard !ASCII.isControl(byte) else { return nil }
+            result.append(byte)
+            index += 3
+        }
+        return result
+    }
+
+    /// Escapes the characters that RFC 3986 does not allow and that some callers send as they are.
+    static func escaped(_ text: Substring) -> String {
+        let strange = "\"<>^`{|}".utf8
+        guard text.utf8.contains(where: { strange.contains($0) }) else { return String(text) }
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            guard strange.contains(byte) else {
+                bytes.append(byte)
+                continue
+            }
+            bytes += [.percent, ASCII.uppercased(ASCII.hexDigit(byte >> 4))]
+            bytes.append(ASCII.uppercased(ASCII.hexDigit(byte & 15)))
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,226 @@
+package import OIDCCore
+
+/// A proxy on this machine that adds a session's token to requests, for callers that must not hold it.
+///
+/// One thread serves all connections; tokens are obtained on others. Bodies are passed on in pieces, and a
+/// side that does not take them stops the other.
+package final class ProxyServer {
+    package struct Configuration {
+        package var curl: CurlConfiguration
+        /// Milliseconds that a server may take to answer, or a caller for each part of a body.
+        package var timeout: Int64 = 300_000
+        /// Milliseconds for the head of a request, and between requests.
+        package var headTimeout: Int64 = 30_000
+        package var idleConnection: Int64 = 120_000
+        /// Milliseconds without a request after which the proxy ends; nil if it does not.
+        package var idleTimeout: Int64?
+        package var connections = 1_024
+        /// Checks the callers' user. Off in tests that run without `/proc`.
+        package var identifiesPeers = true
+        package var log: (ProxyLogEntry) -> Void = { _ in }
+        /// Called after each round in which something was logged.
+        package var flushLog: () -> Void = {}
+        /// Returns the command of a hint.
+        package var hint: (Hint) -> String = { $0.description }
+
+        package init(_ curl: CurlConfiguration) { self.curl = curl }
+    }
+
+    package enum Event: Hashable, Sendable {
+        case interrupted(signal: Int32)
+        case idle
+        /// One of the other descriptors is readable.
+        case readable(Int32)
+    }
+
+    /// What is remembered of a route between requests.
+    final class RouteState {
+        /// The server's latest nonce for proofs (RFC 9449 §8.2).
+        var nonce: String?
+        /// A new token that the server refused all the same; refreshing again would not help.
+        var refused: Redacted<String>?
+        /// The names of the cookies that the server set.
+        var cookies: Set<Substring> = []
+        static let cookieLimit = 256
+    }
+
+    let configuration: Configuration
+    let routes: [ProxyRoute]
+    let states: [RouteState]
+    /// The requests to servers. It is made for the first one: a program that is started before does not inherit
+    /// the descriptors that libcurl opens for itself.
+    var requests: ProxyMulti?
+    let gate: ProxyGate
+    let listener: ProxyListener
+    let sessions: [ProxyTokens]
+    private let sessionOfRoute: [Int]
+    private let wake: (reading: FileDescriptor, writing: FileDescriptor)
+    var connections: [ProxyConnection] = []
+    var lastUse = MonotonicTime.now()
+    var acceptsAgain: MonotonicTime?
+    private var hasLogged = false
+    let limits: HTTP1.Limits
+
+    /// Binds the address. Each route names its session by an index in `sources`; `first` are tokens that were
+    /// obtained already.
+    package init(
+        _ endpoint: ProxyEndpoint, routes: [(route: ProxyRoute, session: Int)], sources: [ProxyTokenSource],
+        first: [SessionTokens.Delivery?] = [], _ configuration: Configuration
+    ) throws(OIDCError) {
+        self.configuration = configuration
+        self.routes = routes.map(\.route)
+        sessionOfRoute = routes.map(\.session)
+        states = routes.map { _ in RouteState() }
+        try ProxyMulti.requireLibrary()
+        var limits = HTTP1.Limits()
+        limits.headerCount = 200
+        self.limits = limits
+        do throws(Errno) {
+            let pipe = try FileDescriptor.pipe()
+            try pipe.reading.setNonBlocking()
+            try pipe.writing.setNonBlocking()
+            wake = pipe
+        } catch {
+            throw OIDCError(.failed, "the proxy can't be started: \(error)", hint: error.shortageHint)
+        }
+        sessions = sources.map { [wake] in ProxyTokens($0, wake: wake.writing) }
+        listener = try ProxyListener(endpoint)
+        gate = ProxyGate(routes: self.routes, address: listener.address)
+        for (session, delivery) in zip(sessions, first) {
+            if let delivery { try session.begin(with: delivery) }
+        }
+    }
+
+    deinit {
+        listener.close()
+        wake.reading.close()
+        wake.writing.close()
+    }
+
+    /// Returns the URL of a route for its callers, with its secret.
+    package func url(of index: Int) -> String {
+        let secret = listener.address.needsSecret ? "/\(routes[index].secret.revealed)" : ""
+        return "\(listener.address.origin)\(secret)\(routes[index].path)"
+    }
+
+    /// The port; nil for a Unix socket.
+    package var port: UInt16? { if case .tcp(let port) = listener.address { port } else { nil } }
+
+    // MARK: Services for exchanges
+
+    func multi() throws(OIDCError) -> ProxyMulti {
+        if let requests { return requests }
+        let made = try ProxyMulti()
+        requests = made
+        return made
+    }
+
+    /// Ends a transfer early.
+    func end(_ transfer: ProxyTransfer) { requests?.remove(transfer) }
+
+    func now() -> Instant { sessions.first?.environment.now() ?? Clock.now() }
+    func tokens(of route: Int) -> ProxyTokens { sessions[sessionOfRoute[route]] }
+
+    func problem(_ error: OIDCError) -> ProxyProblem {
+        ProxyProblem(error, hint: error.hint.map(configuration.hint))
+    }
+
+    func log(_ entry: ProxyLogEntry) {
+        hasLogged = true
+        configuration.log(entry)
+    }
+
+    /// Returns the origin as the caller names it, which the gate has checked.
+    func origin(named host: String?) -> String { host.map { "http://\($0)" } ?? listener.address.origin }
+
+    /// Returns whether a cookie may be sent to a route: not if only another route's server set it.
+    func acceptsCookie(_ name: Substring, on route: Int) -> Bool {
+        states[route].cookies.contains(name)
+            || !states.enumerated().contains { $0 != route && $1.cookies.contains(name) }
+    }
+
+    func noteCookie(_ value: String, on route: Int) {
+        guard states[route].cookies.count < RouteState.cookieLimit else { return }
+        states[route].cookies.insert(value.prefix { $0 != "=" && $0 != ";" })
+    }
+
+    // MARK: The loop
+
+    /// Serves requests until a signal, the idle time-out, or an event of another descriptor.
+    package func run(also others: [Int32] = []) -> Event {
+        lastUse = .now()
+        let event = withoutBrokenPipeSignal {
+            while true {
+                if let signal = Interruption.pending { return Event.interrupted(signal: signal) }
+                if let event = turn(also: others) { return event }
+            }
+        }
+        for connection in connections {
+            connection.exchange?.cancel()
+            connection.end()
+        }
+        connections = []
+        configuration.flushLog()
+        for session in sessions { session.finish() }
+        return event
+    }
+
+    /// Runs one round: waits for events, and handles them.
+    private func turn(also others: [Int32]) -> Event? {
+        let clients = connections.filter { !$0.interest.isEmpty }
+        var interests = clients.map { Poll.Interest($0.descriptor.rawValue, $0.interest) }
+        let sockets = Array(requests?.sockets ?? [:])
+        interests += sockets.map { Poll.Interest($0.key, $0.value) }
+        interests += ([wake.reading.rawValue] + others).map { Poll.Interest($0, .reading) }
+        if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }
+        if acceptsAgain == nil { interests.append(Poll.Interest(listener.descriptor.rawValue, .reading)) }
+        Poll.wait(&interests, until: nextMoment)
+        let now = MonotonicTime.now()
+
+        for (client, interest) in zip(clients, interests) where !interest.ready.isEmpty {
+            advance(client, interest.ready, now: now)
+        }
+        for (socket, interest) in zip(sockets, interests.dropFirst(clients.count))
+        where !interest.ready.isEmpty {
+            requests?.act(on: socket.key, interest.ready)
+        }
+        let rest = interests.dropFirst(clients.count + sockets.count)
+        if rest.first?.ready.isEmpty == false { _ = try? wake.reading.read(limit: 256) }
+        for session in sessions { session.advance(now: now) }
+        if acceptsAgain.map({ $0 <= now }) ?? (rest.last?.ready.isEmpty == false) { admit(now: now) }
+        settle()
+        expire(now: now)
+        connections.removeAll { $0.isEnded }
+        if hasLogged {
+            hasLogged = false
+            configuration.flushLog()
+        }
+        if requests?.isEmpty == false || connections.contains(where: { $0.exchange != nil }) { lastUse = now }
+        if let limit = configuration.idleTimeout, now >= lastUse.adding(milliseconds: limit) { return .idle }
+        return zip(others, rest.dropFirst()).first { !$1.ready.isEmpty }.map { .readable($0.0) }
+    }
+
+    /// Completes what the events led to: ended transfers, collected output, further requests of a connection.
+    private func settle() {
+        for _ in 0..<8 {
+            requests?.actOnTimer(now: .now())
+            var isBusy = false
+            while let (transfer, code) = requests?.nextEnded() {
+                isBusy = true
+                (transfer.owner as? ProxyExchange)?.transferEnded(transfer, code, now: .now())
+            }
+            let now = MonotonicTime.now()
+            for connection in connections where connection.hasOutput && !connection.isBlocked {
+                connection.flush(now: now)
+            }
+            for connection in connections where connection.mayServe {
+                isBusy = true
+                serve(connection, now: now)
+            }
+            isBusy = isBusy || hasUnsentOutput
+            guard isBusy || requests?.timer.map({ $0 <= now }) ?? false else { return }
+        }
+    }
+
+    var hasUnsentOutput: Bool { connections.contains { $0.hasOutput && !$0.isBlocked } }
+}

@@ -1,0 +1,235 @@
+package import OIDCCore
+import Synchronization
+
+/// Where the proxy gets a session's tokens. The functions run on threads of their own.
+package struct ProxyTokenSource: Sendable {
+    /// Returns a fresh token, or another one than a refused one.
+    package var token:
+        @Sendable (_ refused: SessionTokens.Delivery?) throws(OIDCError) -> SessionTokens.Delivery
+    /// Returns why no token is available without signing in; nil if one is.
+    package var ending: @Sendable () -> OIDCError?
+    /// Called once when a session has ended.
+    package var onEnd: @Sendable (OIDCError) -> Void
+    package var environment: ProviderEnvironment
+    /// Seconds that a token must still be valid, unless half its lifetime is less.
+    package var minimumValidity: Int64 = 60
+
+    package init(
+        environment: ProviderEnvironment,
+        token: @escaping @Sendable (SessionTokens.Delivery?) throws(OIDCError) -> SessionTokens.Delivery,
+        ending: @escaping @Sendable () -> OIDCError? = { nil },
+        onEnd: @escaping @Sendable (OIDCError) -> Void = { _ in }
+    ) {
+        self.environment = environment
+        self.token = token
+        self.ending = ending
+        self.onEnd = onEnd
+    }
+}
+
+/// The token of a session in memory, for any number of requests: one refresh serves all that wait for it.
+///
+/// It belongs to the proxy's thread; only the results of jobs come from others.
+package final class ProxyTokens {
+    /// A token with the key that it is bound to.
+    struct Grant {
+        let delivery: SessionTokens.Delivery
+        let key: DPoPKey?
+
+        var token: Redacted<String> { delivery.access.token }
+    }
+
+    typealias Completion = (_ result: Result<Grant, OIDCError>, _ refreshes: Int) -> Void
+
+    private struct Waiter {
+        let refused: Redacted<String>?
+        var refreshes: Int
+        let completion: Completion
+    }
+
+    private enum JobResult: Sendable {
+        case token(Result<SessionTokens.Delivery, OIDCError>)
+        case ending(OIDCError?)
+    }
+
+    private final class Mailbox: Sendable {
+        let result = Mutex<JobResult?>(nil)
+    }
+
+    private let source: ProxyTokenSource
+    private let mailbox = Mailbox()
+    private let wake: FileDescriptor
+    private var job: BackgroundThread?
+    private var current: Grant?
+    /// The time until which the token is used without looking whether the session was replaced.
+    private var trustedUntil = MonotonicTime(nanoseconds: .min)
+    private var failure: (error: OIDCError, until: MonotonicTime)?
+    private var waiters: [Waiter] = []
+    private var isEnded = false
+    private var nextLook: MonotonicTime
+
+    /// Milliseconds that a token or a failure is used without looking at the session again.
+    static let trust: Int64 = 1_000
+    /// Milliseconds between looks at the session of an idle proxy.
+    static let lookInterval: Int64 = 10_000
+
+    package init(_ source: ProxyTokenSource, wake: FileDescriptor, now: MonotonicTime = .now()) {
+        self.source = source
+        self.wake = wake
+        nextLook = now.adding(milliseconds: ProxyTokens.lookInterval)
+    }
+
+    /// Gives a token that was obtained before the start.
+    package func begin(with delivery: SessionTokens.Delivery) throws(OIDCError) {
+        current = try grant(delivery)
+    }
+
+    var environment: ProviderEnvironment { source.environment }
+
+    private func isFresh(_ grant: Grant) -> Bool {
+        grant.delivery.access.isFresh(at: source.environment.now(), minimum: source.minimumValidity)
+    }
+
+    /// Returns the token in memory, if it needs no look at the session.
+    func ready(insteadOf refused: Redacted<String>? = nil, now: MonotonicTime) -> Grant? {
+        guard now < trustedUntil, let current, current.token != refused, isFresh(current) else { return nil }
+        return current
+    }
+
+    /// Calls `completion` with a token other than the refused one, at once if it is in memory.
+    func obtain(
+        insteadOf refused: Redacted<String>? = nil, now: MonotonicTime, _ completion: @escaping Completion
+    ) {
+        if let grant = ready(insteadOf: refused, now: now) { return completion(.success(grant), 0) }
+        if let failure, now < failure.until { return completion(.failure(failure.error), 0) }
+        waiters.append(Waiter(refused: refused, refreshes: 0, completion: completion))
+        startNext()
+    }
+
+    private func startNext() {
+        guard job == nil, let first = waiters.first else { return }
+        let refused = first.refused.flatMap { token in
+            current.flatMap { $0.token == token ? $0.delivery : nil }
+        }
+        start { [source] in
+            .token(Result { () throws(OIDCError) in try source.token(refused) })
+        }
+    }
+
+    private func start(_ work: @escaping @Sendable () -> JobResult) {
+        do throws(Errno) {
+            job = try BackgroundThread { [mailbox, wake] in
+                let result = work()
+                mailbox.result.withLock { $0 = result }
+                _ = try? wake.write([0])
+            }
+        } catch {
+            complete(
+                .failure(OIDCError(.failed, "no thread: \(error)", hint: error.shortageHint)), now: .now())
+        }
+    }
+
+    /// Takes the result of a job that has ended, and looks at the session now and then.
+    func advance(now: MonotonicTime) {
+        if let result = mailbox.result.withLock({ $0.take() }) {
+            job?.join()
+            job = nil
+            nextLook = now.adding(milliseconds: ProxyTokens.lookInterval)
+            switch result {
+            case .token(let result): complete(result, now: now)
+            case .ending(let error?): end(error)
+            case .ending(nil): isEnded = false
+            }
+            startNext()
+        } else if job == nil, now >= nextLook {
+            nextLook = now.adding(milliseconds: ProxyTokens.lookInterval)
+            start { [source] in .ending(source.ending()) }
+        }
+    }
+
+    var nextMoment: MonotonicTime { job == nil ? nextLook : MonotonicTime(nanoseconds: .max) }
+
+    /// Waits for a running job, which may be storing a new refresh token.
+    func finish() {
+        job?.join()
+        job = nil
+    }
+
+    private func complete(_ result: Result<SessionTokens.Delivery, OIDCError>, now: MonotonicTime) {
+        let outcome = result.flatMap { delivery in
+            Result { () throws(OIDCError) in try grant(delivery) }
+        }
+        var refreshed = 0
+        switch outcome {
+        case .success(let grant):
+            refreshed = current.map { $0.token != grant.token ? 1 : 0 } ?? 0
+            current = grant
+            trustedUntil = now.adding(milliseconds: ProxyTokens.trust)
+            failure = nil
+            isEnded = false
+        case .failure(let error):
+            failure = (error, now.adding(milliseconds: ProxyTokens.trust))
+            if error.kind == .loginRequired {
+                current = nil
+                end(error)
+            }
+        }
+        let served = waiters
+        waiters = []
+        for var waiter in served {
+            waiter.refreshes += refreshed
+            // A job for another request may have brought the token that this one was refused with.
+            if case .success(let grant) = outcome, let refused = waiter.refused, grant.token == refused,
+                waiter.refreshes < 2, served.first?.refused != refused
+            {
+                waiters.append(waiter)
+            } else {
+                waiter.completion(outcome, waiter.refreshes)
+            }
+        }
+    }
+
+    private func end(_ error: OIDCError) {
+        guard !isEnded else { return }
+        isEnded = true
+        source.onEnd(error)
+    }
+
+    private func grant(_ delivery: SessionTokens.Delivery) throws(OIDCError) -> Grant {
+        let token = delivery.access.token.revealed
+        guard !token.isEmpty, token.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
+            throw OIDCError(
+                .refused, "resource: access_token: expected printable ASCII characters", stage: .resource)
+        }
+        if let current, current.delivery.access == delivery.access,
+            current.delivery.session.dpopKey == delivery.session.dpopKey
+        {
+            return Grant(delivery: delivery, key: current.key)
+        }
+        guard delivery.access.type == .dpop else { return Grant(delivery: delivery, key: nil) }
+        guard let pem = delivery.session.dpopKey else {
+            throw OIDCError(
+                .failed, "the session has lost the key that its token is bound to", hint: .signIn,
+                stage: .store)
+        }
+        return Grant(delivery: delivery, key: try DPoPKey(pem: pem))
+    }
+}
+
+extension ProxyTokens.Grant {
+    /// Adds the token and its proof (RFC 6750 §2.1, RFC 9449 §7.1).
+    func authorization(
+        _ method: HTTPMethod, _ url: WebURL, nonce: String?, _ environment: ProviderEnvironment
+    ) throws(OIDCError) -> [HTTPHeaders.Field] {
+        var fields = [
+            HTTPHeaders.Field(name: "Authorization", value: "\(delivery.access.type) \(token.revealed)")
+        ]
+        if let key {
+            let proof = try key.proof(
+                method: method, url: url, accessToken: token.revealed, nonce: nonce, now: environment.now(),
+                random: environment.random)
+            fields.append(HTTPHeaders.Field(name: DPoP.header, value: proof))
+        }
+        return fields
+    }
+}

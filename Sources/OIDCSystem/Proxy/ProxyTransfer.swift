@@ -1,0 +1,225 @@
+import CLibcurl
+import OIDCCore
+
+/// What a transfer asks of the request that it belongs to. The functions are called on the proxy's thread.
+protocol ProxyTransferOwner: AnyObject {
+    /// Takes a header line; returns false to end the transfer.
+    func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool
+    /// Takes a part of the body.
+    func receiveBody(_ bytes: UnsafeRawBufferPointer) -> ProxyTransfer.Reception
+    /// Provides a part of the request's body.
+    func provideBody(_ buffer: UnsafeMutableRawBufferPointer) -> ProxyTransfer.Provision
+}
+
+/// One request to a server, and its answer.
+final class ProxyTransfer {
+    enum Reception {
+        case taken
+        /// The caller does not take bytes now; libcurl keeps these.
+        case pause
+        case refuse
+    }
+
+    enum Provision {
+        case bytes(Int)
+        case end
+        /// The caller has sent no bytes yet.
+        case pause
+        case refuse
+    }
+
+    /// A request to send.
+    struct Order {
+        var method: HTTPMethod
+        var url: WebURL
+        var fields: [HTTPHeaders.Field]
+        var framing: HTTP1.BodyFraming
+        var expectsContinue: Bool
+    }
+
+    private static let bufferSize = 32_768
+
+    let easy: OpaquePointer
+    private let library: UnsafePointer<oidc_curl_library>
+    private let order: Order
+    private let headers: CurlList
+    private let addresses: CurlList
+    private(set) weak var owner: (any ProxyTransferOwner)?
+    private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(OIDC_CURL_ERROR_SIZE))
+    /// The CURLPAUSE_… bits.
+    private var pauses: Int32 = 0
+    private(set) var isSent = false
+    private(set) var hasAnswerBytes = false
+    private var result = CurlResult(ending: .code(2))
+    private let isRepeatable: Bool
+
+    init(
+        _ order: Order, _ library: UnsafePointer<oidc_curl_library>, _ configuration: CurlConfiguration,
+        owner: any ProxyTransferOwner
+    ) throws(OIDCError) {
+        guard let easy = library.pointee.easy_init() else {
+            throw OIDCError(.failed, "libcurl has no memory for a request")
+        }
+        self.easy = easy
+        self.library = library
+        self.order = order
+        self.owner = owner
+        headers = CurlList(library)
+        addresses = CurlList(library)
+        errorText.initialize(repeating: 0, count: Int(OIDC_CURL_ERROR_SIZE))
+        // RFC 9110 §9.2.2
+        isRepeatable = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"].contains(order.method.name)
+        try setUp(configuration)
+    }
+
+    deinit {
+        library.pointee.easy_cleanup(easy)
+        errorText.deallocate()
+    }
+
+    private func setUp(_ configuration: CurlConfiguration) throws(OIDCError) {
+        var options = CurlOptions(easy)
+        let setup = CurlSetup(library: library, configuration: configuration, stage: .resource)
+        setup.setConnection(order.url, addresses: addresses, &options)
+        setMethod(&options)
+        addHeaders()
+        options.set(OIDC_CURLOPT_HTTPHEADER, pointer: headers.head)
+        // libcurl reads once a round. A larger buffer saves rounds; an even larger one would cost memory for
+        // each caller that is slow to read.
+        options.offer(OIDC_CURLOPT_BUFFERSIZE, Self.bufferSize)
+        let context = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
+        options.set(OIDC_CURLOPT_ERRORBUFFER, pointer: errorText)
+        options.set(OIDC_CURLOPT_HEADERFUNCTION, function: ProxyTransfer.onHeader)
+        options.set(OIDC_CURLOPT_HEADERDATA, pointer: context)
+        options.set(OIDC_CURLOPT_WRITEFUNCTION, function: ProxyTransfer.onBody)
+        options.set(OIDC_CURLOPT_WRITEDATA, pointer: context)
+        options.set(OIDC_CURLOPT_READFUNCTION, function: ProxyTransfer.onRead)
+        options.set(OIDC_CURLOPT_READDATA, pointer: context)
+        let noticesRepeats = oidc_curl_set_before_request(easy, ProxyTransfer.onRequest) == 0
+        if noticesRepeats { options.set(OIDC_CURLOPT_PREREQDATA, pointer: context) }
+        // libcurl repeats a request that got no answer on a reused connection. One that must not be sent
+        // twice takes a connection that was used just now, or a new one.
+        if !isRepeatable {
+            if noticesRepeats {
+                options.set(OIDC_CURLOPT_MAXAGE_CONN, 1)
+            } else {
+                options.set(OIDC_CURLOPT_FRESH_CONNECT, 1)
+            }
+        }
+        try setup.check(options)
+    }
+
+    private func setMethod(_ options: inout CurlOptions) {
+        switch (order.method, order.framing) {
+        case (.get, .length(0)): return options.set(OIDC_CURLOPT_HTTPGET, 1)
+        case (HTTPMethod("HEAD"), _): return options.set(OIDC_CURLOPT_NOBODY, 1)
+        case (.post, _): break
+        default: options.set(OIDC_CURLOPT_CUSTOMREQUEST, order.method.name)
+        }
+        // Without a body, only methods that define one send Content-Length (RFC 9110 §8.6).
+        if order.framing == .length(0), ![.post, .put, HTTPMethod("PATCH")].contains(order.method) {
+            return options.set(OIDC_CURLOPT_HTTPGET, 1)
+        }
+        options.set(OIDC_CURLOPT_POST, 1)
+        switch order.framing {
+        case .length(let length): options.set(OIDC_CURLOPT_POSTFIELDSIZE_LARGE, offset: Int64(length))
+        case .chunked: options.set(OIDC_CURLOPT_POSTFIELDSIZE_LARGE, offset: -1)
+        }
+    }
+
+    private func addHeaders() {
+        for field in order.fields {
+            headers.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
+        }
+        // Headers that libcurl must not add of its own.
+        for name in ["Accept", "User-Agent", "Content-Type"]
+        where !order.fields.contains(where: { ASCII.isSameIgnoringCase($0.name, name) }) {
+            headers.append("\(name):")
+        }
+        headers.append(order.expectsContinue ? "Expect: 100-continue" : "Expect:")
+        if order.framing == .chunked { headers.append("Transfer-Encoding: chunked") }
+    }
+
+    /// Goes on with the bytes that the caller could not take, or had not sent. libcurl may call back before
+    /// this returns.
+    func resume(receiving: Bool = false, sending: Bool = false) {
+        let before = pauses
+        if receiving { pauses &= ~Int32(OIDC_CURL_PAUSE_RECV) }
+        if sending { pauses &= ~Int32(OIDC_CURL_PAUSE_SEND) }
+        if pauses != before { _ = library.pointee.easy_pause(easy, pauses) }
+    }
+
+    var isReceivingPaused: Bool { pauses & Int32(OIDC_CURL_PAUSE_RECV) != 0 }
+    var isSendingPaused: Bool { pauses & Int32(OIDC_CURL_PAUSE_SEND) != 0 }
+
+    func noteEnd(_ code: Int32) {
+        func number(_ info: Int) -> Int {
+            var value = 0
+            return oidc_curl_get_long(easy, Int32(info), &value) == 0 ? value : 0
+        }
+        func offset(_ info: Int) -> Int64 {
+            var value: Int64 = 0
+            return oidc_curl_get_offset(easy, Int32(info), &value) == 0 ? value : 0
+        }
+        result = CurlResult(
+            ending: .code(code), text: DisplayText.clean(String(cString: errorText)),
+            systemError: Int32(clamping: number(OIDC_CURLINFO_OS_ERRNO)),
+            proxyStatus: number(OIDC_CURLINFO_HTTP_CONNECTCODE),
+            isResolved: offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T) > 0, isSent: isSent,
+            hasAnswerBytes: hasAnswerBytes,
+            certificateVerification: number(OIDC_CURLINFO_SSL_VERIFYRESULT))
+    }
+
+    /// Returns the error of a transfer that has ended.
+    func failure(_ configuration: CurlConfiguration) -> OIDCError {
+        CurlFailure(
+            result: result, request: HTTPRequest(order.method, order.url), stage: .resource,
+            configuration: configuration
+        ).error
+    }
+
+    private static func find(_ context: UnsafeMutableRawPointer?) -> ProxyTransfer? {
+        context.map { Unmanaged<ProxyTransfer>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    private static let onHeader: oidc_curl_data_function = { bytes, size, count, context in
+        guard let transfer = find(context), let owner = transfer.owner else { return 0 }
+        transfer.hasAnswerBytes = true
+        return owner.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
+            ? size * count : 0
+    }
+
+    private static let onBody: oidc_curl_data_function = { bytes, size, count, context in
+        guard let transfer = find(context), let owner = transfer.owner else { return 0 }
+        guard size * count > 0 else { return 0 }
+        switch owner.receiveBody(UnsafeRawBufferPointer(start: bytes, count: size * count)) {
+        case .taken: return size * count
+        case .refuse: return 0
+        case .pause:
+            transfer.pauses |= Int32(OIDC_CURL_PAUSE_RECV)
+            return Int(OIDC_CURL_WRITEFUNC_PAUSE)
+        }
+    }
+
+    private static let onRead: oidc_curl_data_function = { bytes, size, count, context in
+        guard let transfer = find(context), let owner = transfer.owner else {
+            return Int(OIDC_CURL_READFUNC_ABORT)
+        }
+        switch owner.provideBody(UnsafeMutableRawBufferPointer(start: bytes, count: size * count)) {
+        case .bytes(let count): return count
+        case .end: return 0
+        case .refuse: return Int(OIDC_CURL_READFUNC_ABORT)
+        case .pause:
+            transfer.pauses |= Int32(OIDC_CURL_PAUSE_SEND)
+            return Int(OIDC_CURL_READFUNC_PAUSE)
+        }
+    }
+
+    /// Called before each sending of the request; a repetition of one that may have been acted on is refused.
+    private static let onRequest: oidc_curl_before_request_function = { context, _, _, _, _ in
+        guard let transfer = find(context) else { return 0 }
+        guard !transfer.isSent || transfer.isRepeatable else { return Int32(OIDC_CURL_PREREQFUNC_ABORT) }
+        transfer.isSent = true
+        return 0
+    }
+}

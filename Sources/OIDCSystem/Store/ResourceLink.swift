@@ -1,0 +1,162 @@
+package import OIDCCore
+
+/// What is remembered of a resource: who issues its tokens, and to which client. It leads from a URL to the session
+/// without the network.
+package struct ResourceLink: Hashable, Sendable {
+    /// The resource's identifier, as its metadata spells it.
+    package var resource: String
+    /// The URL of the resource's metadata.
+    package var metadataURL: String?
+    package var issuer: String
+    package var clientID: String
+    package var grant: GrantType
+    /// The scope to request, which a challenge or the metadata named; nil if none did.
+    package var scope: Scope?
+    package var account: String?
+    /// The profile that the client is from; nil for a registered client or one without a profile.
+    package var profile: String?
+    /// The name of the registration that the client is from.
+    package var registration: String?
+    /// Whether the resource takes only tokens that are bound to a key (RFC 9728 §2).
+    package var bindsTokens = false
+
+    package init(
+        resource: String, metadataURL: String? = nil, issuer: String, clientID: String,
+        grant: GrantType = .authorizationCode, scope: Scope? = nil, account: String? = nil
+    ) {
+        self.resource = resource
+        self.metadataURL = metadataURL
+        self.issuer = issuer
+        self.clientID = clientID
+        self.grant = grant
+        self.scope = scope
+        self.account = account
+    }
+
+    /// Returns whether one link takes the other's place: a resource has one for each grant and account.
+    func replaces(_ other: ResourceLink) -> Bool {
+        resource == other.resource && grant == other.grant && account == other.account
+    }
+
+    init?(_ json: JSONValue) {
+        guard let resource = json["resource"]?.string, let issuer = json["issuer"]?.string,
+            let clientID = json["client_id"]?.string, let grant = json["grant"]?.string
+        else { return nil }
+        self.init(
+            resource: resource, metadataURL: json["metadata_url"]?.string, issuer: issuer,
+            clientID: clientID, grant: GrantType(rawValue: grant),
+            scope: json["scope"]?.string.map { Scope($0) },
+            account: json["account"]?.string)
+        profile = json["profile"]?.string
+        registration = json["registration"]?.string
+        bindsTokens = json["dpop"]?.bool ?? false
+    }
+
+    var json: JSONValue {
+        var object = JSONObject()
+        object["resource"] = .string(resource)
+        object["metadata_url"] = metadataURL.map { .string($0) }
+        object["issuer"] = .string(issuer)
+        object["client_id"] = .string(clientID)
+        object["grant"] = .string(grant.rawValue)
+        object["scope"] = scope.map { .string($0.text) }
+        object["account"] = account.map { .string($0) }
+        object["profile"] = profile.map { .string($0) }
+        object["registration"] = registration.map { .string($0) }
+        if bindsTokens { object["dpop"] = true }
+        return .object(object)
+    }
+}
+
+/// The links of all resources: one file for each origin.
+package struct ResourceLinks: Sendable {
+    private static let formatVersion: Int64 = 1
+    /// How many links an origin may have; the oldest are dropped first.
+    private static let limit = 256
+
+    private let directory: SessionDirectory
+
+    /// Uses a directory below the one for sessions.
+    package init(state path: String) {
+        directory = SessionDirectory(
+            path: "\(StateDirectories.trimmed(path))/resources", ending: ".json", noun: "resource file")
+    }
+
+    /// Returns the links of a URL's origin. A file that cannot be understood has none: a sign-in writes it again.
+    package func links(of url: WebURL) throws(OIDCError) -> [ResourceLink] {
+        guard let bytes = try directory.read(ResourceLinks.name(url)) else { return [] }
+        return ResourceLinks.links(bytes, of: url)
+    }
+
+    /// Returns every link, also those without a session.
+    package func all() throws(OIDCError) -> [ResourceLink] {
+        var links: [ResourceLink] = []
+        for name in try directory.names() {
+            guard let bytes = try? directory.read(name), let json = try? JSONValue(parsing: bytes),
+                let origin = json["origin"]?.string.flatMap({ WebURL($0) })
+            else { continue }
+            links += ResourceLinks.links(bytes, of: origin)
+        }
+        return links
+    }
+
+    /// Keeps a link in place of the one before it.
+    package func keep(_ link: ResourceLink) throws(OIDCError) {
+        guard let url = WebURL(link.resource) else { return }
+        try change(url) { links in
+            if links.first == link { return false }
+            links.removeAll { link.replaces($0) }
+            links.insert(link, at: 0)
+            return true
+        }
+    }
+
+    /// Removes a link, unless it was replaced meanwhile.
+    package func remove(_ link: ResourceLink) throws(OIDCError) {
+        guard let url = WebURL(link.resource), try !links(of: url).isEmpty else { return }
+        try change(url) { links in
+            let count = links.count
+            links.removeAll { $0 == link }
+            return links.count != count
+        }
+    }
+
+    private func change(_ url: WebURL, _ body: (inout [ResourceLink]) -> Bool) throws(OIDCError) {
+        try directory.replace(ResourceLinks.name(url)) { existing in
+            var links = existing.map { ResourceLinks.links($0, of: url) } ?? []
+            guard body(&links) else { return nil }
+            let document: JSONValue = [
+                "version": JSONValue(ResourceLinks.formatVersion), "origin": .string(url.origin),
+                "resources": .array(links.prefix(ResourceLinks.limit).map(\.json)),
+            ]
+            return document.bytes
+        }
+    }
+
+    /// Reads a file's links. A link of another origin is not used: it would send a token there.
+    private static func links(_ bytes: [UInt8], of url: WebURL) -> [ResourceLink] {
+        guard let json = try? JSONValue(parsing: bytes), json["origin"]?.string == url.origin,
+            let version = json["version"]?.integer, version <= formatVersion
+        else { return [] }
+        return (json["resources"]?.array ?? []).compactMap { ResourceLink($0) }.filter {
+            WebURL($0.resource)?.origin == url.origin
+        }
+    }
+
+    private static func name(_ url: WebURL) -> String {
+        RecordName.of([url.origin], readable: url.host)
+    }
+}
+
+/// Names of files that depend only on a key: `<readable part>-<64-bit hash of the key>`.
+enum RecordName {
+    static func of(_ key: [String], readable: String) -> String {
+        let kept = readable.utf8.prefix(100).map { byte -> UInt8 in
+            ASCII.isAlphanumeric(byte) || byte == .hyphen || byte == .period
+                ? ASCII.lowercased(byte) : .underscore
+        }
+        let safe = kept.first == .period ? [.underscore] + kept.dropFirst() : kept
+        let text = JSONValue.array(key.map { .string($0) }).compact
+        return "\(String(decoding: safe, as: UTF8.self))-\(FNV1a.digits(text))"
+    }
+}

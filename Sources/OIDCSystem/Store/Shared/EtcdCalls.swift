@@ -1,0 +1,145 @@
+import OIDCCore
+import Synchronization
+
+/// Calls of etcd's JSON gateway: the endpoints are tried in turn, and a user signs in when that is needed.
+final class EtcdCalls: Sendable {
+    private let url: SharedStoreURL
+    private let transport: any HTTPTransport
+    private struct State {
+        /// The endpoint that answered last.
+        var index = 0
+        var token: Redacted<String>?
+    }
+    private let state = Mutex(State())
+
+    init(_ url: SharedStoreURL, _ transport: any HTTPTransport) {
+        self.url = url
+        self.transport = transport
+    }
+
+    static var nonsense: OIDCError {
+        OIDCError(
+            .unreachable, "store: the answer is not one of etcd's JSON gateway",
+            hint: .tryAgain(seconds: nil),
+            stage: .store)
+    }
+
+    func send(_ path: String, _ body: JSONValue) throws(OIDCError) -> JSONValue {
+        try sendForDate(path, body).answer
+    }
+
+    /// Sends a call and returns the answer with the server's time.
+    func sendForDate(_ path: String, _ body: JSONValue) throws(OIDCError) -> (
+        answer: JSONValue, date: Instant?
+    ) {
+        var hasSignedIn = false
+        if url.user != nil, state.withLock({ $0.token == nil }) {
+            try signIn()
+            hasSignedIn = true
+        }
+        var last: OIDCError?
+        var attempts = 0
+        while attempts < max(1, url.hosts.count) {
+            let index = state.withLock { $0.index }
+            do throws(OIDCError) {
+                let response = try post(path, body, to: index)
+                let answer = try read(response)
+                return (answer, HTTPDate.instant(response.headers["Date"] ?? ""))
+            } catch {
+                // Tokens of etcd last five minutes, and end when a server restarts.
+                if error.oauthError == EtcdCalls.badToken, url.user != nil, !hasSignedIn {
+                    hasSignedIn = true
+                    try signIn()
+                    continue
+                }
+                guard error.kind == .unreachable else { throw error }
+                last = error
+                attempts += 1
+                state.withLock { $0.index = index + 1 }
+            }
+        }
+        var error = last ?? EtcdCalls.nonsense
+        if url.hosts.count > 1 {
+            error.message = "store: none of \(url.server) answers; the last one: \(error.message)"
+        }
+        throw error
+    }
+
+    private func signIn() throws(OIDCError) {
+        state.withLock { $0.token = nil }
+        let credentials: JSONValue = [
+            "name": .string(url.user ?? ""), "password": .string(url.password?.revealed ?? ""),
+        ]
+        var last: OIDCError?
+        for _ in url.hosts {
+            let index = state.withLock { $0.index }
+            do throws(OIDCError) {
+                let answer = try read(try post("auth/authenticate", credentials, to: index))
+                guard let token = answer["token"]?.string, token.utf8.allSatisfy(ASCII.isVisible) else {
+                    throw EtcdCalls.nonsense
+                }
+                return state.withLock { $0.token = Redacted(token) }
+            } catch {
+                guard error.kind == .unreachable else { throw error }
+                last = error
+                state.withLock { $0.index = index + 1 }
+            }
+        }
+        throw last ?? EtcdCalls.nonsense
+    }
+
+    private func post(_ path: String, _ body: JSONValue, to index: Int) throws(OIDCError) -> HTTPResponse {
+        let host = url.hosts[index % max(1, url.hosts.count)]
+        guard let target = WebURL("\(url.isSecure ? "https" : "http")://\(host.text)/v3/\(path)") else {
+            throw EtcdCalls.nonsense
+        }
+        var headers = HTTPHeaders([("Content-Type", "application/json"), ("Accept", "application/json")])
+        if let token = state.withLock({ $0.token }) { headers["Authorization"] = token.revealed }
+        return try transport.send(
+            HTTPRequest(
+                .post, target, headers: headers, body: body.bytes, usesClientCertificate: url.isSecure),
+            stage: .store)
+    }
+
+    private static let badToken = "invalid auth token"
+
+    private func read(_ response: HTTPResponse) throws(OIDCError) -> JSONValue {
+        guard let json = try? JSONValue(parsing: response.body), json.object != nil else {
+            throw EtcdCalls.nonsense
+        }
+        let text = json["error"]?.string ?? json["error"]?["message"]?.string ?? json["message"]?.string
+        guard let text else {
+            guard response.isSuccess else { throw EtcdCalls.nonsense }
+            return json
+        }
+        let words = DisplayText.clean(text, limit: 200)
+        if text.includes(EtcdCalls.badToken) {
+            throw OIDCError(
+                .unreachable, "store: \(url.server): \(words)", hint: .tryAgain(seconds: nil), stage: .store,
+                oauthError: EtcdCalls.badToken)
+        }
+        if text.includes("permission denied") {
+            throw .sharedStoreRefusal(
+                url.server, words,
+                hint: "let this user read and write the keys that start with \(url.prefix)/")
+        }
+        if text.includes("authentication failed") || text.includes("user name is empty")
+            || text.includes("authentication is not enabled")
+        {
+            throw .sharedStoreRefusal(url.server, words, hint: "check user and password in the setting store")
+        }
+        throw .sharedStore(url.server, words)
+    }
+
+    /// Returns the error for an answer that is not JSON.
+    private func refusal(_ response: HTTPResponse) -> OIDCError {
+        guard response.mediaType == "text/plain", response.body.count < 1_000 else {
+            return EtcdCalls.nonsense
+        }
+        let words = DisplayText.clean(String(decoding: response.body, as: UTF8.self), limit: 200)
+        // etcd takes the name for a user's, which its gateway cannot act as.
+        guard words.includes("CommonName") else { return .sharedStore(url.server, words) }
+        return .sharedStoreRefusal(
+            url.server, words, hint: "use a client certificate without CommonName, and a user and a password")
+    }
+}

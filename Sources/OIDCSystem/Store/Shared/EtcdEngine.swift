@@ -1,0 +1,207 @@
+package import OIDCCore
+import Synchronization
+
+/// A shared store in etcd 3.4 or later, through its JSON gateway. A write compares the revision of the key; a lease is
+/// a key that etcd removes with its own lease.
+package final class EtcdEngine: SharedEngine {
+    package let url: SharedStoreURL
+    let calls: EtcdCalls
+
+    private struct Grant {
+        var id: String
+        var seconds: Int64
+    }
+    private let grants = Mutex<[String: Grant]>([:])
+
+    package convenience init(_ url: SharedStoreURL, _ configuration: CurlConfiguration) {
+        self.init(url, CurlTransport(configuration))
+    }
+
+    package init(_ url: SharedStoreURL, _ transport: any HTTPTransport) {
+        self.url = url
+        calls = EtcdCalls(url, transport)
+    }
+
+    package var description: String { url.server }
+
+    private func key(_ name: String) -> JSONValue { EtcdEngine.encoded("\(url.prefix)/\(name)") }
+
+    private static func encoded(_ text: String) -> JSONValue { .string(Base64.encode(Array(text.utf8))) }
+
+    package func read(_ name: String) throws(OIDCError) -> SharedValue? {
+        try EtcdEngine.value(in: try calls.send("kv/range", ["key": key(name)]))
+    }
+
+    /// Returns the first value of a range answer.
+    private static func value(in answer: JSONValue) throws(OIDCError) -> SharedValue? {
+        guard let entry = answer["kvs"]?.array?.first else { return nil }
+        // An empty value is left out of the JSON.
+        guard let revision = number(entry["mod_revision"]),
+            let bytes = Base64.decode(entry["value"]?.string ?? "")
+        else { throw EtcdCalls.nonsense }
+        return SharedValue(bytes: bytes, revision: revision)
+    }
+
+    /// Reads a 64-bit number, which the gateway writes as a string.
+    static func number(_ value: JSONValue?) -> Int64? {
+        value?.string.flatMap { Int64($0) } ?? value?.integer
+    }
+
+    package func write(
+        _ name: String, _ bytes: [UInt8], replacing current: SharedValue?, lifetime: Duration?
+    ) throws(OIDCError) -> Bool {
+        var put: JSONObject = JSONObject()
+        put["key"] = key(name)
+        put["value"] = .string(Base64.encode(bytes))
+        if let lifetime { put["lease"] = .string(try grant(lifetime).id) }
+        let comparison: JSONValue =
+            current.map { current in
+                [
+                    "key": key(name), "target": "MOD", "result": "EQUAL",
+                    "mod_revision": .string(String(current.revision)),
+                ]
+            } ?? ["key": key(name), "target": "CREATE", "result": "EQUAL", "create_revision": "0"]
+        return try swap(comparison, .object(put), finding: bytes)
+    }
+
+    /// Puts a value if the comparison holds. Otherwise, the answer to the same call may have been lost.
+    private func swap(_ comparison: JSONValue, _ put: JSONValue, finding bytes: [UInt8]) throws(OIDCError)
+        -> Bool
+    {
+        let answer = try calls.send(
+            "kv/txn",
+            [
+                "compare": [comparison], "success": [["request_put": put]],
+                "failure": [["request_range": ["key": put["key"] ?? .null]]],
+            ])
+        if answer["succeeded"]?.bool == true { return true }
+        guard let found = answer["responses"]?.array?.first?["response_range"] else { return false }
+        return try EtcdEngine.value(in: found)?.bytes == bytes
+    }
+
+    package func remove(_ name: String) throws(OIDCError) {
+        _ = try calls.send("kv/deleterange", ["key": key(name)])
+    }
+
+    package func names(_ prefix: String) throws(OIDCError) -> [String] {
+        let start = "\(url.prefix)/\(prefix)"
+        var end = Array(start.utf8)
+        end[end.count - 1] += 1
+        var names: [String] = []
+        var next = Array(start.utf8)
+        while true {
+            let answer = try calls.send(
+                "kv/range",
+                [
+                    "key": .string(Base64.encode(next)), "range_end": .string(Base64.encode(end)),
+                    "keys_only": true,
+                    "limit": "1000",
+                ])
+            for entry in answer["kvs"]?.array ?? [] {
+                guard let key = entry["key"]?.string.flatMap({ Base64.decode($0) }) else {
+                    throw EtcdCalls.nonsense
+                }
+                let text = String(decoding: key, as: UTF8.self)
+                if text.hasPrefix(start) { names.append(String(text.dropFirst(url.prefix.utf8.count + 1))) }
+                next = key + [0]
+            }
+            guard answer["more"]?.bool == true else { return names }
+        }
+    }
+}
+
+/// Leases
+extension EtcdEngine {
+    package func acquire(_ lease: String, owner: String, for duration: Duration) throws(OIDCError) -> Bool {
+        let bytes = Array(owner.utf8)
+        if let found = try read(lease) { return found.bytes == bytes }
+        let grant = try grant(duration)
+        let isOurs = try swap(
+            ["key": key(lease), "target": "CREATE", "result": "EQUAL", "create_revision": "0"],
+            ["key": key(lease), "value": .string(Base64.encode(bytes)), "lease": .string(grant.id)],
+            finding: bytes)
+        if isOurs { grants.withLock { $0[owner] = grant } } else { revoke(grant) }
+        return isOurs
+    }
+
+    package func extend(_ lease: String, owner: String, to duration: Duration) throws(OIDCError) -> Bool {
+        let old = grants.withLock { $0[owner] }
+        if let old, old.seconds == EtcdEngine.seconds(duration) {
+            let answer = try calls.send("lease/keepalive", ["ID": .string(old.id)])
+            return (EtcdEngine.number(answer["result"]?["TTL"]) ?? 0) > 0
+        }
+        let grant = try grant(duration)
+        let value = JSONValue.string(Base64.encode(Array(owner.utf8)))
+        let answer = try calls.send(
+            "kv/txn",
+            [
+                "compare": [["key": key(lease), "target": "VALUE", "result": "EQUAL", "value": value]],
+                "success": [
+                    ["request_put": ["key": key(lease), "value": value, "lease": .string(grant.id)]]
+                ],
+            ])
+        guard answer["succeeded"]?.bool == true else {
+            revoke(grant)
+            return false
+        }
+        grants.withLock { $0[owner] = grant }
+        if let old { revoke(old) }
+        return true
+    }
+
+    package func release(_ lease: String, owner: String) throws(OIDCError) {
+        guard let grant = grants.withLock({ $0.removeValue(forKey: owner) }) else { return }
+        // etcd removes the key with its lease.
+        _ = try calls.send("lease/revoke", ["ID": .string(grant.id)])
+    }
+
+    private func grant(_ duration: Duration) throws(OIDCError) -> Grant {
+        let seconds = EtcdEngine.seconds(duration)
+        let answer = try calls.send("lease/grant", ["TTL": .string(String(seconds))])
+        guard let id = EtcdEngine.number(answer["ID"]) else { throw EtcdCalls.nonsense }
+        return Grant(id: String(id), seconds: seconds)
+    }
+
+    private func revoke(_ grant: Grant) {
+        _ = try? calls.send("lease/revoke", ["ID": .string(grant.id)])
+    }
+
+    private static func seconds(_ duration: Duration) -> Int64 {
+        max(1, (duration.wholeMilliseconds + 999) / 1_000)
+    }
+}
+
+/// Health
+extension EtcdEngine {
+    /// Checks version, leader, alarms and clock.
+    package func health(now: Instant) throws(OIDCError) -> [SharedEngineRemark] {
+        let (status, date) = try calls.sendForDate("maintenance/status", [:])
+        let version = status["version"]?.string ?? ""
+        let numbers = version.split(separator: ".").compactMap { Int($0) }
+        let isOld = numbers.count < 2 || (numbers[0], numbers[1]) < (3, 4)
+        var remarks = [
+            SharedEngineRemark(
+                "etcd \(DisplayText.clean(version.isEmpty ? "of an unknown version" : version))",
+                warning: isOld ? "use etcd 3.4 or later" : nil)
+        ]
+        // The leader's identifier may not fit a signed number.
+        if ["0", ""].contains(status["leader"]?.string ?? "") {
+            remarks.append(
+                SharedEngineRemark("has no leader", warning: "check the cluster: etcdctl endpoint status"))
+        }
+        for problem in status["errors"]?.array ?? [] {
+            remarks.append(
+                SharedEngineRemark(
+                    DisplayText.clean(problem.string ?? ""), warning: "check the cluster: etcdctl alarm list")
+            )
+        }
+        if let date { remarks.append(.clock(differingBy: date.seconds(since: now))) }
+        if url.isOpen {
+            remarks.append(
+                SharedEngineRemark(
+                    "the connection is not encrypted: sessions are sealed, the password is not",
+                    warning: "use etcds://"))
+        }
+        return remarks
+    }
+}

@@ -1,0 +1,35 @@
+import OIDCCore
+import Synchronization
+
+/// A connection to a Redis server: sends commands and reads their replies in order.
+final class RedisConnection: Sendable {
+    private let wire: any Wire
+    private let parser = Mutex(RedisParser())
+
+    init(_ wire: any Wire) {
+        self.wire = wire
+    }
+
+    /// Sends commands together and returns their replies.
+    func send(_ commands: [RedisCommand], until deadline: MonotonicTime) throws(WireFault) -> [RedisReply] {
+        try wire.send(commands.flatMap(\.bytes), until: deadline)
+        var replies: [RedisReply] = []
+        while replies.count < commands.count {
+            if let reply = try next() {
+                replies.append(reply)
+            } else {
+                let bytes = try wire.receive(until: deadline)
+                parser.withLock { $0.append(bytes) }
+            }
+        }
+        return replies
+    }
+
+    private func next() throws(WireFault) -> RedisReply? {
+        let result = parser.withLock { parser in
+            Result { () throws(RedisReply.Nonsense) in try parser.next() }
+        }
+        guard case .success(let reply) = result else { throw .broken("does not answer as a Redis server") }
+        return reply
+    }
+}

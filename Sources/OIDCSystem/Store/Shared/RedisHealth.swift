@@ -1,0 +1,72 @@
+package import OIDCCore
+
+extension RedisEngine {
+    /// Checks version, clock, persistence and eviction.
+    package func health(now: Instant) throws(OIDCError) -> [SharedEngineRemark] {
+        let info = RedisHealth.fields(try send(RedisCommand("INFO")).text ?? "")
+        var remarks = [RedisHealth.version(info)]
+        if let clock = try? send(RedisCommand("TIME")).array?.first?.text.flatMap({ Int64($0) }) {
+            remarks.append(.clock(differingBy: clock - now.secondsSinceEpoch))
+        }
+        remarks += [RedisHealth.persistence(info), RedisHealth.eviction(info)]
+        if info["role"] == "slave" {
+            remarks.append(SharedEngineRemark("is a replica", warning: "name the master, or the sentinels"))
+        }
+        if url.isOpen {
+            remarks.append(
+                SharedEngineRemark(
+                    "the connection is not encrypted: sessions are sealed, the password is not",
+                    warning: "use rediss://"))
+        }
+        return remarks
+    }
+}
+
+extension SharedEngineRemark {
+    /// The remark about the difference between the server's clock and ours.
+    static func clock(differingBy seconds: Int64) -> SharedEngineRemark {
+        let isClose = (-5...5).contains(seconds)
+        return SharedEngineRemark(
+            isClose ? "same time" : "its clock differs by \(seconds) s",
+            warning: isClose ? nil : "set the clock of this machine or of the server")
+    }
+}
+
+/// The reading of `INFO`
+enum RedisHealth {
+    static func fields(_ info: String) -> [String: String] {
+        var fields: [String: String] = [:]
+        for line in info.split(whereSeparator: \.isNewline) {
+            guard let (name, value) = line.parts(around: ":") else { continue }
+            fields[String(name)] = String(value)
+        }
+        return fields
+    }
+
+    static func version(_ info: [String: String]) -> SharedEngineRemark {
+        let valkey = info["valkey_version"].map { "Valkey \($0)" }
+        let version = info["redis_version"] ?? ""
+        let isOld = (Int(version.prefix { $0 != "." }) ?? 0) < 6
+        return SharedEngineRemark(
+            DisplayText.clean(valkey ?? "Redis \(version.isEmpty ? "of an unknown version" : version)"),
+            warning: isOld ? "use Redis 6 or later" : nil)
+    }
+
+    static func persistence(_ info: [String: String]) -> SharedEngineRemark {
+        if info["aof_enabled"] == "1" { return SharedEngineRemark("append-only file") }
+        let hasSaved = info["rdb_last_save_time"] != nil && info["rdb_saves"] != "0"
+        return SharedEngineRemark(
+            hasSaved ? "snapshots only" : "keeps nothing on disk",
+            warning:
+                "set appendonly yes: a restart may lose the newest refresh token, and with it the session")
+    }
+
+    static func eviction(_ info: [String: String]) -> SharedEngineRemark {
+        let policy = info["maxmemory_policy"] ?? "unknown"
+        let evicts = policy.hasPrefix("allkeys") && info["maxmemory"] != "0"
+        let mayEvict = policy.hasPrefix("allkeys")
+        return SharedEngineRemark(
+            "maxmemory-policy \(DisplayText.clean(policy))",
+            warning: evicts || mayEvict ? "set maxmemory-policy noeviction: this one evicts sessions" : nil)
+    }
+}

@@ -1,0 +1,75 @@
+import OIDCCore
+import OIDCCrypto
+
+/// A record of a shared store: a readable header and the sealed content. The header is authenticated, so neither the
+/// server nor anybody without the key can move a record to another session or give it another version.
+struct SealedRecord: Sendable {
+    static let formatVersion: Int64 = 1
+
+    enum Content: String { case session, failure }
+
+    /// `SessionKey.text`, which names issuer and client; compared exactly.
+    var key: String
+    var content: Content
+    /// Grows with each write.
+    var version: Int64
+    /// The identifier of the key that sealed it.
+    var keyID: String
+    private var sealed: [UInt8] = []
+
+    init(
+        sealing plain: [UInt8], _ content: Content, of key: SessionKey, version: Int64,
+        with secret: SealingKeys.Key
+    ) throws(OIDCError) {
+        self.key = key.text
+        self.content = content
+        self.version = version
+        keyID = secret.id
+        do {
+            sealed = try SymmetricSeal.seal(plain, key: secret.secret.revealed, authenticating: context)
+        } catch {
+            throw OIDCError(error, stage: .store)
+        }
+    }
+
+    init(stored bytes: [UInt8]) throws(Session.Damage) {
+        let json: JSONValue
+        do { json = try JSONValue(parsing: bytes) } catch { throw .notJSON(error.description) }
+        guard let format = json["format"]?.integer else { throw .member("format") }
+        guard format <= SealedRecord.formatVersion else { throw .newerVersion(format) }
+        func text(_ name: String) throws(Session.Damage) -> String {
+            guard let text = json[name]?.string else { throw .member(name) }
+            return text
+        }
+        key = try text("key")
+        keyID = try text("key_id")
+        guard let content = Content(rawValue: try text("content")) else { throw .member("content") }
+        self.content = content
+        guard let version = json["version"]?.integer, version > 0 else { throw .member("version") }
+        self.version = version
+        guard let sealed = Base64URL.decode(try text("sealed")) else { throw .member("sealed") }
+        self.sealed = sealed
+    }
+
+    var bytes: [UInt8] {
+        var object = header
+        object["sealed"] = .string(Base64URL.encode(sealed))
+        return JSONValue.object(object).bytes
+    }
+
+    private var header: JSONObject {
+        var object = JSONObject()
+        object["format"] = JSONValue(SealedRecord.formatVersion)
+        object["key"] = .string(key)
+        object["content"] = .string(content.rawValue)
+        object["version"] = JSONValue(version)
+        object["key_id"] = .string(keyID)
+        return object
+    }
+
+    private var context: [UInt8] { JSONValue.object(header).bytes }
+
+    func open(with secret: SealingKeys.Key) throws(CryptoError) -> [UInt8] {
+        try SymmetricSeal.open(sealed, key: secret.secret.revealed, authenticating: context)
+    }
+}

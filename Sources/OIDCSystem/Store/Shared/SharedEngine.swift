@@ -1,0 +1,76 @@
+package import OIDCCore
+
+/// A key-value server that several machines share, such as Redis or etcd. Each call is atomic, and can be repeated if
+/// its answer was lost. Times are measured by the server, so the machines' clocks do not matter.
+package protocol SharedEngine: Sendable {
+    /// The server's URL without password.
+    var description: String { get }
+
+    /// Reads a value; nil if there is none.
+    func read(_ name: String) throws(OIDCError) -> SharedValue?
+
+    /// Writes a value if the stored one is still `current`, or if there still is none. Returns whether it did.
+    /// The server removes the value after `lifetime`.
+    func write(
+        _ name: String, _ bytes: [UInt8], replacing current: SharedValue?, lifetime: Duration?
+    ) throws(OIDCError) -> Bool
+
+    /// Removes a value, which need not exist.
+    func remove(_ name: String) throws(OIDCError)
+
+    /// Lists the names of values that start with a prefix.
+    func names(_ prefix: String) throws(OIDCError) -> [String]
+
+    /// Gives a lease to its owner until `duration` has passed. Returns false if another owner has it.
+    func acquire(_ lease: String, owner: String, for duration: Duration) throws(OIDCError) -> Bool
+
+    /// Extends a lease to `duration` from now. Returns false if the owner does not have it any more. Fails if the
+    /// server would not accept a write.
+    func extend(_ lease: String, owner: String, to duration: Duration) throws(OIDCError) -> Bool
+
+    /// Ends a lease, unless another owner has it.
+    func release(_ lease: String, owner: String) throws(OIDCError)
+
+    /// Checks the server for `oidc doctor`.
+    func health(now: Instant) throws(OIDCError) -> [SharedEngineRemark]
+}
+
+/// A value and its revision.
+package struct SharedValue: Hashable, Sendable {
+    package var bytes: [UInt8]
+    /// Distinguishes this value from others of the same name; 0 if the server compares the bytes, which are unique as
+    /// each record has a random nonce.
+    package var revision: Int64
+
+    package init(bytes: [UInt8], revision: Int64 = 0) {
+        self.bytes = bytes
+        self.revision = revision
+    }
+}
+
+/// One result of `SharedEngine.health`.
+package struct SharedEngineRemark: Hashable, Sendable {
+    package var text: String
+    /// What to do about it; nil if all is well.
+    package var warning: String?
+
+    package init(_ text: String, warning: String? = nil) {
+        self.text = text
+        self.warning = warning
+    }
+}
+
+extension OIDCError {
+    /// Makes an error about a shared store that cannot be used now.
+    static func sharedStore(_ server: String, _ message: String) -> OIDCError {
+        OIDCError(
+            .unreachable, "store: \(DisplayText.clean(server)): \(message)", hint: .tryAgain(seconds: nil),
+            stage: .store)
+    }
+
+    /// Makes an error about a shared store that refuses us.
+    static func sharedStoreRefusal(_ server: String, _ message: String, hint: Hint) -> OIDCError {
+        OIDCError(
+            .usage, "store: \(DisplayText.clean(server)): \(message)", hint: hint, stage: .store)
+    }
+}

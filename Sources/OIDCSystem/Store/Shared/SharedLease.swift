@@ -1,0 +1,110 @@
+import OIDCCore
+import OIDCCrypto
+import Synchronization
+
+/// How long leases last, by the server's clock.
+package struct LeaseTimes: Sendable {
+    /// While nothing is lost if two processes go on: a holder that was killed delays the others by this much.
+    package var acquired: Duration
+    /// While a single-use refresh token is presented: a holder that is stopped for less keeps its session.
+    package var presenting: Duration
+
+    package init(acquired: Duration = .seconds(10), presenting: Duration = .seconds(60)) {
+        self.acquired = acquired
+        self.presenting = presenting
+    }
+}
+
+/// What a shared store waits with: real threads and clocks, or those of a simulation.
+package struct LeaseRuntime: Sendable {
+    package var now: @Sendable () -> MonotonicTime = { .now() }
+    /// Sleeps, or returns early after a signal.
+    package var sleep: @Sendable (_ milliseconds: Int64) -> Void = {
+        Poll.sleep(until: .now().adding(milliseconds: $0))
+    }
+    /// Calls `body` regularly until the returned closure is called.
+    package var renew:
+        @Sendable (_ milliseconds: Int64, _ body: @escaping @Sendable () -> Void) -> () -> Void = {
+            RenewalThread.start($0, $1)
+        }
+    /// Returns a random number below the bound.
+    package var random: @Sendable (Int64) -> Int64 = { Int64.random(in: 0..<max(1, $0)) }
+
+    package init() {}
+}
+
+/// A lease that this process holds.
+final class SharedLease: Sendable {
+    let name: String
+    private let engine: any SharedEngine
+    private let times: LeaseTimes
+    private let owner: String
+    private struct State {
+        var isPresenting = false
+        var isLost = false
+    }
+    private let state = Mutex(State())
+
+    init(_ name: String, _ engine: any SharedEngine, _ times: LeaseTimes) {
+        self.name = name
+        self.engine = engine
+        self.times = times
+        owner = Base64URL.encode(Random.bytes(16))
+    }
+
+    /// Whether another process took over before a refresh token was presented.
+    var isLost: Bool { state.withLock { $0.isLost } }
+    /// Whether a refresh token may have been presented.
+    var isPresenting: Bool { state.withLock { $0.isPresenting } }
+    /// How often the lease is extended.
+    var period: Int64 { times.acquired.wholeMilliseconds / 3 }
+
+    func acquire() throws(OIDCError) -> Bool {
+        try engine.acquire(name, owner: owner, for: times.acquired)
+    }
+
+    /// Extends the lease before a single-use refresh token is presented. Throws if another process took over.
+    func present() throws(OIDCError) {
+        guard try engine.extend(name, owner: owner, to: times.presenting) else {
+            state.withLock { $0.isLost = true }
+            throw .sharedStore(
+                engine.description, "another process took over the refresh while this one was stopped")
+        }
+        state.withLock { $0.isPresenting = true }
+    }
+
+    /// Extends the lease while the request runs. A failure is harmless: the record's version guards the write.
+    func renew() {
+        let duration = isPresenting ? times.presenting : times.acquired
+        _ = try? engine.extend(name, owner: owner, to: duration)
+    }
+
+    func release() { try? engine.release(name, owner: owner) }
+}
+
+/// A thread that calls a closure regularly.
+enum RenewalThread {
+    static func start(_ milliseconds: Int64, _ body: @escaping @Sendable () -> Void) -> () -> Void {
+        guard let (reading, writing) = try? FileDescriptor.pipe() else { return {} }
+        let thread = try? BackgroundThread {
+            while true {
+                var interests = [Poll.Interest(reading.rawValue, .reading)]
+                if Poll.wait(&interests, until: .now().adding(milliseconds: milliseconds)) { return }
+                body()
+            }
+        }
+        return {
+            writing.close()
+            thread?.join()
+            reading.close()
+        }
+    }
+}
+
+extension Duration {
+    /// The whole milliseconds, at most those of a century.
+    var wholeMilliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return min(max(0, seconds), 3_155_760_000) * 1_000 + attoseconds / 1_000_000_000_000_000
+    }
+}

@@ -1,0 +1,181 @@
+import OIDCCore
+import OIDCCrypto
+import Synchronization
+
+/// The records of a shared store: seals and opens them, and remembers the versions that this process has seen.
+final class SharedRecords: Sendable {
+    let engine: any SharedEngine
+    let now: @Sendable () -> Instant
+    private let load: @Sendable () throws(OIDCError) -> SealingKeys
+    private let loaded = Mutex<SealingKeys?>(nil)
+    private let seen = Mutex<[String: Int64]>([:])
+
+    init(
+        _ engine: any SharedEngine, now: @escaping @Sendable () -> Instant,
+        keys load: @escaping @Sendable () throws(OIDCError) -> SealingKeys
+    ) {
+        self.engine = engine
+        self.now = now
+        self.load = load
+    }
+
+    /// A session as it is stored.
+    struct Stored {
+        var value: SharedValue
+        var version: Int64
+        /// Nil if the record is damaged and may be replaced.
+        var session: Session?
+    }
+
+    func keys() throws(OIDCError) -> SealingKeys {
+        if let keys = loaded.withLock({ $0 }) { return keys }
+        let keys = try load()
+        loaded.withLock { $0 = keys }
+        return keys
+    }
+
+    static func name(_ content: SealedRecord.Content, _ stem: String) -> String {
+        "\(content.rawValue)/\(stem)"
+    }
+
+    func location(_ stem: String) -> String {
+        "\(engine.description), record \(SharedRecords.name(.session, stem))"
+    }
+
+    /// Reads a session. With `orDamaged`, a damaged record is returned without its session.
+    func session(_ key: SessionKey, orDamaged: Bool = false) throws(OIDCError) -> Stored? {
+        guard let value = try engine.read(SharedRecords.name(.session, key.fileStem)) else { return nil }
+        return try session(value, key, orDamaged: orDamaged)
+    }
+
+    func session(_ value: SharedValue, _ key: SessionKey, orDamaged: Bool) throws(OIDCError) -> Stored {
+        do throws(OIDCError) {
+            let (record, plain) = try opened(value.bytes, .session, key.fileStem)
+            guard ExactText.isSame(record.key, key.text) else { throw fault(.otherKey, key.fileStem) }
+            let session = try parsed(plain, record, key.fileStem)
+            try checkVersion(record.version, key.fileStem)
+            return Stored(value: value, version: record.version, session: session)
+        } catch {
+            guard orDamaged, error.kind == .untrusted || error.hint == .signIn else { throw error }
+            return Stored(value: value, version: 0, session: nil)
+        }
+    }
+
+    /// Opens a record that was listed, whatever its key is.
+    func listed(_ stem: String) throws(OIDCError) -> Session? {
+        guard let value = try engine.read(SharedRecords.name(.session, stem)) else { return nil }
+        let (record, plain) = try opened(value.bytes, .session, stem)
+        return try parsed(plain, record, stem)
+    }
+
+    /// Writes a session if the stored one is still `current`. Returns whether it did.
+    func write(_ session: Session, replacing current: Stored?, lifetime: Duration?) throws(OIDCError) -> Bool
+    {
+        let stem = session.key.fileStem
+        let before = max(current?.version ?? 0, seen.withLock { $0[stem] } ?? 0)
+        // At least the time, so versions also grow across a sign-out.
+        let version = max(before + 1, now().secondsSinceEpoch)
+        let record = try SealedRecord(
+            sealing: session.json.bytes, .session, of: session.key, version: version, with: try keys().sealing
+        )
+        guard
+            try engine.write(
+                SharedRecords.name(.session, stem), record.bytes, replacing: current?.value,
+                lifetime: lifetime)
+        else { return false }
+        note(version, stem)
+        return true
+    }
+
+    /// Reads the shared failure; nil if there is none that can be used.
+    func failure(_ key: SessionKey) -> (value: SharedValue, failure: SharedFailure)? {
+        guard let value = try? engine.read(SharedRecords.name(.failure, key.fileStem)),
+            let (record, plain) = try? opened(value.bytes, .failure, key.fileStem),
+            ExactText.isSame(record.key, key.text), let failure = SharedFailure(stored: plain)
+        else { return nil }
+        return (value, failure)
+    }
+
+    func write(_ failure: SharedFailure, of key: SessionKey, replacing current: SharedValue?)
+        throws(OIDCError)
+    {
+        let record = try SealedRecord(
+            sealing: failure.json.bytes, .failure, of: key, version: max(1, now().secondsSinceEpoch),
+            with: try keys().sealing)
+        _ = try engine.write(
+            SharedRecords.name(.failure, key.fileStem), record.bytes, replacing: current,
+            lifetime: .seconds(300))
+    }
+
+    private func opened(
+        _ bytes: [UInt8], _ content: SealedRecord.Content, _ stem: String
+    ) throws(OIDCError) -> (SealedRecord, [UInt8]) {
+        let record: SealedRecord
+        do { record = try SealedRecord(stored: bytes) } catch { throw fault(SessionFault(error), stem) }
+        let keys = try keys()
+        guard let key = keys.key(record.keyID) else {
+            throw OIDCError(
+                .usage,
+                "the session in \(location(stem)) was sealed with the key \(DisplayText.clean(record.keyID)), found "
+                    + keys.ids.joined(separator: " and "),
+                hint: .advice(.giveStoreKey), stage: .store)
+        }
+        let plain: [UInt8]
+        do throws(CryptoError) {
+            plain = try record.open(with: key)
+        } catch {
+            guard case .failed = error else { throw OIDCError(error, stage: .store) }
+            throw OIDCError(
+                .untrusted, "the session in \(location(stem)) was changed by somebody without the key",
+                hint: .signIn, stage: .store)
+        }
+        guard record.content == content else { throw fault(.otherKey, stem) }
+        return (record, plain)
+    }
+
+    private func parsed(_ plain: [UInt8], _ record: SealedRecord, _ stem: String) throws(OIDCError) -> Session
+    {
+        let session: Session
+        do { session = try Session(stored: plain) } catch { throw fault(SessionFault(error), stem) }
+        guard ExactText.isSame(session.key.text, record.key) else { throw fault(.otherKey, stem) }
+        return session
+    }
+
+    /// Refuses a record that is older than one that this process has seen: the server lost data, a copy that lags took
+    /// over, or somebody put an old record back.
+    private func checkVersion(_ version: Int64, _ stem: String) throws(OIDCError) {
+        let newest = seen.withLock { $0[stem] } ?? 0
+        guard version >= newest else {
+            throw .sharedStore(
+                engine.description,
+                "returned version \(version) of the session, after version \(newest): it lost data or was set back"
+            )
+        }
+        note(version, stem)
+    }
+
+    private func note(_ version: Int64, _ stem: String) {
+        seen.withLock { $0[stem] = max($0[stem] ?? 0, version) }
+    }
+
+    private func fault(_ fault: SessionFault, _ stem: String) -> OIDCError {
+        fault.recordError(location(stem))
+    }
+}
+
+extension SessionFault {
+    /// The error about a record of a shared store.
+    fileprivate func recordError(_ location: String) -> OIDCError {
+        let subject = "the session in \(DisplayText.clean(location))"
+        switch self {
+        case .otherKey:
+            return .untrusted(.store, "\(subject) belongs to another key; it is not used", hint: .signIn)
+        case .newerVersion(let version):
+            return .store(
+                "\(subject) was written by a newer oidc: expected format \(SealedRecord.formatVersion) at most, found "
+                    + "\(version)", hint: .advice(.useNewerVersion))
+        case .damaged(let reason):
+            return .store("\(subject) is damaged: \(reason)", hint: .signIn)
+        }
+    }
+}

@@ -1,0 +1,272 @@
+package import OIDCCore
+import Synchronization
+
+/// A store on a server that several machines share. Sessions are sealed, so the server sees no token; a lease lets one
+/// machine refresh at a time, and each write is a compare-and-set on the record's version, so a holder that lost its
+/// lease cannot overwrite a newer session.
+package final class SharedSessionStore: SessionStoring {
+    private let records: SharedRecords
+    private let times: LeaseTimes
+    private let runtime: LeaseRuntime
+    /// Whether a fresh token that was read once is used until it expires, in this process.
+    private let keepsCopies: Bool
+
+    private struct Lock: Hashable {
+        var key: SessionKey
+        var purpose: LockPurpose
+    }
+
+    private struct Memory {
+        var leases: [Lock: SharedLease] = [:]
+        var copies: [SessionKey: Session] = [:]
+        /// The number of threads that wait for or hold a lease.
+        var refreshing: [SessionKey: Int] = [:]
+    }
+    private let memory = Mutex(Memory())
+
+    package init(
+        _ engine: any SharedEngine, keepsCopies: Bool = false, times: LeaseTimes = LeaseTimes(),
+        runtime: LeaseRuntime = LeaseRuntime(), now: @escaping @Sendable () -> Instant = { Clock.now() },
+        keys: @escaping @Sendable () throws(OIDCError) -> SealingKeys
+    ) {
+        records = SharedRecords(engine, now: now, keys: keys)
+        self.keepsCopies = keepsCopies
+        self.times = times
+        self.runtime = runtime
+    }
+
+    private var engine: any SharedEngine { records.engine }
+
+    package var description: String { engine.description }
+
+    package func location(of key: SessionKey) -> String { records.location(key.fileStem) }
+
+    package func load(_ key: SessionKey) throws(OIDCError) -> Session? {
+        if let copy = copy(of: key) { return copy }
+        let session = try records.session(key)?.session
+        remember(session, key)
+        return session
+    }
+
+    package func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
+        remember(nil, session.key)
+        for _ in 0..<SharedSessionStore.writeLimit {
+            let stored = try records.session(session.key, orDamaged: replacingDamaged)
+            if try records.write(session, replacing: stored, lifetime: lifetime(of: session)) { return }
+        }
+        throw .sharedStore(description, "the session keeps changing while it is saved")
+    }
+
+    package func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
+        remember(nil, session.key)
+        // A rotated refresh token exists nowhere else, so a short failure of the server must not lose it.
+        let isPrecious = lease(session.key)?.isPresenting ?? false
+        let end = runtime.now().adding(milliseconds: times.presenting.wholeMilliseconds / 3)
+        while true {
+            do throws(OIDCError) {
+                return try replaced(current, with: session)
+            } catch {
+                guard isPrecious, error.kind == .unreachable, runtime.now() < end else { throw error }
+                runtime.sleep(500)
+            }
+        }
+    }
+
+    private func replaced(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
+        for _ in 0..<SharedSessionStore.writeLimit {
+            let stored = try records.session(session.key)
+            // The answer to our own write may have been lost.
+            if let found = stored?.session, found == session { return true }
+            // A token that nobody signed in for is removed by the server when it expires.
+            let isExpired = stored == nil && !session.key.grant.needsUser
+            guard isExpired || stored?.session == current else { return false }
+            if try records.write(session, replacing: stored, lifetime: lifetime(of: session)) { return true }
+        }
+        return false
+    }
+
+    private static let writeLimit = 20
+
+    package func remove(_ key: SessionKey) throws(OIDCError) {
+        remember(nil, key)
+        try engine.remove(SharedRecords.name(.session, key.fileStem))
+        try engine.remove(SharedRecords.name(.failure, key.fileStem))
+    }
+
+    package func all() throws(OIDCError) -> [StoredSession] {
+        let prefix = SharedRecords.name(.session, "")
+        var entries: [StoredSession] = []
+        for name in try engine.names(prefix).sorted() {
+            let stem = String(name.dropFirst(prefix.utf8.count))
+            do throws(OIDCError) {
+                guard let session = try records.listed(stem) else { continue }
+                entries.append(
+                    StoredSession(name: stem, location: records.location(stem), content: .success(session)))
+            } catch {
+                guard error.kind != .unreachable else { throw error }
+                entries.append(
+                    StoredSession(name: stem, location: records.location(stem), content: .failure(error)))
+            }
+        }
+        return entries
+    }
+
+    package func remove(_ stored: StoredSession) throws(OIDCError) {
+        if let key = stored.session?.key { remember(nil, key) }
+        try engine.remove(SharedRecords.name(.session, stored.name))
+        try engine.remove(SharedRecords.name(.failure, stored.name))
+    }
+
+    package func failure(of key: SessionKey) -> SharedFailure? {
+        guard var failure = records.failure(key)?.failure else { return nil }
+        // The clock of the machine that failed may be ahead of ours.
+        let now = records.now()
+        failure.time = min(failure.time, now)
+        failure.sharedAt = failure.sharedAt.map { min($0, now) }
+        return failure
+    }
+
+    package func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {
+        guard let failure else {
+            try? engine.remove(SharedRecords.name(.failure, key.fileStem))
+            return
+        }
+        let stored = records.failure(key)
+        guard id == nil || stored?.failure.id == id else { return }
+        let current = try? engine.read(SharedRecords.name(.failure, key.fileStem))
+        try? records.write(failure, of: key, replacing: stored?.value ?? current)
+    }
+
+    package func probe(_ key: SessionKey) throws(OIDCError) {
+        _ = try records.keys()
+        _ = try records.session(key, orDamaged: true)
+        let lease = SharedLease("lease/\(key.fileStem).probe", engine, times)
+        guard try lease.acquire() else { return }
+        lease.release()
+    }
+
+    package func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject? {
+        try lease(key)?.present()
+        return nil
+    }
+
+    /// Checks the server and the key for `oidc doctor`.
+    package func health() throws(OIDCError) -> [SharedEngineRemark] {
+        let remarks = try engine.health(now: records.now())
+        _ = try records.keys()
+        return remarks
+    }
+
+    /// How long the server keeps a record: until its tokens expire, if nobody signed in for them.
+    private func lifetime(of session: Session) -> Duration? {
+        guard !session.key.grant.needsUser, session.tokens.refreshToken == nil else { return nil }
+        let ends = [session.tokens.access.expiresAt] + session.derived.map(\.access.expiresAt)
+        var last: Instant?
+        for end in ends {
+            guard let end else { return nil }
+            last = max(last ?? end, end)
+        }
+        guard let last else { return nil }
+        return .seconds(min(max(1, last.seconds(since: records.now())), 31_536_000))
+    }
+}
+
+/// Copies in memory (`store_cache`).
+extension SharedSessionStore {
+    /// Returns the copy of a session whose token has not expired, unless this process is refreshing it.
+    private func copy(of key: SessionKey) -> Session? {
+        guard keepsCopies else { return nil }
+        let copy = memory.withLock { memory in
+            memory.refreshing[key, default: 0] == 0 ? memory.copies[key] : nil
+        }
+        guard let copy, copy.tokens.access.expiresAt.map({ records.now() < $0 }) ?? false else { return nil }
+        return copy
+    }
+
+    private func remember(_ session: Session?, _ key: SessionKey) {
+        guard keepsCopies else { return }
+        memory.withLock { $0.copies[key] = session }
+    }
+}
+
+/// Leases
+extension SharedSessionStore {
+    private func lease(_ key: SessionKey) -> SharedLease? {
+        memory.withLock { $0.leases[Lock(key: key, purpose: .tokens)] }
+    }
+
+    package func withLock<Value>(
+        _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        try withLock(key, for: purpose, wait, unless: { () throws(OIDCError) -> Value? in nil }, body)
+    }
+
+    package func withLock<Value>(
+        _ key: SessionKey, _ wait: LockWait, unless settled: () throws(OIDCError) -> Value?,
+        _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        try withLock(key, for: .tokens, wait, unless: settled, body)
+    }
+
+    private func withLock<Value>(
+        _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait,
+        unless settled: () throws(OIDCError) -> Value?, _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        let lock = Lock(key: key, purpose: purpose)
+        let name = "lease/\(key.fileStem)\(purpose == .signIn ? ".sign-in" : "")"
+        var clock = WaitClock(wait, start: runtime.now())
+        remember(nil, key)
+        memory.withLock { $0.refreshing[key, default: 0] += 1 }
+        defer { memory.withLock { $0.refreshing[key, default: 1] -= 1 } }
+        while true {
+            let lease = SharedLease(name, engine, times)
+            if let value = try acquire(lease, lock, wait, &clock, unless: settled) { return value }
+            let stop = runtime.renew(lease.period) { lease.renew() }
+            defer {
+                stop()
+                memory.withLock { $0.leases[lock] = nil }
+                lease.release()
+            }
+            do throws(OIDCError) {
+                return try body()
+            } catch {
+                // Nothing was sent: the next turn finds what the other process stored.
+                guard lease.isLost else { throw error }
+            }
+        }
+    }
+
+    /// Waits for the lease. Returns a value if `settled` has one before.
+    private func acquire<Value>(
+        _ lease: SharedLease, _ lock: Lock, _ wait: LockWait, _ clock: inout WaitClock,
+        unless settled: () throws(OIDCError) -> Value?
+    ) throws(OIDCError) -> Value? {
+        var pause: Int64 = 8
+        while true {
+            // Threads of this process take turns without asking the server.
+            let isOurs = memory.withLock { memory in
+                guard memory.leases[lock] == nil else { return false }
+                memory.leases[lock] = lease
+                return true
+            }
+            if isOurs {
+                do throws(OIDCError) {
+                    if try lease.acquire() { return nil }
+                } catch {
+                    memory.withLock { $0.leases[lock] = nil }
+                    throw error
+                }
+                memory.withLock { $0.leases[lock] = nil }
+            }
+            if let value = try settled() { return value }
+            try clock.check(wait, now: runtime.now()) {
+                .store(
+                    "the session's lease in \(description) was not free within \(wait.limit.components.seconds) "
+                        + "seconds: another machine holds it", hint: "try again")
+            }
+            // Machines that started together must not keep asking together.
+            runtime.sleep(pause / 2 + runtime.random(pause))
+            pause = min(pause * 2, 250)
+        }
+    }
+}

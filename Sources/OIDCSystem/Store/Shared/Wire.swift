@@ -1,0 +1,223 @@
+import CLibcurl
+import CPlatform
+import OIDCCore
+
+/// A connection to a server, for bytes in both directions.
+protocol Wire: Sendable {
+    func send(_ bytes: [UInt8], until deadline: MonotonicTime) throws(WireFault)
+    /// Returns the next bytes; never none.
+    func receive(until deadline: MonotonicTime) throws(WireFault) -> [UInt8]
+}
+
+/// Why a connection cannot be used.
+enum WireFault: Error {
+    /// The connection could not be made, or broke. The reason is fit for a message.
+    case broken(String)
+    case slow
+    case interrupted
+    /// A certificate or the like, as the HTTP client would report it.
+    case other(OIDCError)
+}
+
+/// A connection over TCP or to a socket file, without TLS.
+final class SocketWire: Wire {
+    private let descriptor: FileDescriptor
+
+    private init(_ descriptor: FileDescriptor) {
+        self.descriptor = descriptor
+    }
+
+    deinit { descriptor.close() }
+
+    static func connect(socket path: String, until deadline: MonotonicTime) throws(WireFault) -> SocketWire {
+        try SocketWire(opened(oidc_connect_unix(path))).connected(until: deadline)
+    }
+
+    static func connect(_ host: SharedStoreURL.Host, until deadline: MonotonicTime) throws(WireFault)
+        -> SocketWire
+    {
+        // `localhost` always means this machine, whatever a resolver says (RFC 8252 §8.3).
+        let addresses =
+            host.name == "localhost" ? ["127.0.0.1", "::1"] : HostLookup.addresses(of: host.name)
+        guard !addresses.isEmpty else { throw .broken("cannot resolve host \(host.name)") }
+        var last = WireFault.slow
+        for address in addresses {
+            do throws(WireFault) {
+                return try SocketWire(opened(oidc_connect_address(address, host.port))).connected(
+                    until: deadline)
+            } catch {
+                guard case .broken = error else { throw error }
+                last = error
+            }
+        }
+        throw last
+    }
+
+    private static func opened(_ result: Int32) throws(WireFault) -> FileDescriptor {
+        guard result >= 0 else { throw .broken(Errno(-result).description) }
+        return FileDescriptor(rawValue: result)
+    }
+
+    private func connected(until deadline: MonotonicTime) throws(WireFault) -> SocketWire {
+        try wait(.writing, until: deadline)
+        let code = oidc_connection_error(descriptor.rawValue)
+        guard code == 0 else { throw .broken(Errno(code).description) }
+        return self
+    }
+
+    private func wait(_ direction: Poll.Direction, until deadline: MonotonicTime) throws(WireFault) {
+        try WireWait.wait(for: descriptor.rawValue, direction, until: deadline)
+    }
+
+    func send(_ bytes: [UInt8], until deadline: MonotonicTime) throws(WireFault) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            do throws(Errno) {
+                rest = rest.dropFirst(try LoopbackSocket.send(rest, to: descriptor))
+            } catch {
+                guard error == .wouldBlock else { throw .broken(error.description) }
+                try wait(.writing, until: deadline)
+            }
+        }
+    }
+
+    func receive(until deadline: MonotonicTime) throws(WireFault) -> [UInt8] {
+        while true {
+            try wait(.reading, until: deadline)
+            let bytes: [UInt8]
+            do throws(Errno) {
+                bytes = try descriptor.read()
+            } catch {
+                guard error == .wouldBlock else { throw .broken(error.description) }
+                continue
+            }
+            guard !bytes.isEmpty else { throw .broken("closed the connection") }
+            return bytes
+        }
+    }
+}
+
+/// A TLS connection of libcurl, which verifies the server as for https.
+///
+/// Unchecked, because only one thread at a time uses a connection.
+final class CurlWire: Wire, @unchecked Sendable {
+    private let library: UnsafePointer<oidc_curl_library>
+    private let easy: OpaquePointer
+    private let socket: Int32
+
+    private init(_ library: UnsafePointer<oidc_curl_library>, _ easy: OpaquePointer, _ socket: Int32) {
+        self.library = library
+        self.easy = easy
+        self.socket = socket
+    }
+
+    deinit { withoutBrokenPipeSignal { library.pointee.easy_cleanup(easy) } }
+
+    static func connect(
+        _ host: SharedStoreURL.Host, _ configuration: CurlConfiguration, until deadline: MonotonicTime
+    ) throws(WireFault) -> CurlWire {
+        guard let library = oidc_curl(), let easy = library.pointee.easy_init() else {
+            throw .other(
+                OIDCError(
+                    .failed, "store: TLS needs libcurl: \(String(cString: oidc_curl_problem()))",
+                    stage: .store))
+        }
+        guard let url = WebURL("https://\(host.text)") else {
+            throw .broken("cannot resolve host \(host.name)")
+        }
+        do throws(OIDCError) {
+            try configuration.caFile?.check()
+            try configuration.clientCertificate?.check()
+        } catch {
+            throw .other(error)
+        }
+        var options = CurlOptions(easy)
+        options.set(OIDC_CURLOPT_URL, url.text)
+        options.set(OIDC_CURLOPT_NOSIGNAL, 1)
+        options.set(OIDC_CURLOPT_CONNECT_ONLY, 1)
+        options.set(OIDC_CURLOPT_PROXY, "")
+        options.offer(OIDC_CURLOPT_SSL_ENABLE_ALPN, 0)
+        let left = deadline.milliseconds(from: .now())
+        options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, min(left, 3_600_000))))
+        _ = oidc_curl_keep_sockets(easy)
+        let setup = CurlSetup(library: library, configuration: configuration, stage: .store)
+        setup.setTrust(true, &options)
+        setup.setClientCertificate(&options)
+        let code =
+            options.rejected == nil ? withoutBrokenPipeSignal { library.pointee.easy_perform(easy) } : 48
+        var socket: Int32 = -1
+        guard code == 0, oidc_curl_get_socket(easy, &socket) == 0, socket >= 0 else {
+            var verification = 0
+            _ = oidc_curl_get_long(easy, Int32(OIDC_CURLINFO_SSL_VERIFYRESULT), &verification)
+            library.pointee.easy_cleanup(easy)
+            var result = CurlResult(ending: .code(code))
+            result.certificateVerification = verification
+            let failure = CurlFailure(
+                result: result, request: HTTPRequest(.get, url), stage: .store, configuration: configuration)
+            throw code == 28 ? .slow : .other(failure.error)
+        }
+        return CurlWire(library, easy, socket)
+    }
+
+    func send(_ bytes: [UInt8], until deadline: MonotonicTime) throws(WireFault) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            var count = 0
+            let code = rest.withUnsafeBytes { buffer in
+                withoutBrokenPipeSignal {
+                    library.pointee.easy_send(easy, buffer.baseAddress, buffer.count, &count)
+                }
+            }
+            if code == CurlWire.again { try wait(.writing, until: deadline) } else { try check(code) }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    func receive(until deadline: MonotonicTime) throws(WireFault) -> [UInt8] {
+        while true {
+            var count = 0
+            var code: Int32 = 0
+            let bytes = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, filled in
+                code = library.pointee.easy_recv(easy, buffer.baseAddress, buffer.count, &count)
+                filled = code == 0 ? count : 0
+            }
+            if code == CurlWire.again {
+                try wait(.reading, until: deadline)
+                continue
+            }
+            try check(code)
+            guard !bytes.isEmpty else { throw .broken("closed the connection") }
+            return bytes
+        }
+    }
+
+    /// CURLE_AGAIN: nothing can be sent or received now.
+    private static let again: Int32 = 81
+
+    private func check(_ code: Int32) throws(WireFault) {
+        guard code == 0 else { throw .broken(CurlFailure.meaning(of: code)) }
+    }
+
+    private func wait(_ direction: Poll.Direction, until deadline: MonotonicTime) throws(WireFault) {
+        try WireWait.wait(for: socket, direction, until: deadline)
+    }
+}
+
+/// Waiting for a connection
+enum WireWait {
+    /// Waits until a descriptor is ready. A signal ends the wait.
+    static func wait(
+        for descriptor: Int32, _ direction: Poll.Direction, until deadline: MonotonicTime
+    ) throws(WireFault) {
+        while true {
+            var interests = [Poll.Interest(descriptor, direction)]
+            if Interruption.pending == nil, let wakeUp = Interruption.wakeUpDescriptor {
+                interests.append(Poll.Interest(wakeUp, .reading))
+            }
+            Poll.wait(&interests, until: deadline)
+            if !interests[0].ready.isEmpty { return }
+            if Interruption.pending != nil { throw .interrupted }
+            guard MonotonicTime.now() < deadline else { throw .slow }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct CredentialHeadersCommand: RunnableCommand {
+    static let name = "headers"
+    static let summary = "Give an agent the headers for a resource"
+    static let declaration = Declaration<CredentialHeadersCommand>(
+        discussion: """
+            Prints a JSON object with the Authorization header, for programs that run a helper for it. Never prompts: \
+            without a session it fails. --setup prints what to paste for an agent: claude-code runs this command for \
+            an MCP server, claude-code-gateway runs oidc token for the gateway to its models, codex reads a \
+            variable. VS Code and Cursor sign in by themselves.
+            """,
+        examples: [
+            Example("oidc credential headers https://mcp.example.com/mcp", "after oidc login URL"),
+            Example(
+                "oidc credential headers https://mcp.example.com/mcp --setup claude-code",
+                "a server for .mcp.json"),
+        ],
+        operands: [.required(\.url, "URL", "the resource")],
+        options: [
+            .value(\.agent, "--setup", "AGENT", "print what to paste for this agent"),
+            .group(\.options), .group(\.common),
+        ])
+
+    var url = ""
+    var agent: AgentSetup?
+    var options = ProviderOptions()
+    var common = CommonOptions()
+    var hasJSONForm: Bool { agent == nil }
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let url = try ResourceOperand.url(url, command: "credential headers", context)
+        let operand = try ResourceOperand(url, options, context)
+        if let agent {
+            let kind = agent == .claudeCode ? ["credential", "headers"] : ["token"]
+            let command = try CredentialCommandLine(kind, context, options, operand: url)
+            try context.console.output(agent.text(url, command.line))
+            context.console.note(agent.note)
+            return 0
+        }
+        let token = try CredentialToken(.access, try operand.access(mayLogIn: false))
+        try context.console.output(["Authorization": .string("Bearer \(token.text.revealed)")])
+        return 0
+    }
+}
+
+/// The agents that take a header, or a token, from another program.
+enum AgentSetup: String, CaseIterable, OptionValue, Sendable {
+    /// `headersHelper` of an MCP server (anthropics/claude-code issue 48514, read 2026-11).
+    case claudeCode = "claude-code"
+    /// `apiKeyHelper` of the settings.
+    case claudeCodeGateway = "claude-code-gateway"
+    /// `bearer_token_env_var` of an MCP server in config.toml (Codex 0.154, read 2026-11).
+    case codex
+
+    /// Returns what to paste. A JSON string is a valid TOML string too.
+    func text(_ url: WebURL, _ line: String) -> String {
+        let name = AgentSetup.name(url)
+        switch self {
+        case .claudeCode:
+            let server: JSONValue = [
+                "type": "http", "url": .string(url.text), "headersHelper": .string(line),
+            ]
+            var servers = JSONObject()
+            servers[name] = server
+            return (["mcpServers": .object(servers)] as JSONValue).indented
+        case .claudeCodeGateway:
+            return (["apiKeyHelper": .string(line)] as JSONValue).indented
+        case .codex:
+            let variable = "TOKEN_\(AgentSetup.uppercased(name))"
+            return """
+                # \(variable)="$(\(line))" codex
+                [mcp_servers.\(name)]
+                url = \(JSONValue.string(url.text).compact)
+                bearer_token_env_var = \(JSONValue.string(variable).compact)
+                """
+        }
+    }
+
+    var note: String {
+        switch self {
+        case .claudeCode: "Put this into .mcp.json of the project."
+        case .claudeCodeGateway: "Put this into ~/.claude/settings.json."
+        case .codex:
+            "Put this into ~/.codex/config.toml, and start codex with the variable, as in the first line."
+        }
+    }
+
+    /// Returns a name for a server: letters, digits and `_`.
+    private static func name(_ url: WebURL) -> String {
+        String(decoding: url.host.utf8.map { ASCII.isAlphanumeric($0) ? $0 : 0x5F }, as: UTF8.self)
+    }
+
+    private static func uppercased(_ name: String) -> String {
+        String(decoding: name.utf8.map { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,56 @@
+import DemoProvider
+import OIDCCore
+import OIDCSystem
+
+/// The tour's sign-in to a URL, of which nothing else is known beforehand.
+extension DemoTour {
+    func signInToURL(_ stage: DemoStage, _ environment: ProviderEnvironment) throws(OIDCError) {
+        let url = try DemoProvider.resource(at: stage.origin)
+        try say("Without an issuer or a client, only with a URL: GET \(url.text) answers 401.")
+        let search = try ResourceSearch(url, environment: environment)
+        let found = try search.find(after: try search.probe())
+        let server = try search.authorizationServer(of: found.metadata)
+        let scope = try ScopeChoice(
+            challenge: found.challenge, resource: found.metadata, server: server
+        ).scope
+        try line("resource_metadata: \(found.metadataURL.text) — says who protects the URL")
+        try line("resource: \(DisplayText.clean(found.metadata.resource)) — covers the URL")
+        try line("authorization_servers: \(found.metadata.serverList)")
+        try line("scope: \(DisplayText.clean(scope.text)) — of the challenge, and offline_access")
+        let client = Client(id: try register(scope, at: server, environment))
+        let session = try signIn(
+            stage, server, environment, as: client, scope: scope, to: found.metadata.resource
+        ).session
+        let token = session.tokens.access
+        let headers = HTTPHeaders([("Authorization", "\(token.type.name) \(token.token.revealed)")])
+        let answer = try environment.transport.send(
+            HTTPRequest(.get, url, headers: headers), stage: .resource)
+        guard answer.isSuccess else {
+            throw OIDCError(.failed, "the demo resource answers \(answer.status) to its own token")
+        }
+        try say("GET \(url.text) with a token for this resource only:")
+        try line(DisplayText.clean(String(decoding: answer.body, as: UTF8.self)))
+        try line("All of this is `oidc login \(url.text)`; then `oidc request \(url.text)` works.")
+    }
+
+    private func register(
+        _ scope: Scope, at server: ProviderMetadata, _ environment: ProviderEnvironment
+    ) throws(OIDCError) -> String {
+        let endpoint = try server.require(.registration)
+        let registration = Registration(
+            clientName: "oidc", redirectURIs: [RedirectAddress.standard], scope: scope, at: server)
+        let client = try environment.transport.perform(try registration.call(at: endpoint))
+        try line("POST \(endpoint.text) registers a client: \(DisplayText.clean(client.clientID))")
+        return client.clientID
+    }
+}
+
+extension DemoProvider {
+    /// Returns the URL of the protected resource of the demo provider at an origin.
+    static func resource(at origin: String) throws(OIDCError) -> WebURL {
+        guard let url = WebURL(origin + Endpoint.protectedResource.path) else {
+            throw OIDCError(.failed, "the demo has no URL")
+        }
+        return url
+    }
+}

@@ -1,0 +1,59 @@
+import OIDCCore
+import OIDCSystem
+
+/// The log of a proxy: a line for each request, written together after each round.
+final class ProxyLog {
+    private let descriptor: FileDescriptor
+    private let console: Console
+    private var lines = ""
+    private var isBroken = false
+
+    /// Opens a file to append to; `-` is stdout.
+    init(_ path: String, _ console: Console) throws(OIDCError) {
+        self.console = console
+        guard path != "-" else {
+            descriptor = .standardOutput
+            return
+        }
+        do throws(Errno) {
+            descriptor = try FileDescriptor.open(appendingTo: path)
+        } catch {
+            throw .usage("--log \(DisplayText.clean(path)) can't be written: \(error)")
+        }
+    }
+
+    func add(_ entry: ProxyLogEntry) {
+        lines += (console.isJSON ? entry.json.compact : entry.line) + "\n"
+    }
+
+    func flush() {
+        guard !lines.isEmpty else { return }
+        defer { lines = "" }
+        guard !isBroken else { return }
+        do throws(Errno) {
+            try descriptor.writeAll(Array(lines.utf8))
+        } catch {
+            isBroken = true
+            console.warn("the log of requests ends here: \(error)")
+        }
+    }
+}
+
+extension ProxyLogEntry {
+    fileprivate var line: String {
+        let words = [
+            "\(time)", route?.text ?? "-", method, path ?? "-", status.map(String.init) ?? "-", "\(bytes)",
+            "\(milliseconds)", "\(refreshes)",
+        ]
+        return DisplayText.clean(words.joined(separator: " "), limit: 20_000)
+    }
+
+    fileprivate var json: JSONValue {
+        [
+            "time": .string("\(time)"), "route": JSONValue(route?.text), "method": .string(method),
+            "path": JSONValue(path), "status": status.map { JSONValue(Int64($0)) } ?? .null,
+            "bytes": JSONValue(Int64(bytes)), "milliseconds": JSONValue(milliseconds),
+            "refreshes": JSONValue(Int64(refreshes)),
+        ]
+    }
+}

@@ -1,0 +1,154 @@
+import OIDCCore
+import OIDCSystem
+import Synchronization
+
+/// A session that a proxy adds the token of: the settings' own, or that of a resource that the user signed in to by URL.
+struct ProxySession {
+    private enum Owner {
+        case provider(ProviderContext)
+        case resource(ResourceOperand)
+    }
+
+    private let owner: Owner
+    private let mayLogIn: Bool
+    private let minimumValidity: Int64
+    private let memory = Memory()
+
+    /// What outlives one use of the session.
+    private final class Memory: Sendable {
+        /// The store, if a session could not be kept.
+        let store = Mutex<(any SessionStoring)?>(nil)
+    }
+
+    private init(_ owner: Owner, mayLogIn: Bool, minimumValidity: Int64) {
+        self.owner = owner
+        self.mayLogIn = mayLogIn
+        self.minimumValidity = minimumValidity
+    }
+
+    /// Returns the sessions of the routes, and which route uses which. A route uses the session of the resource that it
+    /// leads to, if the user signed in to one, or if the settings name no provider.
+    static func sessions(
+        of routes: [ProxyRoute], _ provider: ProviderContext, mayLogIn: Bool = false,
+        minimumValidity: Int64 = 60
+    ) throws(OIDCError) -> (sessions: [ProxySession], indices: [Int]) {
+        var sessions: [ProxySession] = []
+        var indices: [Int] = []
+        var own: Int?
+        for route in routes {
+            let operand = ResourceOperand(route.url, provider.settings, provider.context)
+            let isResource =
+                provider.settings.token.resources.isEmpty
+                ? try operand.existingAccess() != nil || !provider.namesProvider : false
+            guard isResource || own == nil else {
+                indices.append(own ?? 0)
+                continue
+            }
+            indices.append(sessions.count)
+            if !isResource { own = sessions.count }
+            sessions.append(
+                ProxySession(
+                    isResource ? .resource(operand) : .provider(provider), mayLogIn: mayLogIn,
+                    minimumValidity: minimumValidity))
+        }
+        return (sessions, indices)
+    }
+
+    private var context: CommandContext {
+        switch owner {
+        case .provider(let provider): provider.context
+        case .resource(let operand): operand.context
+        }
+    }
+
+    /// What servers are reached with.
+    private var reach: ProviderContext {
+        switch owner {
+        case .provider(let provider): provider
+        case .resource(let operand): operand.reach
+        }
+    }
+
+    /// Returns access to the session as a command that starts now would have it.
+    private func access(_ console: Console) throws(OIDCError) -> SessionAccess {
+        let context = CommandContext(
+            console: console, environment: context.environment, common: context.common)
+        let access =
+            switch owner {
+            case .provider(let provider):
+                try SessionAccess(ProviderContext(provider.settings, context), mayKeepNothing: mayLogIn)
+            case .resource(let operand):
+                try ResourceOperand(operand.url, operand.asked, context).access(mayLogIn: mayLogIn)
+            }
+        guard let store = memory.store.withLock({ $0 }) else { return access }
+        return SessionAccess(access, in: store)
+    }
+
+    private func token(
+        insteadOf refused: SessionTokens.Delivery?, _ console: Console
+    ) throws(OIDCError) -> SessionTokens.Delivery {
+        try access(console).signingIn(mayLogIn) { access throws(OIDCError) in
+            if access.store is MemorySessionStore { memory.store.withLock { $0 = access.store } }
+            let demand = access.demand(minimumValidity: minimumValidity)
+            guard let refused else { return try access.token(demand) }
+            guard let target = access.provider.target else {
+                return try access.token(demand, insteadOf: refused)
+            }
+            return try ResourceTokens(access, target).token(demand, insteadOf: refused)
+        }
+    }
+
+    /// Gets a token before the proxy starts, so that it does not start without a session. If the provider is
+    /// out of reach and `toleratesOutage`, requests will try again.
+    func firstToken(toleratesOutage: Bool) throws(OIDCError) -> SessionTokens.Delivery? {
+        do throws(OIDCError) {
+            return try token(insteadOf: nil, context.console)
+        } catch {
+            guard toleratesOutage, error.kind == .unreachable else { throw error }
+            context.console.warn(error.commandLine)
+            return nil
+        }
+    }
+
+    /// Returns the token source of the proxy. Warnings were shown with the first token.
+    func source() throws(OIDCError) -> ProxyTokenSource {
+        var quiet = context.common
+        quiet.isQuiet = !quiet.isVerbose
+        let console = Console(mayLogIn ? context.common : quiet)
+        var source = ProxyTokenSource(
+            environment: try reach.environment(),
+            token: { refused throws(OIDCError) in try token(insteadOf: refused, console) },
+            ending: { ending(console) },
+            onEnd: { [console = context.console] error in
+                console.warn("the session has ended: \(error.commandLine)")
+            })
+        source.minimumValidity = minimumValidity
+        return source
+    }
+
+    /// Returns why the session can give no token any more.
+    private func ending(_ console: Console) -> OIDCError? {
+        do throws(OIDCError) {
+            let access = try access(console)
+            guard access.key.grant.needsUser else { return nil }
+            let session = try access.session()
+            let isUsable =
+                session.tokens.refreshToken != nil
+                || session.tokens.access.isFresh(at: Clock.now(), minimum: 0)
+            guard !isUsable else { return nil }
+            return OIDCError(
+                .loginRequired, "the access token has expired, and there is no refresh token",
+                hint: access.provider.settings.loginLine, stage: .token)
+        } catch {
+            return error.kind == .loginRequired ? error : nil
+        }
+    }
+
+    func configuration(timeout: Int) throws(OIDCError) -> ProxyServer.Configuration {
+        var configuration = ProxyServer.Configuration(try reach.transport().configuration)
+        configuration.timeout = Int64(timeout) * 1_000
+        let common = context.common
+        configuration.hint = { common.completing($0.commandLine) }
+        return configuration
+    }
+}

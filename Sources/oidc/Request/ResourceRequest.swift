@@ -1,0 +1,224 @@
+import OIDCCore
+import OIDCSystem
+
+/// A request to a resource, and the sign-ins that its answers ask for.
+struct ResourceRequest {
+    let call: ResourceCall
+    var mayLogIn = false
+    /// The resource as a URL operand; nil if the token is a profile's, whatever the URL.
+    var operand: ResourceOperand?
+
+    /// How often one request may lead to a sign-in.
+    private static let roundLimit = 3
+
+    /// Sends the request with a session's token.
+    @discardableResult
+    func run(_ access: SessionAccess) throws(OIDCError) -> Int32 {
+        var progress = Progress(access: access)
+        return try run(&progress)
+    }
+
+    /// Sends the request without a token first: only its answer says what to sign in to.
+    func runWithoutSession(_ operand: ResourceOperand) throws(OIDCError) -> Int32 {
+        let isProviderless = !ProviderContext(operand.asked, operand.context).namesProvider
+        if !(operand.optionGrant ?? (isProviderless ? operand.grant : .authorizationCode)).needsUser {
+            return try run(try SessionAccess(try operand.resolved()))
+        }
+        guard mayLogIn else { throw operand.notSignedIn }
+        let reach = operand.reach
+        var rules = ResourceCall.Rules()
+        rules.isHeld = { $0.head.status == 401 && call.body.isRepeatable }
+        let answer = try call.runWithoutToken(rules, try reach.transport())
+        guard answer.isHeld else {
+            guard answer.head.isSuccess else {
+                throw ResourceRefusal(provider: reach, call: call, answer: answer).error
+            }
+            return 0
+        }
+        let evidence = ResourceOperand.Evidence(response: answer.head)
+        var progress = Progress(
+            access: try operand.signedInOnDemand(evidence, replacing: nil, key: nil), rounds: 1)
+        return try run(&progress)
+    }
+
+    /// How far a request has come.
+    private struct Progress {
+        var access: SessionAccess
+        /// How many sign-ins there were.
+        var rounds = 0
+        /// Whether to use the session's own token, although the settings name a narrower scope.
+        var usesOwnToken = false
+        /// The scope of the last sign-in.
+        var requested: Scope?
+    }
+
+    private func run(_ progress: inout Progress) throws(OIDCError) -> Int32 {
+        while true {
+            let demand: ResourceDemand
+            switch try attempt(progress) {
+            case .done: return 0
+            case .ownToken:
+                progress.usesOwnToken = true
+                continue
+            case .demand(let found): demand = found
+            }
+            progress.rounds += 1
+            progress.requested = demand.scope
+            progress.usesOwnToken = true
+            let access = progress.access
+            guard access.key.grant.needsUser else {
+                guard let operand else { throw access.noSession }
+                progress.access = try SessionAccess(try operand.resolved(demand.evidence))
+                continue
+            }
+            progress.access = try signedIn(access, demand)
+        }
+    }
+
+    private enum Attempt {
+        case done
+        /// The token was narrower than the session, whose own token has the scope that is needed.
+        case ownToken
+        case demand(ResourceDemand)
+    }
+
+    /// Sends the request once, or twice if the token is refreshed in between.
+    private func attempt(_ progress: Progress) throws(OIDCError) -> Attempt {
+        let access = progress.access
+        let provider = access.provider
+        let transport = try provider.transport()
+        let tokens = provider.target.map { ResourceTokens(access, $0) }
+        var rules = ResourceCall.Rules()
+        var found: ResourceDemand?
+        var isNarrow = false
+        if let target = provider.target { rules.covers = { target.covers($0) } }
+        rules.onHead = { tokens?.lastHead = $0 }
+        rules.isHeld = { answer in
+            found = ResourceDemand(answer, of: access, hasRefetched: tokens?.hasRefetched ?? false)
+            guard let demand = found else { return false }
+            isNarrow =
+                !progress.usesOwnToken && demand.isMetByOwnToken && !access.provider.settings.isScopeAnOption
+            return isNarrow || (maySignIn(progress, demand) && call.body.isRepeatable)
+        }
+        var demand = access.demand()
+        if progress.usesOwnToken { demand.scope = nil }
+        let request = ProtectedRequest(
+            tokens ?? access, environment: provider.environment(over: transport), demand: demand,
+            isRepeatable: call.body.isRepeatable)
+        let answer: ResourceCall.Answer
+        do throws(OIDCError) { answer = try call.run(request, rules, transport) } catch {
+            guard error.kind == .loginRequired, mayFollow(progress, error) else { throw error }
+            return .demand(ResourceDemand(session: try? access.load(), head: tokens?.lastHead))
+        }
+        if isNarrow { return .ownToken }
+        if answer.isHeld, let found { return .demand(found) }
+        guard !answer.head.isSuccess else { return .done }
+        var refusal = ResourceRefusal(provider: provider, call: call, answer: answer)
+        refusal.demand = found
+        refusal.rounds = progress.rounds
+        throw refusal.error
+    }
+
+    /// Returns whether a sign-in may answer a demand. One that asked for the same before would not help.
+    private func maySignIn(_ progress: Progress, _ demand: ResourceDemand) -> Bool {
+        guard mayLogIn, progress.access.key.grant.needsUser, progress.rounds < Self.roundLimit else {
+            return false
+        }
+        guard let scope = demand.scope, let requested = progress.requested else { return true }
+        return demand.stepUp != nil || !scope.isSubset(of: requested)
+    }
+
+    /// Returns whether the request goes on after an error that says that there is no usable session.
+    private func mayFollow(_ progress: Progress, _ error: OIDCError) -> Bool {
+        guard progress.rounds < Self.roundLimit, call.body.isRepeatable else { return false }
+        return progress.access.key.grant.needsUser ? mayLogIn : error.stage == .resource && operand != nil
+    }
+
+    private func signedIn(_ access: SessionAccess, _ demand: ResourceDemand) throws(OIDCError)
+        -> SessionAccess
+    {
+        if access.provider.target != nil, let operand {
+            return try operand.adding(demand.entries).signedInOnDemand(
+                demand.evidence, replacing: demand.session, key: access.key)
+        }
+        var entries = demand.entries
+        if let scope = demand.scope {
+            entries.append(
+                SettingLayers.Entry(
+                    setting: .scope, value: .string(scope.text), origin: .option("the resource's challenge")))
+        }
+        let provider = access.provider.adding(entries)
+        var signIn = SignInOnDemand(
+            provider: provider, access: try SessionAccess(provider, mayKeepNothing: true),
+            earlier: demand.session)
+        signIn.takesAny = demand.head != nil
+        return try signIn.run()
+    }
+}
+
+/// What a resource's answer asks for: a new sign-in, for more scope, or a stronger or more recent one.
+struct ResourceDemand {
+    /// The session whose token was refused.
+    var session: Session?
+    /// The answer; nil if no request was sent.
+    var head: HTTPResponse?
+    /// The scope to request, which holds what the session has; nil if it is left to the search.
+    var scope: Scope?
+    var stepUp: StepUp?
+    var hasRefetched = false
+    /// Whether the token that was refused lacks scope that the session's own token has.
+    var isMetByOwnToken = false
+
+    init(session: Session?, head: HTTPResponse?) {
+        self.session = session
+        self.head = head
+        hasRefetched = head != nil
+    }
+
+    /// Reads an answer; nil if no sign-in can help. A 401 counts if the token is for this resource: any other API may
+    /// have its own reasons.
+    init?(_ answer: ResourceCall.Answer, of access: SessionAccess, hasRefetched: Bool) {
+        guard let delivery = answer.delivery, answer.head.status == 401 || answer.head.status == 403,
+            let challenge = try? ResourceChallenge(answer.head)
+        else { return nil }
+        session = delivery.session
+        head = answer.head
+        self.hasRefetched = hasRefetched
+        stepUp = challenge.stepUp
+        let isOfResource = access.provider.target != nil
+        guard challenge.isScopeInsufficient || stepUp != nil else {
+            guard answer.head.status == 401, isOfResource else { return nil }
+            return
+        }
+        let session = delivery.session
+        scope = try? ScopeChoice.stepUp(
+            requested: session.requestedScope, granted: session.grantedScope, challenge: challenge)
+        if let needed = challenge.scope, let granted = session.grantedScope, challenge.isScopeInsufficient {
+            isMetByOwnToken =
+                delivery.access.token != session.tokens.access.token && granted.missing(from: needed).isEmpty
+        }
+    }
+
+    /// The search that the sign-in starts with.
+    var evidence: ResourceOperand.Evidence {
+        ResourceOperand.Evidence(
+            response: head, isRefetching: head?.status == 401 && !hasRefetched, scope: scope)
+    }
+
+    /// The settings of a stronger or more recent sign-in (RFC 9470 §3).
+    var entries: [SettingLayers.Entry] {
+        guard let stepUp else { return [] }
+        let origin = SettingLayers.Origin.option("the resource's challenge")
+        var entries: [SettingLayers.Entry] = []
+        if let values = stepUp.acrValues {
+            entries.append(SettingLayers.Entry(setting: .acrValues, value: .string(values), origin: origin))
+        }
+        if let age = stepUp.maxAge, let value = Setting.maxAge.kind.normalized(JSONValue(age)) {
+            entries.append(SettingLayers.Entry(setting: .maxAge, value: value, origin: origin))
+        }
+        if entries.isEmpty {
+            entries.append(SettingLayers.Entry(setting: .prompt, value: "login", origin: origin))
+        }
+        return entries
+    }
+}

@@ -1,0 +1,73 @@
+import OIDCCore
+import OIDCSystem
+
+/// The user's own provider, whose session opens resources of other servers (grant=id_jag): that of `user_profile`, else
+/// of the settings if they are not for the resource's server itself.
+struct OwnProvider {
+    private let access: SessionAccess
+
+    init(_ provider: ProviderContext) throws(OIDCError) {
+        guard let target = provider.target else {
+            throw .usage("grant id_jag is for a resource", hint: "oidc token --grant id_jag URL")
+        }
+        let operand = target.operand
+        let context = provider.context
+        if let name = provider.settings.token.userProfile {
+            var loader = context.settingsLoader
+            loader.profileName = name
+            let own = try loader.load().layers.given.filter { $0.origin.layer == .profile }
+            let settings = context.settings(SettingLayers(profile: name, entries: own))
+            access = try SessionAccess(ProviderContext(settings, context))
+            return
+        }
+        let entries = operand.asked.layers.given.filter { entry in
+            entry.setting != .grant && !(entry.setting == .scope && entry.origin.layer == .options)
+        }
+        let settings = context.settings(SettingLayers(profile: operand.asked.profile, entries: entries))
+        guard let issuer = settings.provider.issuer, !ExactText.isSame(issuer, target.link.issuer) else {
+            throw .usage(
+                "grant id_jag needs the user's own provider, and none is set",
+                hint: "set user_profile to its profile, or name it with -p")
+        }
+        access = try SessionAccess(ProviderContext(settings, context))
+    }
+
+    /// Returns who is signed in, so nobody gets a token obtained for someone else.
+    func identity() throws(OIDCError) -> String {
+        let session = try access.session()
+        return "\(access.key.text)|\(session.subject ?? "")|\(session.createdAt.secondsSinceEpoch)"
+    }
+
+    /// Exchanges the user's session for an assertion, and the assertion for the resource's tokens.
+    func exchanged(
+        _ key: SessionKey, at server: TokenEndpoint, _ environment: ProviderEnvironment
+    ) throws(OIDCError) -> TokenEndpoint.Issued {
+        let provider = access.provider
+        let subject = try subject()
+        let session = try access.session()
+        let own = try provider.environment()
+        provider.context.console.trace(
+            "id_jag: \(DisplayText.clean(access.key.provider)) vouches for the user at "
+                + DisplayText.clean(key.provider))
+        let metadata = try provider.metadata(own, for: [.token])
+        let client = try provider.client(metadata, method: session.clientAuthentication, own)
+        let endpoint = try provider.tokenEndpoint(
+            at: session.endpoints.token, client: client,
+            dpop: try session.dpopKey.map { pem throws(OIDCError) in try DPoPKey(pem: pem) })
+        return try IdentityAssertion(audience: key.provider, resources: key.resources, scope: key.scope)
+            .issue(
+                for: subject, from: endpoint, at: server, environment, own: own)
+    }
+
+    /// Returns the session's ID token if it is fresh or can be refreshed, else the refresh token.
+    private func subject() throws(OIDCError) -> IdentityAssertion.Subject {
+        do throws(OIDCError) {
+            return .idToken(Redacted(try access.idToken(minimumValidity: 60).compact))
+        } catch {
+            guard error.kind == .loginRequired, let token = try access.load()?.tokens.refreshToken else {
+                throw error
+            }
+            return .refreshToken(token)
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import OIDCCore
+import OIDCSystem
+
+/// Sign-ins and sessions of a URL operand.
+extension ResourceOperand {
+    /// Always starts a new sign-in. If the server does not know the registered client any more, registers another one.
+    func signedIn(
+        _ evidence: Evidence = Evidence(), _ change: (inout SignIn) -> Void = { _ in }
+    ) throws(OIDCError) -> (Session, SessionAccess) {
+        let provider = try resolved(evidence)
+        do throws(OIDCError) {
+            return try signedIn(provider, change)
+        } catch {
+            guard provider.hasLostClient(error) else { throw error }
+        }
+        return try signedIn(try resolved(evidence), change)
+    }
+
+    private func signedIn(
+        _ provider: ProviderContext, _ change: (inout SignIn) -> Void
+    ) throws(OIDCError) -> (Session, SessionAccess) {
+        let access = try SessionAccess(provider.forSignIn())
+        var signIn = SignIn(provider: access.provider, access: access)
+        change(&signIn)
+        do throws(OIDCError) { return (try signIn.run(), access) } catch {
+            throw provider.naming(error)
+        }
+    }
+
+    /// Signs in for a command with `--login`, once for all processes that wait for it. `earlier` is the session whose
+    /// token was refused, and `key` the key of it.
+    func signedInOnDemand(
+        _ evidence: Evidence, replacing earlier: Session?, key: SessionKey?
+    ) throws(OIDCError) -> SessionAccess {
+        for _ in 0..<2 {
+            let provider = try resolved(evidence)
+            let access = try SessionAccess(provider, mayKeepNothing: true)
+            // At another server, or as another client, any session is a new one.
+            var signIn = SignInOnDemand(
+                provider: provider, access: access, earlier: access.key == key ? earlier : nil)
+            signIn.takesAny = true
+            do throws(OIDCError) { return try signIn.run() } catch {
+                guard provider.hasLostClient(error) else { throw provider.naming(error) }
+            }
+        }
+        throw notSignedIn
+    }
+
+    /// Returns the access to the URL's session, if there is one, or to a token that needs no user.
+    func existingAccess() throws(OIDCError) -> SessionAccess? {
+        guard let provider = try linked() else { return nil }
+        let access = try SessionAccess(provider)
+        guard access.key.grant.needsUser else { return access }
+        return try access.load() == nil ? nil : access
+    }
+
+    /// Returns the access to the URL's session, which may not exist yet. Only a grant without a user, or a sign-in that
+    /// may follow, is worth a search.
+    func access(mayLogIn: Bool) throws(OIDCError) -> SessionAccess {
+        if let provider = try linked() { return try SessionAccess(provider, mayKeepNothing: mayLogIn) }
+        guard mayLogIn || !grant.needsUser else { throw notSignedIn }
+        return try SessionAccess(try resolved(), mayKeepNothing: mayLogIn)
+    }
+
+    /// The error for a URL that nobody has signed in to.
+    var notSignedIn: OIDCError {
+        OIDCError(
+            .loginRequired, "not signed in to \(DisplayText.clean(url.withoutQuery))", hint: loginLine,
+            stage: .token)
+    }
+
+    /// The command line that signs in to the URL with the options that were given.
+    var loginLine: String {
+        let profile = namedProfile.map { " -p \(ShellWord.quoted($0))" } ?? ""
+        let options = asked.givenOptions(and: [("--scope", .scope)]).map { " \($0)" }.joined()
+        return "oidc login \(ShellWord.quoted(url.text))\(profile)\(options)"
+    }
+}
+
+extension Settings {
+    /// Whether an option names the scope.
+    var isScopeAnOption: Bool {
+        layers.entries.first { $0.setting == .scope }?.origin.layer == .options
+    }
+}
+
+extension ProviderContext {
+    /// Returns the provider with settings that override those given.
+    func adding(_ entries: [SettingLayers.Entry]) -> ProviderContext {
+        guard !entries.isEmpty else { return self }
+        let layers = SettingLayers(profile: settings.profile, entries: entries + settings.layers.given)
+        return ProviderContext(context.settings(layers), context, until: deadline, target: target)
+    }
+
+    /// Returns an error whose hint to sign in names the resource.
+    func naming(_ error: OIDCError) -> OIDCError {
+        let command = "oidc login"
+        guard settings.resource != nil, let hint = error.hint?.commandLine, hint.hasPrefix(command),
+            !hint.hasPrefix(settings.loginLine)
+        else { return error }
+        var error = error
+        error.hint = .text(settings.loginLine + hint.dropFirst(command.utf8.count))
+        return error
+    }
+
+    /// Returns whether a failure means that the server does not know the registered client any more, so that another
+    /// one can be registered. Notes it for the next registration. A sign-in that times out is only noted: a server that
+    /// does not know a client says so on a page of its own, and never redirects.
+    func hasLostClient(_ error: OIDCError) -> Bool {
+        guard let target else { return false }
+        if error.kind == .timedOut, error.stage == .authorization { _ = target.retireClient(context) }
+        switch error.oauthError {
+        case "invalid_client", "unauthorized_client": break
+        // The authorization server in MCP's Python SDK grants only scopes that a client registered for (2026-11).
+        case "invalid_scope":
+            guard let scope = settings.token.scope, let client = try? target.registered(context),
+                !client.allows(scope)
+            else { return false }
+        default: return false
+        }
+        return target.retireClient(context)
+    }
+}

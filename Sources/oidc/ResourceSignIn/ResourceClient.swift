@@ -1,0 +1,166 @@
+import OIDCCore
+import OIDCSystem
+
+/// The client to use at a resource's authorization server, in the order of the MCP authorization specification: one
+/// that is configured, a client metadata document, one that is registered there.
+struct ResourceClient {
+    let operand: ResourceOperand
+    let environment: ProviderEnvironment
+    let resource: ProtectedResourceMetadata
+    let server: ProviderMetadata
+    let scope: Scope
+
+    /// A client, and where it is from.
+    struct Choice {
+        let clientID: String
+        /// The profile that configures it.
+        var profile: String?
+        var registration: String?
+        var registered: RegisteredRecord?
+        var isNew = false
+        let reason: String
+    }
+
+    private var context: CommandContext { operand.context }
+    private var issuer: String { server.issuer ?? "" }
+
+    func choice(for grant: GrantType) throws(OIDCError) -> Choice {
+        if let configured = try configured(grant) { return configured }
+        if let url = operand.asked.client.metadataURL {
+            if server.supportsClientMetadataDocuments {
+                let checked = try ClientMetadataDocument.checkedURL(url)
+                return Choice(clientID: checked.text, reason: "client_metadata_url")
+            }
+            context.console.trace("client_metadata_url is not used: \(issuer) does not support it")
+        }
+        guard server.registrationEndpoint != nil, grant == .authorizationCode else {
+            throw unregistered(grant)
+        }
+        return try registered()
+    }
+
+    /// Returns the client of the settings, or of the profile for this issuer if none is named.
+    private func configured(_ grant: GrantType) throws(OIDCError) -> Choice? {
+        let ownership = operand.ownership
+        if let entry = ownership.entries(for: issuer).first(where: { $0.setting == .clientID }),
+            let clientID = entry.value.string
+        {
+            let isOfProfile = entry.origin.layer == .profile
+            return Choice(
+                clientID: clientID, profile: isOfProfile ? operand.asked.profile : nil,
+                reason: entry.origin.text)
+        }
+        // For id_jag, the profile that is named may be that of the user's own provider.
+        guard operand.namedProfile == nil || grant == .idJAG else { return nil }
+        for case .success(let profile) in try context.settingsLoader.profiles() {
+            let own = ResourceOwnership(entries: profile.own)
+            guard let found = own.text(.issuer, in: [.profile]), ExactText.isSame(found, issuer),
+                let clientID = own.text(.clientID, in: [.profile]),
+                own.text(.account, in: [.profile]) == nil
+            else { continue }
+            return Choice(
+                clientID: clientID, profile: profile.profile,
+                reason: "profile \(DisplayText.clean(profile.profile))")
+        }
+        return nil
+    }
+
+    /// Returns the settings of a registration: those that hold for this server, and the scope to register.
+    private func settings(scope: Scope) -> Settings {
+        var entries = operand.ownership.entries(for: issuer).filter { $0.setting != .scope }
+        if !scope.isEmpty {
+            entries.append(
+                SettingLayers.Entry(
+                    setting: .scope, value: .string(scope.text), origin: .resource(operand.url.text)))
+        }
+        return context.settings(SettingLayers(profile: nil, entries: entries))
+    }
+
+    /// Returns the client that was registered before, or registers one, once for any number of processes.
+    private func registered() throws(OIDCError) -> Choice {
+        let settings = settings(scope: scope)
+        let redirect = try settings.signIn.redirect()
+        let ports = redirect.loopback.map { $0.ports.candidates.map { String($0) } } ?? []
+        let name = Registrations.name(issuer: issuer, redirects: [redirect.text] + ports)
+        guard let records = ResourceRecords(context) else {
+            return choice(try register(), name: nil, isNew: true)
+        }
+        if let known = try known(name, records) { return choice(known, name: name) }
+        let wait = LockWait(
+            limit: .seconds(settings.network.httpTimeout * 2 + 30),
+            onWaiting: { [console = context.console] in
+                console.note("waiting for the registration of another oidc process …")
+            })
+        return try records.registrations.withLock(name, wait) { () throws(OIDCError) in
+            if let known = try known(name, records) { return choice(known, name: name) }
+            let client = try register()
+            do throws(OIDCError) {
+                try records.registrations.keep(client, as: name, issuer: issuer)
+            } catch {
+                context.console.warn("the registered client could not be kept: \(error.commandLine)")
+            }
+            return choice(client, name: name, isNew: true)
+        }
+    }
+
+    private func known(_ name: String, _ records: ResourceRecords) throws(OIDCError) -> RegisteredRecord? {
+        try records.registrations.clients(name, issuer: issuer).first {
+            $0.isUsable(at: environment.now())
+        }
+    }
+
+    private func choice(_ client: RegisteredRecord, name: String?, isNew: Bool = false) -> Choice {
+        Choice(
+            clientID: client.clientID, registration: name, registered: client, isNew: isNew,
+            reason: isNew ? "registered now" : "registered before")
+    }
+
+    /// Registers a client for everything that the resource may ask for later; for less if the server refuses that.
+    private func register() throws(OIDCError) -> RegisteredRecord {
+        let all = resource.scopesSupported.map { scope.union($0) } ?? scope
+        do throws(OIDCError) { return try register(settings(scope: all)) } catch {
+            guard ["invalid_client_metadata", "invalid_scope"].contains(error.oauthError), all != scope else {
+                throw error
+            }
+            return try register(settings(scope: scope))
+        }
+    }
+
+    private func register(_ settings: Settings) throws(OIDCError) -> RegisteredRecord {
+        var registration = try ClientRegistration(clientName: "oidc", settings: settings, metadata: server)
+        registration.acceptsOtherRedirects = false
+        let outcome = try registration.run(
+            over: environment.transport, initialAccessToken: nil, console: context.console)
+        let authentication = try outcome.client.authentication(at: server)
+        var kept = JSONObject()
+        for (setting, value) in outcome.entries where ResourceClient.keptSettings.contains(setting) {
+            kept[setting.name] = value
+        }
+        kept[Setting.clientAuth.name] = authentication.method.map { .string($0) }
+        return RegisteredRecord(
+            clientID: outcome.client.clientID, clientSecret: authentication.secret,
+            secretExpiresAt: authentication.secret == nil ? nil : outcome.client.clientSecretExpiresAt,
+            scope: settings.token.scope, settings: kept)
+    }
+
+    private static let keptSettings: Set<Setting> = [
+        .redirectURI, .port, .redirectPorts, .postLogoutRedirectURI,
+    ]
+
+    /// The error if no client is known and none can be registered here.
+    private func unregistered(_ grant: GrantType) -> OIDCError {
+        let server = DisplayText.clean(issuer, limit: 200)
+        guard grant == .authorizationCode else {
+            return .usage(
+                "no client is set for \(server), which grant=\(grant.rawValue) needs",
+                hint: "give --client-id ID, or: oidc config set -p NAME "
+                    + "issuer=\(ShellWord.quoted(server)) client_id=ID")
+        }
+        let redirect = (try? settings(scope: scope).signIn.redirect())?.text ?? RedirectAddress.standard
+        return OIDCError(
+            .usage,
+            "no client is set for \(server), and it does not register clients by itself: register a native client "
+                + "there with the redirect URL \(DisplayText.clean(redirect))",
+            hint: "oidc login \(ShellWord.quoted(operand.url.text)) --client-id ID", stage: .registration)
+    }
+}

@@ -1,0 +1,153 @@
+import OIDCCore
+import OIDCSystem
+
+/// The search for the server and client of a URL, over the network.
+extension ResourceOperand {
+    /// What is known when a search starts.
+    struct Evidence {
+        /// The resource's answer to a request; nil if it was not asked.
+        var response: HTTPResponse?
+        /// Whether cached documents are not to be trusted, as after a 401 for a token that they led to.
+        var isRefetching = false
+        /// The scope to request instead of the one that is found, when stepping up.
+        var scope: Scope?
+    }
+
+    /// Finds the server and the client, which is registered if necessary. Without evidence, the resource is asked,
+    /// unless its metadata is cached.
+    func resolved(_ evidence: Evidence = Evidence()) throws(OIDCError) -> ProviderContext {
+        let console = context.console
+        let reach = reach
+        let environment = try reach.environment()
+        let search = try ResourceSearch(
+            url, environment: environment, allowsInsecureHTTP: reach.allowsInsecureHTTP)
+        let link = try? link()
+        let isCached =
+            evidence.response == nil && !evidence.isRefetching && isMetadataCached(environment, link)
+        var found = try find(search, environment, evidence, link)
+        console.trace(
+            "resource: \(found.metadata.resource), from \(found.metadataURL.withoutQuery)"
+                + (found.isNamedByChallenge ? ", which its challenge names" : ""))
+        let grant = try grant(of: found.metadata)
+        let server: ProviderMetadata
+        do throws(OIDCError) {
+            server = try self.server(of: found.metadata, search, grant, refetching: evidence.isRefetching)
+        } catch {
+            // The documents that led to this server may have been cached.
+            guard isCached, error.kind != .interrupted else { throw error }
+            console.trace("\(error.message); fetching the resource's metadata again")
+            found = try search.find(after: try search.probe(), refetching: true)
+            server = try self.server(of: found.metadata, search, grant, refetching: true)
+        }
+        let issuer = server.issuer ?? ""
+        console.trace("authorization server: \(issuer)")
+        let scope = try scope(found, server, evidence, link)
+        let client = try ResourceClient(
+            operand: self, environment: environment, resource: found.metadata, server: server, scope: scope
+        ).choice(for: grant)
+        console.trace("client: \(DisplayText.clean(client.clientID)) (\(client.reason))")
+        var own = ResourceOwnership(entries: try entries(of: client.profile))
+        own = ResourceOwnership(entries: own.entries(for: issuer))
+        var target = ResourceLink(
+            resource: found.metadata.resource, metadataURL: found.metadataURL.text, issuer: issuer,
+            clientID: client.clientID, grant: grant,
+            account: own.text(.account, in: [.options, .variables, .profile]))
+        let isNamed = found.challenge.scope != nil || evidence.scope != nil
+        let earlier = link?.resource == target.resource ? link?.scope : nil
+        target.scope = isNamed || !grant.needsUser ? scope : earlier
+        target.profile = client.profile
+        target.registration = client.registration
+        let isAsked = found.challenge != ResourceChallenge()
+        target.bindsTokens =
+            found.metadata.requiresDPoP || found.challenge.requiresDPoP
+            || !isAsked && link?.resource == target.resource && link?.bindsTokens == true
+        return provider(
+            ResourceTarget(
+                operand: self, link: target, earlierLink: link, isNewlyRegistered: client.isNew),
+            client.registered,
+            try entries(of: client.profile), scope: scope.isEmpty ? nil : scope)
+    }
+
+    /// Returns whether metadata of the URL is cached, so it may be older than what the resource says now.
+    private func isMetadataCached(_ environment: ProviderEnvironment, _ link: ResourceLink?) -> Bool {
+        let places =
+            [link?.metadataURL.flatMap { WebURL($0) }] + ProtectedResourceMetadata.wellKnownURLs(for: url)
+        return places.compactMap { $0 }.contains {
+            environment.cache.lookup($0, at: environment.now()) != nil
+        }
+    }
+
+    private func find(
+        _ search: ResourceSearch, _ environment: ProviderEnvironment, _ evidence: Evidence,
+        _ link: ResourceLink?
+    ) throws(OIDCError) -> ResourceSearch.Found {
+        if let response = evidence.response {
+            return try search.find(after: response, refetching: evidence.isRefetching)
+        }
+        if !evidence.isRefetching, let link, let place = link.metadataURL.flatMap({ WebURL($0) }),
+            environment.cache.lookup(place, at: environment.now()) != nil,
+            let found = try? search.find(at: place)
+        {
+            return found
+        }
+        return try search.find(after: try search.probe(), refetching: evidence.isRefetching)
+    }
+
+    /// Returns the grant of the settings, of which a profile's counts only for its own server.
+    private func grant(of resource: ProtectedResourceMetadata) throws(OIDCError) -> GrantType {
+        let isOwned = ownership.isOwned(.profile, by: resource.authorizationServers)
+        let text = ownership.text(
+            .grant, in: isOwned ? [.options, .variables, .profile] : [.options, .variables])
+        return text.map { GrantType(rawValue: $0) } ?? .authorizationCode
+    }
+
+    /// Returns the metadata of the server: the one that the settings name if it is one of the resource's, else the
+    /// first that works.
+    private func server(
+        of resource: ProtectedResourceMetadata, _ search: ResourceSearch, _ grant: GrantType, refetching: Bool
+    ) throws(OIDCError) -> ProviderMetadata {
+        let servers = resource.authorizationServers
+        if let issuer = ownership.optionIssuer, grant != .idJAG,
+            !servers.contains(where: { ExactText.isSame($0, issuer) })
+        {
+            throw .usage(
+                "--issuer \(DisplayText.clean(issuer)) is not an authorization server of "
+                    + "\(DisplayText.clean(resource.resource)), which names \(resource.serverList)",
+                hint: "leave --issuer out")
+        }
+        let preferred = ownership.issuers.first { issuer in
+            servers.contains { ExactText.isSame($0, issuer) }
+        }
+        return try search.authorizationServer(
+            of: resource, issuer: preferred, forSignIn: grant.needsUser, refetching: refetching)
+    }
+
+    private func scope(
+        _ found: ResourceSearch.Found, _ server: ProviderMetadata, _ evidence: Evidence, _ link: ResourceLink?
+    ) throws(OIDCError) -> Scope {
+        if let scope = evidence.scope {
+            context.console.trace(
+                "scope: \(DisplayText.quoted(scope.text)), of the session and the challenge")
+            return scope
+        }
+        let own = ResourceOwnership(entries: ownership.entries(for: server.issuer ?? ""))
+        let caller = own.text(.scope, in: [.options, .variables, .profile]).map { Scope($0) }
+        let remembered =
+            found.challenge.scope == nil && link?.resource == found.metadata.resource
+            ? link?.scope : nil
+        let choice = try ScopeChoice(
+            caller: caller,
+            challenge: remembered.map { ResourceChallenge(scope: $0) } ?? found.challenge,
+            resource: found.metadata, server: server)
+        let reason =
+            switch choice.source {
+            case .caller: "of the settings"
+            case .challenge: remembered == nil ? "of the resource's challenge" : "of the last sign-in"
+            case .resource: "of scopes_supported of the resource"
+            case .server: "as the resource names none"
+            }
+        let offline = choice.addsOfflineAccess ? ", and offline_access, which the server lists" : ""
+        context.console.trace("scope: \(DisplayText.quoted(choice.scope.text)), \(reason)\(offline)")
+        return choice.scope
+    }
+}

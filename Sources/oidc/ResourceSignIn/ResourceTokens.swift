@@ -1,0 +1,63 @@
+import OIDCCore
+import OIDCSystem
+
+/// The tokens of a resource's session. Before another token is requested in place of a refused one, the resource is
+/// asked whether its authorization server is still the same.
+final class ResourceTokens: AccessTokenSource {
+    private let access: SessionAccess
+    private let target: ResourceTarget
+    /// The resource's last answer.
+    var lastHead: HTTPResponse?
+    private(set) var hasRefetched = false
+
+    init(_ access: SessionAccess, _ target: ResourceTarget) {
+        self.access = access
+        self.target = target
+    }
+
+    func token(_ demand: TokenDemand) throws(OIDCError) -> SessionTokens.Delivery {
+        try access.token(demand)
+    }
+
+    func token(
+        _ demand: TokenDemand, insteadOf refused: SessionTokens.Delivery
+    ) throws(OIDCError) -> SessionTokens.Delivery {
+        try checkServer()
+        return try access.token(demand, insteadOf: refused)
+    }
+
+    /// True: even without a refresh token, the reason for the refusal is worth a look.
+    func canRefresh(_ session: Session) -> Bool { true }
+
+    /// Fetches the resource's metadata again. If it names another server, or the URL is another resource's now, the
+    /// session's refresh token stays where it is, and a new sign-in is needed.
+    private func checkServer() throws(OIDCError) {
+        let operand = target.operand
+        let console = operand.context.console
+        let found: ResourceSearch.Found
+        do throws(OIDCError) {
+            found = try ResourceSearch(
+                operand.url, environment: try operand.reach.environment(),
+                allowsInsecureHTTP: operand.reach.allowsInsecureHTTP
+            ).find(after: lastHead, refetching: true)
+        } catch {
+            guard error.kind == .refused || error.kind == .unreachable else { throw error }
+            console.trace("the resource's metadata could not be fetched again: \(error.message)")
+            return
+        }
+        hasRefetched = true
+        let (link, metadata) = (target.link, found.metadata)
+        guard ExactText.isSame(metadata.resource, link.resource) else {
+            throw changed("\(DisplayText.clean(operand.url.withoutQuery)) is a resource of its own now")
+        }
+        guard metadata.authorizationServers.contains(where: { ExactText.isSame($0, link.issuer) }) else {
+            throw changed(
+                "\(DisplayText.clean(link.resource)) takes tokens of \(metadata.serverList) now, "
+                    + "not of \(DisplayText.clean(link.issuer))")
+        }
+    }
+
+    private func changed(_ message: String) -> OIDCError {
+        OIDCError(.loginRequired, message, hint: access.provider.settings.loginLine, stage: .resource)
+    }
+}

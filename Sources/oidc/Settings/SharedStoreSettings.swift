@@ -1,0 +1,55 @@
+import OIDCCore
+import OIDCSystem
+
+/// The key of a shared store, and how it is used.
+struct SharedStoreSettings: Sendable {
+    let keyFile: SettingFile?
+    let keyCommand: [String]
+    /// Whether one process uses a token until it expires.
+    let keepsCopies: Bool
+    /// The variables with a password, used or not.
+    let secretVariables: Set<String>
+
+    init(_ layers: SettingLayers, home: String?) {
+        // The stronger layer's way of naming the key counts.
+        let named = layers.entries.first { $0.setting == .storeKeyFile || $0.setting == .storeKeyCommand }
+        let isFile = named?.setting == .storeKeyFile
+        keyFile = isFile ? layers.file(.storeKeyFile, home: home) : nil
+        keyCommand = isFile ? [] : layers.texts(.storeKeyCommand)
+        keepsCopies = layers.flag(.storeCache)
+        let passwords = layers.given.compactMap { entry -> String? in
+            guard case .variable(let name) = entry.origin, entry.setting == .store,
+                SessionStoreChoice.holdsPassword(entry.value.string ?? "")
+            else { return nil }
+            return name
+        }
+        secretVariables = Set(passwords)
+    }
+
+    /// Checks that a shared store has a key, without reading it.
+    func check(_ choice: SessionStoreChoice) throws(OIDCError) {
+        guard case .shared = choice, keyFile == nil, keyCommand.isEmpty else { return }
+        throw OIDCError(
+            .usage, "store: a shared store needs store_key_file or store_key_command",
+            hint: .advice(.makeStoreKey), stage: .store)
+    }
+}
+
+extension SecretReader {
+    /// Reads the key of a shared store.
+    func storeKeys(_ settings: SharedStoreSettings) throws(OIDCError) -> SealingKeys {
+        if let file = settings.keyFile {
+            let contents = try UserFile.require(file.path, limit: 4_096, named: file.name)
+            try check(contents, file)
+            return try SealingKeys(contents.bytes, source: "\(file.name): \(DisplayText.clean(file.path))")
+        }
+        let name = Setting.storeKeyCommand.name
+        let text = try output(of: settings.keyCommand, named: name)
+        return try SealingKeys(Array(text.revealed.utf8), source: name)
+    }
+}
+
+extension Settings {
+    /// The variables that no child gets, besides those with fixed names.
+    var secretVariables: Set<String> { subject.variables.union(sharedStore.secretVariables) }
+}

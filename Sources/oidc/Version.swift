@@ -1,0 +1,23 @@
+import CPlatform
+import OIDCCore
+import OIDCCrypto
+import OIDCSystem
+
+/// What `oidc --version` prints.
+enum Version {
+    static let number = "0.1.0"
+    /// The day of the version, for the manual page.
+    static let date = "2026-11-22"
+
+    static var commit: String { String(cString: oidc_build_commit()) }
+    static var text: String { commit.isEmpty ? "oidc \(number)" : "oidc \(number) (\(commit))" }
+
+    /// The versions of the program and of the libraries that it would use here; null for one that is missing.
+    static var json: JSONValue {
+        [
+            "name": "oidc", "version": .string(number), "commit": commit.isEmpty ? .null : .string(commit),
+            "libcurl": JSONValue(CurlTransport.libraryVersion),
+            "openssl": JSONValue(Digest.libraryVersion),
+        ]
+    }
+}

@@ -1,0 +1,245 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite("proxy, in the built program", .serialized, .waiting)
+struct ProxyCommandTests {
+    @Test("each route is a line with its URL, as text or JSON, and routes can be settings")
+    func lines() throws {
+        let world = try ToolWorld()
+        let urls = ["https://a.example/v1", "http://127.0.0.1:9"]
+        func lines(_ options: [String], _ more: [String: String] = [:]) throws -> [String] {
+            let run = try Program(at: world).start(["proxy"] + options, world.machine.merging(more) { $1 })
+            _ = run.output { $0.split(separator: "\n").count == 2 ? true : nil }
+            run.signal(SIGINT)
+            let outcome = run.finish()
+            #expect(outcome.status == 130, "\(outcome)")
+            return outcome.output.split(separator: "\n").map(String.init)
+        }
+        let pattern = /http:\/\/127\.0\.0\.1:\d+\/[A-Za-z0-9_-]{43}\//
+        for (line, url) in zip(try lines(urls), urls) {
+            #expect(line.hasSuffix("/ -> \(url)") && line.prefixMatch(of: pattern) != nil, "\(line)")
+        }
+        let settings =
+            "[{\"url\":\"https://a.example/v1\",\"path\":\"/api\"},{\"url\":\"http://127.0.0.1:9\"}]"
+        let json = try lines(["-o", "json"], ["OIDC_PROXY_ROUTES": settings]).map {
+            try JSONValue(parsing: $0)
+        }
+        #expect(json.map { $0["target"]?.string } == urls)
+        #expect(json.first?["url"]?.string?.hasSuffix("/api/") == true)
+    }
+
+    @Test("without a session it does not start: exit 3, and a hint")
+    func signedOut() throws {
+        let world = try ToolWorld()
+        for words in [
+            ["proxy", "https://a.example"], ["exec", "--proxy", "https://a.example", "echo", "ran"],
+        ] {
+            let result = try world.run(words, world.person)
+            #expect(
+                result.code == 3 && result.output == "" && result.errors.contains("try: oidc login"),
+                "\(result)")
+        }
+    }
+
+    @Test(
+        "mistakes on the command line are explained",
+        arguments: [
+            ([], "no URL to serve"), (["a.example"], "is not a URL"), (["http://a.example"], "plain http"),
+            (["https://a.example/?q"], "query"), (["https://u:p@a.example"], "is not a URL"),
+            (["--listen", "tcp:1", "https://a.example"], "unix:PATH"),
+            (["--listen", "unix:x", "--port", "1", "https://a.example"], "exclude"),
+            (["--log", "/no/such/file", "https://a.example"], "--log"),
+        ] as [([String], String)])
+    func mistakes(options: [String], message: String) throws {
+        let world = try ToolWorld()
+        let result = try world.run(["proxy"] + options, world.machine)
+        #expect(result.code == 2 && result.errors.contains(message) && result.output == "", "\(result)")
+    }
+
+    @Test("a session that ends is reported once; a new one is used without a restart")
+    func ended() throws {
+        let world = try ToolWorld()
+        try world.signIn()
+        let proxy = try RunningProxy(world: world, variables: world.person)
+        #expect(proxy.exchange(proxy.get(proxy.prefix)).hasSuffix("hello"))
+        _ = try world.run(["logout", "--local"], world.person)
+        // The session is looked at again after a second.
+        var reply = ask(proxy) { RawConnection.status($0) == 401 }
+        #expect(reply.contains("\"login_required\"") && reply.contains("\"hint\":\"oidc login"), "\(reply)")
+        _ = proxy.exchange(proxy.get(proxy.prefix))
+        try world.signIn()
+        reply = ask(proxy) { $0.hasSuffix("hello") }
+        #expect(reply.hasSuffix("hello"), "\(reply)")
+        #expect(proxy.run.errorOutput.components(separatedBy: "the session has ended").count == 2)
+    }
+
+    /// Repeats a request until the answer is as wanted.
+    private func ask(_ proxy: RunningProxy, until isWanted: (String) -> Bool) -> String {
+        let end = Date().addingTimeInterval(20)
+        while true {
+            let reply = proxy.exchange(proxy.get(proxy.prefix))
+            if isWanted(reply) || Date() > end { return reply }
+            usleep(20_000)
+        }
+    }
+
+    @Test("tokens of one second never bring a 401 to the caller, and each is obtained once")
+    func shortTokens() throws {
+        let world = try ToolWorld { $0.accessTokenLifetime = 1 }
+        let issuer = world.issuer
+        let proxy = try RunningProxy(world: world) { request in
+            let token = request.headers["Authorization"]?.dropFirst(7) ?? ""
+            var form = HTTPRequest.form(
+                WebURL("\(issuer)/introspect")!,
+                [FormEncoding.Pair("token", String(token))])
+            form.headers["Authorization"] =
+                "Basic " + Data("demo-confidential:demo-secret".utf8).base64EncodedString()
+            let answer = try? CurlTransportForTests.send(form)
+            let isActive = (answer.flatMap { try? JSONValue(parsing: $0.body) })?["active"]?.bool == true
+            return HTTPResponse(
+                status: isActive ? 200 : 401, headers: HTTPHeaders([("WWW-Authenticate", "Bearer")]))
+        }
+        let end = Date().addingTimeInterval(2.5)
+        var count = 0
+        while Date() < end {
+            let reply = proxy.exchange(proxy.get(proxy.prefix))
+            #expect(reply.hasPrefix("HTTP/1.1 200"), "\(reply)")
+            count += 1
+        }
+        let refreshes = world.provider.requestCount(grant: "client_credentials")
+        #expect(count > 5 && (2...10).contains(refreshes), "\(count) \(refreshes)")
+    }
+
+    @Test("the idle time ends it with exit 0, a socket is only for this user")
+    func socket() throws {
+        let world = try ToolWorld()
+        let path = world.home + "/api.sock"
+        let api = try world.serve { _ in HTTPResponse(status: 200, body: Array("hello".utf8)) }
+        let run = try Program(at: world).start(
+            ["proxy", "--listen", "unix:\(path)", "--idle-timeout", "1", api.origin, "--log", "-"],
+            world.machine)
+        _ = run.output { $0.contains("\n") ? true : nil }
+        #expect((try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int) == 0o600)
+        let reply = try world.run(
+            ["curl", "-sS", "--unix-socket", path, "http://localhost/x"], as: "/usr/bin/env")
+        #expect(reply.output == "hello", "\(reply)")
+        let outcome = run.finish()
+        #expect(outcome.status == 0 && outcome.output.contains(" GET /x 200 5 "), "\(outcome)")
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+}
+
+@Suite("exec --proxy, in the built program", .serialized, .waiting)
+struct ProxyExecTests {
+    @Test("the command reaches the API and has the token nowhere: environment, arguments, files, memory")
+    func noToken() throws {
+        let world = try ToolWorld()
+        let api = try world.serve { _ in HTTPResponse(status: 200, body: Array("hello".utf8)) }
+        let script = """
+            import os, re, urllib.request
+            print(urllib.request.urlopen(os.environ["OIDC_PROXY_URL_2"] + "x").read().decode())
+            with open("seen", "wb") as seen, open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", 0) as memory:
+                for name in ("environ", "cmdline"):
+                    seen.write(open("/proc/self/" + name, "rb").read() + b"\\n")
+                for fd in os.listdir("/proc/self/fd"):
+                    try: seen.write(b"fd " + os.readlink("/proc/self/fd/" + fd).encode() + b"\\n")
+                    except OSError: pass
+                for line in maps:
+                    part = re.match(r"([0-9a-f]+)-([0-9a-f]+) rw", line)
+                    if part is None: continue
+                    start, end = (int(text, 16) for text in part.groups())
+                    try:
+                        memory.seek(start)
+                        seen.write(memory.read(end - start))
+                    except (OSError, OverflowError, ValueError): pass
+            """
+        let variables = world.machine.merging(["OIDC_ACCESS_TOKEN": "inherited", "OIDC_PROXY_URL_3": "old"]) {
+            $1
+        }
+        let result = try world.run(
+            [
+                "exec", "--proxy", "https://a.example", "--proxy", "\(api.origin)/v1", "--", "sh", "-c",
+                "cd \"$HOME\" && exec python3 -c \"$1\"", "sh", script,
+            ],
+            variables)
+        let token = try world.run(["token"], world.machine).output.trimmingCharacters(in: .newlines)
+        #expect(result.code == 0 && result.output.hasPrefix("hello\n"), "\(result.errors)")
+        #expect(api.requests.map { $0.headers["Authorization"] } == ["Bearer \(token)"])
+        func isSeen(_ text: String) throws -> Bool {
+            try world.run(["grep", "-qaF", text, world.home + "/seen"], as: "/usr/bin/env").code == 0
+        }
+        for secret in [
+            token, "demo-secret", "OIDC_ACCESS_TOKEN=", "OIDC_CLIENT_SECRET=", "OIDC_PROXY_URL_3=",
+        ] {
+            #expect(try !isSeen(secret), "\(secret)")
+        }
+        #expect(try isSeen("OIDC_PROXY_URL=http://127.0.0.1:"))
+        #expect(result.errors == "")
+    }
+
+    @Test(
+        "the command's end is ours, and 128 and the signal if one ended it",
+        arguments: [
+            ("exit 42", 42), ("true", 0), ("kill -9 $$", 137), ("kill -TERM $$", 143), ("cat; exit 3", 3),
+        ])
+    func status(script: String, status: Int32) throws {
+        let world = try ToolWorld()
+        let result = try world.run(
+            ["exec", "--proxy", "https://a.example", "--", "sh", "-c", script], world.machine,
+            input: "piped in")
+        #expect(result.code == status && result.errors == "", "\(result)")
+        #expect(result.output == (script.hasPrefix("cat") ? "piped in" : ""))
+    }
+
+    @Test("a command that cannot be run has the exit status of env; options that pass a token are refused")
+    func failures() throws {
+        let world = try ToolWorld()
+        for (command, status) in [("no-such-command", 127), ("/etc/passwd", 126)] {
+            let result = try world.run(["exec", "--proxy", "https://a.example", command], world.machine)
+            #expect(Int(result.code ?? -1) == status && result.errors.contains("can't be run"), "\(result)")
+        }
+        for option in [["--id-token"], ["--env", "X"]] {
+            #expect(
+                try world.run(["exec", "--proxy", "https://a.example"] + option + ["true"], world.machine)
+                    .code == 2)
+        }
+        let script = world.home + "/plain"
+        try Data("echo no interpreter line\n".utf8).write(to: URL(fileURLWithPath: script))
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: script)
+        let result = try world.run(["exec", "--proxy", "https://a.example", script], world.machine)
+        #expect(result.output == "no interpreter line\n", "\(result)")
+    }
+
+    @Test(
+        "signals are passed on to the command, whose end decides",
+        arguments: [SIGINT, SIGTERM, SIGHUP, SIGUSR1])
+    func signals(number: Int32) throws {
+        let world = try ToolWorld()
+        let run = try Program(at: world).start(
+            [
+                "exec", "--proxy", "https://a.example", "--", "sh", "-c",
+                "trap 'echo caught; exit 9' INT TERM HUP USR1; echo ready; while :; do sleep 0.05; done",
+            ], world.machine)
+        _ = run.output { $0.contains("ready") ? true : nil }
+        run.signal(number)
+        let outcome = run.finish()
+        #expect(outcome.status == 9 && outcome.output == "ready\ncaught\n", "\(outcome)")
+    }
+
+    @Test("the command's signals, descriptors and limits are those that it would have without us")
+    func surroundings() throws {
+        let world = try ToolWorld()
+        // In one shell, as other tests open descriptors meanwhile.
+        let script = """
+            list='grep ^SigBlk /proc/self/status; grep "core file" /proc/self/limits; ls /proc/$$/fd'
+            before=$(env sh -c "$list"); after=$("$1" exec --proxy https://a.example -- sh -c "$list")
+            [ "$before" = "$after" ] || echo "$before; $after"
+            """
+        let difference = try world.run(
+            ["sh", "-c", script, "sh", ToolWorld.program], world.machine, as: "/usr/bin/env")
+        #expect(difference.output == "" && difference.errors == "", "\(difference)")
+    }
+}

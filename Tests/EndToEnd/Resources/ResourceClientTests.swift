@@ -1,0 +1,157 @@
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite(
+    "clients for resources", .serialized, .waiting,
+    .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
+struct ResourceClientTests {
+    private static let confidential: [String: JSONValue] = [
+        "token_endpoint_auth_methods_supported": ["client_secret_post"]
+    ]
+
+    private func profile(_ issuer: String, _ more: String = "") -> String {
+        #"{"issuer":"\#(issuer)","client_id":"configured","client_secret":"of the profile"\#(more)}"#
+    }
+
+    @Test("the profile for the server has its client, also when another profile is the default")
+    func ofProfile() throws {
+        let world = try ResourceWorld {
+            $0.metadata = Self.confidential
+            $0.issuesRefreshTokens = true
+        }
+        try world.configure(
+            """
+            {"default_profile":"other","profiles":{
+              "other":{"issuer":"https://op.example","client_id":"elsewhere","client_secret":"not for you",
+                "scope":"private","account":"me","redirect_uri":"http://127.0.0.1:1/never"},
+              "work":\(profile(world.server.issuer, #","scope":"of-work""#))}}
+            """)
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.run(["token", "--refresh", world.url]))
+        #expect(world.server.registrations.isEmpty)
+        #expect(world.server.authorizations.map { $0["client_id"] } == ["configured"])
+        #expect(world.server.authorizations.first?["scope"] == nil)
+        let secrets = world.server.tokenRequests.map { $0.form["client_secret"] }
+        #expect(secrets == ["of the profile", "of the profile"])
+        let said = world.server.log.map { "\($0.url) \(String(decoding: $0.body, as: UTF8.self))" }.joined()
+        #expect(!said.contains("not for you") && !said.contains("private") && !said.contains("elsewhere"))
+    }
+
+    @Test("a profile that is named gives its scope too")
+    func named() throws {
+        let world = try ResourceWorld { $0.metadata = Self.confidential }
+        try world.configure(
+            #"{"profiles":{"work":\#(profile(world.server.issuer, #","scope":"of-work""#))}}"#)
+        expectSuccess(try world.run(["login", world.url, "-p", "work"]))
+        #expect(world.server.authorizations.first?["scope"] == "of-work")
+        let token = try world.run(["token", world.url]).output
+        #expect(try world.run(["token", "-p", "work", world.url]).output == token && !token.isEmpty)
+    }
+
+    @Test("--issuer must be one of the resource's servers, and picks one of several")
+    func issuerOption() throws {
+        let world = try ResourceWorld()
+        let refused = try world.run(["login", world.url, "--issuer", "https://op.example"])
+        #expect(refused.status == 2 && refused.errorOutput.contains(world.server.issuer), "\(refused)")
+        #expect(world.tabs.isEmpty && world.server.log.isEmpty)
+        world.resource.change { $0.servers = [world.server.issuer, world.other.issuer] }
+        expectSuccess(try world.run(["login", world.url, "--issuer", world.other.issuer]))
+        #expect(world.other.authorizations.count == 1 && world.server.authorizations.isEmpty)
+    }
+
+    @Test("a registered client's secret is used for refreshing and revoking, also by logout --all")
+    func secret() throws {
+        let world = try ResourceWorld {
+            $0.metadata = Self.confidential
+            $0.registered = ["client_secret": "s3cret"]
+            $0.issuesRefreshTokens = true
+        }
+        world.server.change { rules in
+            rules.metadata["revocation_endpoint"] = .string("\(world.server.origin)/revoke")
+        }
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.run(["token", "--refresh", world.url]))
+        #expect(world.server.tokenRequests.map { $0.form["client_secret"] } == ["s3cret", "s3cret"])
+        _ = try world.run(["logout", "--all"])
+        let revocations = world.server.log.filter { $0.url.path == "/revoke" }
+        #expect(!revocations.isEmpty)
+        #expect(revocations.allSatisfy { String(decoding: $0.body, as: UTF8.self).contains("s3cret") })
+        #expect(try world.run(["token", world.url]).status == 3)
+    }
+
+    @Test("a client whose secret has expired is registered again")
+    func expired() throws {
+        let world = try ResourceWorld {
+            $0.metadata = Self.confidential
+            $0.registered = ["client_secret": "s3cret", "client_secret_expires_at": 1]
+        }
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.run(["login", world.url]))
+        #expect(world.server.registrations.count == 2)
+    }
+
+    @Test("another redirect URL is another registration; the same one is used again")
+    func redirect() throws {
+        let world = try ResourceWorld()
+        for port in ["0", "0", "18471", "18471"] {
+            let options = port == "0" ? [] : ["--port", port]
+            expectSuccess(try world.run(["login", world.url] + options))
+        }
+        #expect(world.server.registrations.count == 2)
+        #expect(
+            world.server.registrations.last?["redirect_uris"] == ["http://127.0.0.1:18471/callback"])
+    }
+
+    @Test("if a refresh finds the client unknown, exit 3; the next sign-in registers another one")
+    func unknownAtRefresh() throws {
+        let world = try ResourceWorld { $0.issuesRefreshTokens = true }
+        expectSuccess(try world.run(["login", world.url]))
+        world.server.change {
+            $0.token = {
+                $0.form["client_id"] == "registered-1" ? .oauth("invalid_client", status: 401) : nil
+            }
+        }
+        let refused = try world.run(["token", "--refresh", world.url])
+        #expect(refused.status == 3, "\(refused)")
+        #expect(refused.errorOutput.contains("try: oidc login \(world.url)"), "\(refused.errorOutput)")
+        expectSuccess(try world.run(["login", world.url]))
+        #expect(world.server.registrations.count == 2 && world.tabs.count == 2)
+        expectSuccess(try world.run(["token", "--refresh", world.url]))
+    }
+
+    @Test("the document of a client ID lists what a sign-in uses")
+    func document() throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"]) {
+            $0.metadata = ["client_id_metadata_document_supported": true]
+        }
+        let printed = try world.run(["register", "--client-metadata"])
+        let document = try JSONValue(parsing: printed.output)
+        #expect(document["client_id"] == "https://client.example/oidc.json")
+        #expect(document["application_type"] == "native" && document["token_endpoint_auth_method"] == "none")
+        expectSuccess(try world.run(["login", world.url]))
+        let used = try #require(world.server.authorizations.first?["redirect_uri"])
+        #expect(document["redirect_uris"]?.array?.contains(.string(used)) == true, "\(document) \(used)")
+        #expect(try world.run(["register", "--client-metadata", "http://client.example/x"]).status == 2)
+        #expect(try world.run(["register", "https://client.example/x"]).status == 2)
+        try world.configure(#"{"profiles":{"a":{"client_metadata_url":"http://client.example/x"}}}"#)
+        let check = try world.program.run("config", "check", variables: ["OIDC_CLIENT_METADATA_URL": ""])
+        #expect(check.status == 2 && check.errorOutput.contains("an https URL with a path"), "\(check)")
+    }
+
+    @Test("a server that refuses scopes beyond the registered ones gets a new registration, once")
+    func narrowRegistration() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url, "--scope", "a"]))
+        #expect(world.server.registrations.map { $0["scope"] } == ["a"])
+        world.server.change {
+            $0.token = { $0.form["client_id"] == "registered-1" ? .oauth("invalid_scope") : nil }
+        }
+        expectSuccess(try world.run(["login", world.url, "--scope", "a b"]))
+        #expect(world.server.registrations.map { $0["scope"] } == ["a", "a b"])
+        world.server.change { $0.token = { _ in .oauth("invalid_scope") } }
+        #expect(try world.run(["login", world.url, "--scope", "a b"]).status == 4)
+        #expect(world.server.registrations.count == 2)
+    }
+}

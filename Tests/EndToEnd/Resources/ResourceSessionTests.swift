@@ -1,0 +1,167 @@
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite(
+    "sessions of resources", .serialized, .waiting,
+    .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
+struct ResourceSessionTests {
+    private func json(_ outcome: Program.Outcome) throws -> JSONValue {
+        try JSONValue(parsing: outcome.output)
+    }
+
+    @Test("a token is found for every URL below the resource, and for no other")
+    func coverage() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url]))
+        let token = try world.run(["token", world.url]).output
+        world.forget()
+        for tail in ["/", "/deeper", "?x=1"] {
+            #expect(try world.run(["token", world.url + tail]).output == token, "\(tail)")
+        }
+        let host = world.url.replacingOccurrences(of: "127.0.0.1", with: "localhost")
+        for url in [world.resource.origin, world.url + "x", world.url + "/../other", host] {
+            let outcome = try world.run(["token", url])
+            #expect(outcome.status == 3 && outcome.output.isEmpty, "\(url) \(outcome)")
+            #expect(outcome.errorOutput.contains("try: oidc login "), "\(outcome)")
+        }
+        #expect(world.requests.isEmpty)
+    }
+
+    @Test("without a session, exit 3 says what to type, with the options that were given")
+    func hints() throws {
+        let world = try ResourceWorld()
+        let url = world.url + "?a=1&b=2"
+        for command in [["token"], ["request"], ["status"], ["credential", "headers"]] {
+            let outcome = try world.run(command + [url, "--account", "second"])
+            #expect(outcome.status == 3 && outcome.output.isEmpty, "\(outcome)")
+            #expect(
+                outcome.errorOutput.contains("try: oidc login '\(url)' --account second"),
+                "\(outcome.errorOutput)")
+        }
+        #expect(world.requests.isEmpty)
+    }
+
+    @Test("status tells what a session is for; logout ends it, and only it")
+    func statusAndLogout() throws {
+        let world = try ResourceWorld()
+        let login = try world.run(["login", world.url, "-o", "json"])
+        expectSuccess(login)
+        #expect(try json(login)["resource"] == [.string(world.url)])
+        #expect(login.errorOutput.contains("resource  \(world.url)"))
+        world.forget()
+        #expect(
+            try json(try world.run(["status", world.url, "-o", "json"]))["resource"] == [.string(world.url)])
+        let all = try json(try world.run(["status", "--all", "-o", "json"])).array ?? []
+        #expect(all.map { $0["resource"] } == [[.string(world.url)]])
+        let list = try world.run(["status"])
+        #expect(list.status == 0 && list.output.contains("resource      \(world.url)"), "\(list)")
+        #expect(world.requests.isEmpty)
+        let logout = try world.run(["logout", world.url, "-o", "json"])
+        #expect(try json(logout)["session"] == "forgotten", "\(logout)")
+        #expect(try world.run(["token", world.url]).status == 3)
+        #expect(try json(try world.run(["logout", world.url, "-o", "json"]))["session"] == "none")
+    }
+
+    @Test("a profile's session and a resource's at the same server and client are two")
+    func apartFromProfile() throws {
+        let world = try ResourceWorld()
+        let issuer = world.server.issuer
+        try world.configure(
+            #"{"profiles":{"work":{"issuer":"\#(issuer)","client_id":"known","scope":"a"}},"default_profile":"work"}"#
+        )
+        expectSuccess(try world.run(["login"]))
+        expectSuccess(try world.run(["login", world.url]))
+        let tokens = try [["token"], ["token", world.url]].map { try world.run($0).output }
+        #expect(Set(tokens).count == 2 && !tokens.contains(""))
+        #expect(world.server.authorizations.map { $0["resource"] } == [nil, world.url])
+        let status = try world.run(["status"])
+        #expect(status.output.contains("signed in to  \(world.url), until"), "\(status.output)")
+        expectSuccess(try world.run(["logout", world.url]))
+        #expect(try world.run(["token"]).output == tokens[0])
+    }
+
+    @Test("accounts of one resource are kept apart")
+    func accounts() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.run(["login", world.url, "--account", "second"]))
+        let tokens = try [[], ["--account", "second"]].map {
+            try world.run(["token", world.url] + $0).output
+        }
+        #expect(Set(tokens).count == 2 && !tokens.contains(""))
+        #expect(try world.run(["token", world.url, "--account", "third"]).status == 3)
+    }
+
+    @Test("a damaged record is no session, and the next sign-in repairs it")
+    func damaged() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url]))
+        let directory = world.program.home.path + "/.local/state/oidc/resources"
+        let file = try #require(try FileManager.default.contentsOfDirectory(atPath: directory).first)
+        try "{".write(toFile: "\(directory)/\(file)", atomically: false, encoding: .utf8)
+        #expect(try world.run(["token", world.url]).status == 3)
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.run(["token", world.url]))
+    }
+
+    @Test("resource_parameter=off leaves the resource out of every request, and the session is still its own")
+    func withoutParameter() throws {
+        let world = try ResourceWorld { $0.issuesRefreshTokens = true }
+        let off = ["--set", "resource_parameter=off"]
+        expectSuccess(try world.run(["login", world.url] + off))
+        expectSuccess(try world.run(["token", "--refresh", world.url]))
+        #expect(world.server.authorizations.allSatisfy { $0["resource"] == nil })
+        #expect(world.server.tokenRequests.allSatisfy { $0.form["resource"] == nil })
+        #expect(world.server.tokenRequests.count == 2)
+    }
+
+    @Test("a server that issues the same token each time, and no refresh token, locks nobody out")
+    func sameToken() throws {
+        let world = try ResourceWorld {
+            $0.token = { _ in
+                .value(["access_token": "always", "token_type": "Bearer", "expires_in": 3_600])
+            }
+        }
+        for _ in 0..<3 { expectSuccess(try world.run(["login", world.url])) }
+        expectSuccess(try world.call(options: []))
+        #expect(try world.run(["token", world.url]).output == "always\n")
+        #expect(world.tabs.count == 3)
+    }
+
+    @Test("a URL excludes --resource and --all")
+    func usage() throws {
+        let world = try ResourceWorld()
+        for words in [
+            ["login", world.url, "--resource", "https://api.example"], ["token", "mcp.example.com"],
+            ["logout", world.url, "--all"], ["status", world.url, "--all"],
+        ] {
+            let outcome = try world.run(words)
+            #expect(outcome.status == 2 && world.requests.isEmpty, "\(words) \(outcome)")
+        }
+        let hint = try world.run(["login", "mcp.example.com/mcp"]).errorOutput
+        #expect(hint.contains("try: oidc login https://mcp.example.com/mcp"), "\(hint)")
+        try world.configure(#"{"profiles":{"work":{"issuer":"https://op.example"}}}"#)
+        let name = try world.run(["login", "work"]).errorOutput
+        #expect(name.contains("“work” is not a URL") && name.contains("try: oidc login -p work"), "\(name)")
+    }
+
+    @Test("agents get the header of a session, and what to paste")
+    func headers() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url]))
+        let token = try world.run(["token", world.url]).output.trimmingCharacters(in: .newlines)
+        let headers = try world.run(["credential", "headers", world.url])
+        #expect(try json(headers) == ["Authorization": .string("Bearer \(token)")])
+        for (agent, words) in [
+            ("claude-code", ["\"headersHelper\": \"", "oidc credential headers \(world.url)"]),
+            ("claude-code-gateway", ["\"apiKeyHelper\": \"", "oidc token \(world.url)"]),
+            ("codex", ["bearer_token_env_var = ", "oidc token \(world.url)", "url = \"\(world.url)\""]),
+        ] {
+            let setup = try world.run(["credential", "headers", world.url, "--setup", agent])
+            #expect(setup.status == 0 && words.allSatisfy(setup.output.contains), "\(setup)")
+            #expect(!setup.output.contains(token))
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite(
+    "sign-ins that a resource asks for", .serialized, .waiting,
+    .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
+struct ResourceStepUpTests {
+    /// A resource whose path `/write` takes the scope `mcp:write`.
+    private func world(
+        _ variables: [String: String] = [:], _ server: (inout ServerStandIn.Rules) -> Void = { _ in }
+    ) throws -> ResourceWorld {
+        let world = try ResourceWorld(variables, server: server) {
+            $0.challengeScope = "mcp:read"
+            $0.answerToGet = nil
+        }
+        let rules = world.resource.rules
+        let issuing = world.server
+        world.resource.change {
+            $0.answer = { request, token in
+                guard request.url.path.hasSuffix("/write"),
+                    let scope = issuing.scope(of: token), !scope.contains("mcp:write")
+                else { return nil }
+                return rules.challenge(
+                    403, at: request.url.origin, [("error", "insufficient_scope"), ("scope", "mcp:write")])
+            }
+        }
+        return world
+    }
+
+    @Test("the command in the hint gives the session what was missing")
+    func hint() throws {
+        let world = try world()
+        expectSuccess(try world.run(["login", world.url]))
+        let refused = try world.call(path: "/write", options: ["-o", "json"])
+        #expect(refused.status == 3, "\(refused)")
+        let line = try #require(refused.errorOutput.split(separator: "\n").last)
+        let hint = try #require(try JSONValue(parsing: String(line))["error"]?["hint"]?.string)
+        #expect(hint == "oidc login \(world.url)/write --scope 'mcp:read mcp:write'")
+        let words = ["-c", "shift; exec \"$0\" \(hint.dropFirst(5))", Program.path, "x"]
+        expectSuccess(try world.program.start(words, executable: "/bin/sh").finish())
+        expectSuccess(try world.call(path: "/write", options: []))
+        expectSuccess(try world.call(options: []))
+        #expect(world.tabs.count == 2 && world.program.sessionFiles.count == 1)
+    }
+
+    @Test("twenty parallel step-ups make one tab, and all succeed")
+    func crowd() throws {
+        let world = try world()
+        expectSuccess(try world.run(["login", world.url]))
+        let arguments = ["request", "--login", "POST", "\(world.url)/write", "-d", "{}"]
+        let runs = try (0..<20).map { _ in try world.program.start(arguments) }
+        for run in runs { expectSuccess(run.finish()) }
+        #expect(world.tabs.count == 2, "\(world.tabs)")
+        #expect(world.server.authorizations.last?["scope"] == "mcp:read mcp:write")
+    }
+
+    @Test("if the server does not grant what the resource wants, there is one more sign-in and exit 4")
+    func notGranted() throws {
+        let world = try world { rules in
+            rules.token = { _ in
+                .value([
+                    "access_token": "narrow", "token_type": "Bearer", "scope": "mcp:read", "expires_in": 600,
+                ])
+            }
+        }
+        expectSuccess(try world.run(["login", world.url]))
+        let outcome = try world.call(path: "/write")
+        #expect(outcome.status == 4 && outcome.errorOutput.contains("after a sign-in"), "\(outcome)")
+        #expect(world.tabs.count == 2)
+    }
+
+    @Test("at a new server nothing of the old one is sent, and without --login exit 3 says who is new")
+    func moved() throws {
+        let world = try world { $0.issuesRefreshTokens = true }
+        expectSuccess(try world.call())
+        let old = try world.run(["token", world.url]).output.trimmingCharacters(in: .newlines)
+        let issuer = world.other.issuer
+        world.resource.change { $0.servers = [issuer] }
+        world.server.revokeTokens()
+        world.forget()
+        let refused = try world.call(options: [])
+        #expect(refused.status == 3 && refused.errorOutput.contains(issuer), "\(refused)")
+        #expect(refused.errorOutput.contains("try: oidc login \(world.url)"))
+        #expect(world.server.log.isEmpty && world.other.log.isEmpty)
+        expectSuccess(try world.call())
+        #expect(world.server.tokenRequests.isEmpty && world.other.registrations.count == 1)
+        let said = world.other.log.map { request in
+            "\(request.url) \(request.headers["Authorization"] ?? "") "
+                + String(decoding: request.body, as: UTF8.self)
+        }.joined(separator: "\n")
+        #expect(!said.contains(old) && !said.contains("refresh-") && !said.contains("registered-"))
+        expectSuccess(try world.call(options: []))
+    }
+
+    @Test("the same server: a refused token is refreshed once, without a tab")
+    func refreshed() throws {
+        let world = try world { $0.issuesRefreshTokens = true }
+        expectSuccess(try world.call())
+        world.server.revokeTokens()
+        world.forget()
+        expectSuccess(try world.call(options: []))
+        #expect(world.server.tokenRequests.map { $0.form["grant_type"] } == ["refresh_token"])
+        #expect(world.tabs.count == 1)
+    }
+
+    @Test("a profile's session steps up too, and its narrower scope does not undo it")
+    func ofProfile() throws {
+        let world = try world()
+        try world.configure(
+            """
+            {"profiles":{"default":{"issuer":"\(world.server.issuer)","client_id":"known","scope":"mcp:read",
+              "resources":[{"title":"MCP","url":"\(world.url)/write"}]}}}
+            """)
+        expectSuccess(try world.run(["login"]))
+        let url = "\(world.url)/write"
+        let refused = try world.run(["request", "POST", url, "-d", "{}"])
+        #expect(refused.status == 3, "\(refused)")
+        #expect(refused.errorOutput.contains("try: oidc login --scope 'mcp:read mcp:write'"), "\(refused)")
+        expectSuccess(try world.run(["request", "--login", "POST", url, "-d", "{}"]))
+        expectSuccess(try world.run(["request", "POST", url, "-d", "{}"]))
+        #expect(world.tabs.count == 2)
+    }
+
+    @Test("an answer without a challenge needs no sign-in")
+    func open() throws {
+        let world = try world()
+        world.resource.change { $0.answerToGet = HTTPResponse(status: 200, body: Array("open".utf8)) }
+        let outcome = try world.run(["request", "--login", world.url])
+        #expect(outcome.status == 0 && outcome.output == "open" && world.tabs.isEmpty, "\(outcome)")
+    }
+
+    @Test("a refusal by the user is told with the URL to sign in to again")
+    func declined() throws {
+        let world = try world()
+        world.server.change { $0.responseError = ["error": "access_denied"] }
+        for command in [["login"], ["request", "--login"]] {
+            let outcome = try world.run(command + [world.url])
+            #expect(outcome.status == 4, "\(outcome)")
+            #expect(outcome.errorOutput.contains("try: oidc login \(world.url), and allow"), "\(outcome)")
+        }
+    }
+}

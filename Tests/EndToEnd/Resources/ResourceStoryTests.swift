@@ -1,0 +1,114 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite(
+    "sign in to a URL", .serialized, .waiting,
+    .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
+struct ResourceStoryTests {
+    @Test("from a 401 to an answer: six requests cold, one warm, none for a fresh token")
+    func requestCounts() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.call())
+        #expect(
+            world.requests.sorted() == [
+                "GET /.well-known/oauth-authorization-server",
+                "GET /.well-known/oauth-protected-resource/mcp",
+                "POST /mcp", "POST /mcp", "POST /register", "POST /token",
+            ])
+        world.forget()
+        let token = try world.run(["token", world.url])
+        #expect(token.status == 0 && world.requests.isEmpty, "\(token)")
+        expectSuccess(try world.run(["login", world.url]))
+        #expect(world.requests == ["POST /token"] && world.tabs.count == 2)
+    }
+
+    @Test("login URL alone: five requests, and one more where GET is answered with a challenge or not at all")
+    func loginCounts() throws {
+        for status in [401, 404, 405] {
+            let world = try ResourceWorld {
+                _ in
+            } resource: {
+                $0.answerToGet = status == 401 ? nil : HTTPResponse(status: status)
+            }
+            expectSuccess(try world.run(["login", world.url]))
+            #expect(world.requests.count == 5, "\(world.requests)")
+            #expect(world.tabs.count == 1)
+        }
+    }
+
+    @Test("twenty parallel request --login make one tab and one registration, and all succeed")
+    func crowd() throws {
+        let world = try ResourceWorld()
+        let arguments = ["request", "--login", "POST", world.url, "-d", "{}"]
+        let runs = try (0..<20).map { _ in try world.program.start(arguments) }
+        for run in runs { expectSuccess(run.finish()) }
+        #expect(world.tabs.count == 1 && world.server.registrations.count == 1)
+        #expect(world.server.tokenRequests.count == 1)
+    }
+
+    @Test("the same server protects two resources: one registration, two sessions, no shared token")
+    func twoResources() throws {
+        let (world, second) = (try ResourceWorld(), try ResourceWorld())
+        second.resource.change { $0.servers = [world.server.origin] }
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.run(["login", second.url]))
+        #expect(world.server.authorizations.map { $0["resource"] } == [world.url, second.url])
+        #expect(world.server.registrations.count == 1)
+        let tokens = try [world.url, second.url].map { try world.run(["token", $0]).output }
+        #expect(Set(tokens).count == 2 && !tokens.contains(""))
+        expectSuccess(try world.run(["logout", world.url]))
+        #expect(try world.run(["token", world.url]).status == 3)
+        expectSuccess(try world.run(["token", second.url]))
+    }
+
+    @Test("refreshes name the resource again")
+    func refresh() throws {
+        let world = try ResourceWorld { $0.issuesRefreshTokens = true }
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.run(["token", "--refresh", world.url]))
+        let form = try #require(world.server.tokenRequests.last).form
+        #expect(form["grant_type"] == "refresh_token" && form["resource"] == world.url)
+    }
+
+    @Test("a client that the server has forgotten is registered again")
+    func forgottenClient() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url]))
+        world.server.change {
+            $0.token = {
+                $0.form["client_id"] == "registered-1" ? .oauth("invalid_client", status: 401) : nil
+            }
+        }
+        expectSuccess(try world.run(["login", world.url]))
+        #expect(world.server.registrations.count == 2)
+        #expect(world.server.tokenRequests.last?.form["client_id"] != "registered-1")
+    }
+
+    @Test("the demo provider's resource opens by its URL alone, and steps up twice")
+    func demo() throws {
+        var configuration = DemoConfiguration()
+        configuration.person = .approves("alice")
+        let provider = try ProviderServer(configuration)
+        let world = try ResourceWorld()
+        let url = "\(provider.origin)/mcp"
+        let outcome = try world.run(["request", "--login", url])
+        #expect(outcome.status == 0 && outcome.output == #"{"hello":"Alice"}"#, "\(outcome)")
+        expectSuccess(try world.run(["request", "--login", "\(url)/write"]))
+        expectSuccess(try world.run(["request", "--login", "\(url)/admin"]))
+        expectSuccess(try world.run(["request", "\(url)/write"]))
+        #expect(world.tabs.count == 3, "\(world.tabs)")
+    }
+
+    @Test("the demo provider knows a client by the URL of its document")
+    func demoDocument() throws {
+        var configuration = DemoConfiguration()
+        configuration.person = .approves("alice")
+        let provider = try ProviderServer(configuration)
+        let world = try ResourceWorld(["OIDC_CLIENT_METADATA_URL": DemoClient.documentURL])
+        expectSuccess(try world.run(["login", "\(provider.origin)/mcp"]))
+        #expect(provider.requestCount(.registration) == 0)
+    }
+}

@@ -1,0 +1,98 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import OIDCSystem
+import TestSupport
+import Testing
+
+/// The built program, a protected resource, its authorization server, and a browser whose user allows everything.
+final class ResourceWorld: Sendable {
+    let program: Program
+    let server: ServerStandIn
+    /// The server that the resource may move to.
+    let other: ServerStandIn
+    let resource: ResourceStandIn
+
+    var url: String { resource.url }
+
+    init(
+        _ variables: [String: String] = [:],
+        server serverRules: (inout ServerStandIn.Rules) -> Void = { _ in },
+        resource resourceRules: (inout ResourceStandIn.Rules) -> Void = { _ in }
+    ) throws {
+        let server = try ServerStandIn(serverRules)
+        let other = try ServerStandIn { $0.registered = ["client_id": "at-the-other"] }
+        self.server = server
+        self.other = other
+        resource = try ResourceStandIn { request, token in
+            [server, other].contains { $0.accepts(token, in: request) }
+        }
+        let issuer = server.issuer
+        resource.change {
+            $0.servers = [issuer]
+            resourceRules(&$0)
+        }
+        var program = try Program(variables)
+        let folder = program.home.appendingPathComponent("bin")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let browser = folder.appendingPathComponent("browser").path
+        let script =
+            "#!/bin/sh\necho \"$1\" >>'\(program.home.path)/tabs'\nexec curl -sL -m 20 -o /dev/null \"$1\"\n"
+        try script.write(toFile: browser, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: browser)
+        program.environment["BROWSER"] = browser
+        program.environment["OIDC_TIMEOUT"] = "30"
+        self.program = program
+    }
+
+    deinit { program.remove() }
+
+    /// The URLs that were opened in the browser.
+    var tabs: [String] {
+        let file = program.home.appendingPathComponent("tabs")
+        return ((try? String(contentsOf: file, encoding: .utf8)) ?? "").split(separator: "\n").map(
+            String.init)
+    }
+
+    /// Calls the resource, as a client of an MCP server would, and signs in if it asks for that.
+    func call(
+        _ method: String = "tools/list", path: String = "", options: [String] = ["--login"]
+    ) throws -> Program.Outcome {
+        let body = #"{"jsonrpc":"2.0","id":1,"method":"\#(method)"}"#
+        return try program.start(["request"] + options + ["POST", url + path, "-d", body]).finish()
+    }
+
+    func run(_ arguments: [String]) throws -> Program.Outcome { try program.start(arguments).finish() }
+
+    /// The requests of all servers without those of the browser, by method and path.
+    var requests: [String] {
+        (server.log + other.log + resource.log).filter { $0.url.path != "\(server.rules.prefix)/authorize" }
+            .map { "\($0.method) \($0.url.path)" }
+    }
+
+    func forget() {
+        server.forget()
+        other.forget()
+        resource.forget()
+    }
+}
+
+extension ServerStandIn {
+    /// Whether a token was issued here and, if it is bound to a key, comes with a proof by it.
+    fileprivate func accepts(_ token: String, in request: HTTPRequest) -> Bool {
+        guard scope(of: token) != nil else { return false }
+        let scheme = request.headers["Authorization"]?.prefix { $0 != " " }
+        guard let thumbprint = thumbprint(of: token) else { return scheme == "Bearer" }
+        guard scheme == "DPoP",
+            case .success(thumbprint) = checkedProof(request, accessToken: token, nonce: nil)
+        else { return false }
+        return true
+    }
+}
+
+/// Whether the program ended well, with what it said if not.
+func expectSuccess(_ outcome: Program.Outcome, sourceLocation: SourceLocation = #_sourceLocation) {
+    #expect(
+        outcome.status == 0, "\(outcome.status)\n\(outcome.output)\n\(outcome.errorOutput)",
+        sourceLocation: sourceLocation)
+}

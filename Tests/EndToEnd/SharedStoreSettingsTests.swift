@@ -1,0 +1,72 @@
+import CommandLineKit
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@testable import oidc
+
+@Suite("the settings of a shared store")
+struct SharedStoreSettingsTests {
+    private func settings(_ variables: [String: String]) throws -> Settings {
+        try SettingsLoader(environment: variables, common: CommonOptions()).load(from: nil, in: "")
+    }
+
+    @Test("a password is not taken from the command line, and not shown")
+    func password() throws {
+        for word in ["store=redis://:hunter2@h", "store=etcd://u:hunter2@", "store=redis://hunter2@h/x"] {
+            let refusal = #expect(throws: OIDCError.self) { try SettingsLoader.assignment(word) }
+            #expect(refusal?.kind == .usage && refusal?.message.contains("hunter2") == false)
+        }
+        _ = try SettingsLoader.assignment("store=redis://h")
+        for (url, shown) in [
+            ("redis://:hunter2@h", "redis://:(secret)@h:6379/0"), ("redis://:hunter2@h/x", "(not shown)"),
+            ("file", "file"),
+        ] {
+            let entry = try #require(try settings(["OIDC_STORE": url]).layers.entries.first)
+            #expect(ConfigShowCommand.redacted(entry) == .string(shown))
+        }
+    }
+
+    @Test("a shared store needs a key, which is a file or a program")
+    func key() throws {
+        let none = try settings(["OIDC_STORE": "redis://h", "OIDC_ISSUER": "https://op.example"])
+        let refusal = #expect(throws: OIDCError.self) { try none.check() }
+        #expect(refusal?.message.contains("store_key_file or store_key_command") == true)
+        for key in ["OIDC_STORE_KEY_FILE": "/k", "OIDC_STORE_KEY_COMMAND": #"["k"]"#] {
+            try settings(["OIDC_STORE": "redis://h", key.key: key.value]).check()
+        }
+        try settings(["OIDC_STORE": "keychain"]).check()
+    }
+
+    @Test("new-key makes a private file once, or prints another key each time")
+    func newKey() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let file = program.home.appendingPathComponent("store.key").path
+        #expect(try program.run("config", "new-key", file).status == 0)
+        let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+        let kept = try String(contentsOfFile: file, encoding: .utf8)
+        #expect(try program.run("config", "new-key", file).status == 2)
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == kept && kept.utf8.count == 44)
+        let printed = try (0..<2).map { _ in try program.run("config", "new-key").output }
+        #expect(printed[0] != printed[1] && printed.allSatisfy { $0.utf8.count == 44 })
+    }
+
+    @Test("a file with the password of a store is refused if others may read it")
+    func openFile() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let file = program.home.appendingPathComponent("config.json")
+        let text =
+            #"{"issuer":"https://op.example","client_id":"x","store":"redis://:hunter2@h","store_key_file":"k"}"#
+        try Data(text.utf8).write(to: file)
+        for (mode, status) in [(0o644, Int32(2)), (0o600, 0)] {
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
+            let outcome = try program.run("config", "show", "--config", file.path)
+            #expect(outcome.status == status)
+            #expect(!(outcome.output + outcome.errorOutput).contains("hunter2"))
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import OIDCCore
+import Synchronization
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("etcd")
+struct EtcdTests {
+    /// A transport whose answers the test gives, by host and path.
+    final class Gateway: HTTPTransport {
+        let answer: @Sendable (HTTPRequest) -> Result<String, OIDCError>
+        private let seen = Mutex<[String]>([])
+        var requests: [String] { seen.withLock { $0 } }
+
+        init(_ answer: @escaping @Sendable (HTTPRequest) -> Result<String, OIDCError>) {
+            self.answer = answer
+        }
+
+        func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
+            seen.withLock { $0.append("\(request.url.host) \(request.url.path)") }
+            let body = try answer(request).get()
+            return HTTPResponse(
+                status: body.hasPrefix(#"{"error"#) ? 400 : 200, headers: HTTPHeaders([]),
+                body: Array(body.utf8))
+        }
+    }
+
+    private func engine(_ gateway: Gateway, _ url: String = "etcd://a,b,c/team") throws(OIDCError)
+        -> EtcdEngine
+    {
+        EtcdEngine(try SharedStoreURL(url), gateway)
+    }
+
+    private static let found = #"{"kvs":[{"key":"aw==","mod_revision":"12","value":"dg=="}],"count":"1"}"#
+
+    @Test("a value is read with its revision, and an absent one is none")
+    func reads() throws {
+        let value = try engine(Gateway { _ in .success(Self.found) }).read("session/x")
+        #expect(value == SharedValue(bytes: Array("v".utf8), revision: 12))
+        #expect(try engine(Gateway { _ in .success(#"{"header":{}}"#) }).read("session/x") == nil)
+    }
+
+    @Test("a write compares the revision, and one whose answer was lost is found to be done")
+    func writes() throws {
+        let won = Gateway { _ in .success(#"{"succeeded":true}"#) }
+        #expect(try engine(won).write("session/x", [1], replacing: nil, lifetime: nil))
+        let lost = Gateway { request in
+            .success(
+                String(decoding: request.body, as: UTF8.self).contains(#""mod_revision":"12""#)
+                    ? #"{"responses":[{"response_range":\#(Self.found)}]}"# : "[]")
+        }
+        let current = SharedValue(bytes: [0], revision: 12)
+        #expect(try engine(lost).write("session/x", Array("v".utf8), replacing: current, lifetime: nil))
+        #expect(try !engine(lost).write("session/x", Array("w".utf8), replacing: current, lifetime: nil))
+    }
+
+    @Test("the endpoints are tried in turn, and the one that answered stays first")
+    func endpoints() throws {
+        let gateway = Gateway { request in
+            request.url.host == "a" ? .failure(OIDCError(.unreachable, "refused")) : .success(Self.found)
+        }
+        let engine = try engine(gateway)
+        #expect(try engine.read("session/x") != nil)
+        #expect(try engine.read("session/x") != nil)
+        #expect(gateway.requests == ["a /v3/kv/range", "b /v3/kv/range", "b /v3/kv/range"])
+        let away = Gateway { _ in .failure(OIDCError(.unreachable, "refused")) }
+        let refusal = failure { () throws(OIDCError) in try self.engine(away).read("session/x") }
+        #expect(refusal?.kind == .unreachable)
+        #expect(refusal?.message.contains("none of etcd://a:2379,b:2379,c:2379/team answers") == true)
+        #expect(away.requests.count == 3)
+    }
+
+    @Test("a user signs in first, and again when the token has ended, once")
+    func signsIn() throws {
+        let gateway = Gateway { [box = Box(calls: 0)] request in
+            if request.url.path.hasSuffix("authenticate") { return .success(#"{"token":"t"}"#) }
+            guard request.headers["Authorization"] == "t" else { return .success(#"{"error":"no token"}"#) }
+            let isFirst = box.calls.withLock { calls in
+                calls += 1
+                return calls == 2
+            }
+            return .success(isFirst ? #"{"error":"etcdserver: invalid auth token","code":16}"# : Self.found)
+        }
+        let engine = try engine(gateway, "etcd://u:hunter2@a/team")
+        for _ in 0..<3 { #expect(try engine.read("session/x") != nil) }
+        #expect(gateway.requests.filter { $0.hasSuffix("authenticate") }.count == 2)
+    }
+
+    private final class Box: Sendable {
+        let calls: Mutex<Int>
+        init(calls: Int) { self.calls = Mutex(calls) }
+    }
+
+    @Test(
+        "an error has its kind and hint, and never the password",
+        arguments: [
+            (
+                #"{"error":"etcdserver: authentication failed, invalid user ID or password"}"#,
+                OIDCError.Kind.usage
+            ),
+            (#"{"error":"etcdserver: permission denied","code":7}"#, .usage),
+            (#"{"error":"etcdserver: user name is empty"}"#, .usage),
+            (#"{"error":"etcdserver: mvcc: database space exceeded","code":8}"#, .unreachable),
+            (#"{"error":{"message":"etcdserver: no leader"}}"#, .unreachable),
+            ("", .unreachable), ("<html>", .unreachable), ("[]", .unreachable),
+            ("{\"kvs\":[{}]}", .unreachable),
+            (#"{"kvs":[{"mod_revision":"x","value":"!"}]}"#, .unreachable),
+            (#"{"kvs":[{"mod_revision":1e999,"value":"dg=="}]}"#, .unreachable),
+        ])
+    func errors(_ answer: String, _ kind: OIDCError.Kind) throws {
+        let gateway = Gateway { request in
+            .success(request.url.path.hasSuffix("authenticate") ? #"{"token":"t"}"# : answer)
+        }
+        let engine = try engine(gateway, "etcds://u:hunter2@a/team")
+        let refusal = try #require(failure { () throws(OIDCError) in try engine.read("session/x") })
+        #expect(refusal.kind == kind && refusal.hint != nil)
+        #expect(!refusal.message.contains("hunter2"))
+    }
+
+    @Test("doctor warns of a cluster without leader, of alarms and old versions")
+    func health() throws {
+        let good = Gateway { _ in .success(#"{"version":"3.5.1","leader":"10276657743932975437"}"#) }
+        #expect(
+            try engine(good, "etcds://a").health(now: Instant(secondsSinceEpoch: 0)).allSatisfy {
+                $0.warning == nil
+            })
+        let bad = Gateway { _ in .success(#"{"version":"3.3.1","errors":["NOSPACE"]}"#) }
+        let remarks = try engine(bad, "etcds://a").health(now: Instant(secondsSinceEpoch: 0))
+        #expect(remarks.count == 3 && remarks.allSatisfy { $0.warning != nil })
+    }
+}

@@ -1,0 +1,109 @@
+import OIDCCore
+import Synchronization
+
+@testable import OIDCSystem
+
+/// A shared store in memory, whose time the test moves, and which can fail.
+final class MemoryEngine: SharedEngine {
+    struct Entry {
+        var value: SharedValue
+        var end: Int64?
+    }
+
+    struct State {
+        var entries: [String: Entry] = [:]
+        var revision: Int64 = 0
+        /// Milliseconds.
+        var time: Int64 = 0
+        var failure: OIDCError?
+        var calls = 0
+    }
+    let state = Mutex(State())
+    let description = "memory://test"
+
+    func pass(_ milliseconds: Int64) { state.withLock { $0.time += milliseconds } }
+    func fail(_ error: OIDCError?) { state.withLock { $0.failure = error } }
+
+    private func run<Value>(_ body: (inout State) -> Value) throws(OIDCError) -> Value {
+        let result = state.withLock { state -> Result<Value, OIDCError> in
+            state.calls += 1
+            if let failure = state.failure { return .failure(failure) }
+            return .success(body(&state))
+        }
+        return try result.get()
+    }
+
+    private static func found(_ name: String, _ state: State) -> Entry? {
+        guard let entry = state.entries[name], entry.end.map({ state.time < $0 }) ?? true else { return nil }
+        return entry
+    }
+
+    func read(_ name: String) throws(OIDCError) -> SharedValue? {
+        try run { Self.found(name, $0)?.value }
+    }
+
+    func write(
+        _ name: String, _ bytes: [UInt8], replacing current: SharedValue?, lifetime: Duration?
+    ) throws(OIDCError) -> Bool {
+        try run { state in
+            guard Self.found(name, state)?.value.revision == current?.revision else { return false }
+            Self.put(name, bytes, lifetime, &state)
+            return true
+        }
+    }
+
+    private static func put(_ name: String, _ bytes: [UInt8], _ lifetime: Duration?, _ state: inout State) {
+        state.revision += 1
+        state.entries[name] = Entry(
+            value: SharedValue(bytes: bytes, revision: state.revision),
+            end: lifetime.map { state.time + $0.wholeMilliseconds })
+    }
+
+    func remove(_ name: String) throws(OIDCError) { try run { $0.entries[name] = nil } }
+
+    func names(_ prefix: String) throws(OIDCError) -> [String] {
+        try run { state in state.entries.keys.filter { $0.hasPrefix(prefix) && Self.found($0, state) != nil }
+        }
+    }
+
+    func acquire(_ lease: String, owner: String, for duration: Duration) throws(OIDCError) -> Bool {
+        try run { state in
+            if let found = Self.found(lease, state), found.value.bytes != Array(owner.utf8) { return false }
+            Self.put(lease, Array(owner.utf8), duration, &state)
+            return true
+        }
+    }
+
+    func extend(_ lease: String, owner: String, to duration: Duration) throws(OIDCError) -> Bool {
+        try run { state in
+            guard Self.found(lease, state)?.value.bytes == Array(owner.utf8) else { return false }
+            Self.put(lease, Array(owner.utf8), duration, &state)
+            return true
+        }
+    }
+
+    func release(_ lease: String, owner: String) throws(OIDCError) {
+        try run { state in
+            if Self.found(lease, state)?.value.bytes == Array(owner.utf8) { state.entries[lease] = nil }
+        }
+    }
+
+    func health(now: Instant) throws(OIDCError) -> [SharedEngineRemark] { [] }
+
+    /// The stored bytes of a name.
+    subscript(_ name: String) -> [UInt8]? {
+        get { state.withLock { $0.entries[name]?.value.bytes } }
+        set {
+            state.withLock { state in
+                state.entries[name] = nil
+                if let newValue { Self.put(name, newValue, nil, &state) }
+            }
+        }
+    }
+}
+
+extension SealingKeys {
+    static func example(_ byte: UInt8 = 7) throws(OIDCError) -> SealingKeys {
+        try SealingKeys([UInt8](repeating: byte, count: 32), source: "store_key_file")
+    }
+}

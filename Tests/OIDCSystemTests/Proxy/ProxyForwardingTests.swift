@@ -1,0 +1,285 @@
+import Foundation
+import OIDCCore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("what the proxy passes on", .serialized, .waiting)
+struct ProxyForwardingTests {
+    private func echo() throws -> ScriptedServer {
+        try ScriptedServer.answering(answer("200 OK", body: "hello"))
+    }
+
+    @Test("method, path, query and fields go on as they came, with the token in place of the caller's own")
+    func request() throws {
+        let server = try echo()
+        let world = try ProxyWorld(server, path: "/v1")
+        let reply = try world.exchange(
+            "REPORT", "a%2Fb/c?q=%20&r", ["X-Own: 1", "Authorization: Basic eA==", "Accept-Encoding: gzip"])
+        #expect(reply.hasPrefix("HTTP/1.1 200 OK\r\n") && reply.hasSuffix("\r\n\r\nhello"), "\(reply)")
+        let request = try #require(server.requests.first)
+        #expect(request.hasPrefix("REPORT /v1/a%2Fb/c?q=%20&r HTTP/1.1\r\n"))
+        #expect(request.contains("Authorization: Bearer token-1\r\n") && !request.contains("eA=="))
+        #expect(request.contains("X-Own: 1\r\n") && request.contains("Accept-Encoding: gzip\r\n"))
+        for name in ["Accept:", "User-Agent:", "Content-Type:", "Expect:", "Content-Length:"] {
+            #expect(!request.contains(name), "\(request)")
+        }
+        #expect(!reply.contains("token-1") && world.entries().first?.path == "/a%2Fb/c")
+    }
+
+    @Test(
+        "bodies go on with their framing, whatever the method",
+        arguments: ["POST", "PUT", "PATCH", "DELETE", "GET"])
+    func bodies(method: String) throws {
+        let server = try echo()
+        let world = try ProxyWorld(server)
+        _ = try world.exchange(method, "x", ["Content-Length: 5", "Content-Type: text/plain"], body: "abcde")
+        _ = try world.exchange(
+            method, "y", ["Transfer-Encoding: chunked"], body: "3\r\nabc\r\n2\r\nde\r\n0\r\nX-T: 1\r\n\r\n")
+        let requests = server.requests
+        #expect(requests.count == 2)
+        #expect(requests.first?.contains("Content-Length: 5\r\n") == true, "\(requests)")
+        #expect(requests.first?.hasSuffix("\r\n\r\nabcde") == true)
+        #expect(
+            requests.last?.contains("Transfer-Encoding: chunked\r\n") == true
+                && requests.last?.contains("X-T") == false)
+        #expect(requests.last?.hasPrefix("\(method) /y ") == true)
+    }
+
+    @Test("an empty POST has a length, an empty DELETE has none")
+    func empty() throws {
+        let server = try echo()
+        let world = try ProxyWorld(server)
+        _ = try world.exchange("POST", "x", ["Content-Length: 0"])
+        _ = try world.exchange("DELETE", "x")
+        #expect(server.requests.map { $0.contains("Content-Length: 0\r\n") } == [true, false])
+    }
+
+    @Test("parts of an answer come as they are sent, with the rest still open")
+    func stream() throws {
+        let gate = DispatchSemaphore(value: 0)
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+            for part in ["d", "ata: 1\n\n", "data: 2\n\n"] {
+                peer.write("\(String(part.utf8.count, radix: 16))\r\n\(part)\r\n")
+                gate.wait()
+            }
+            peer.write("0\r\n\r\n")
+        }
+        let world = try ProxyWorld(server)
+        let connection = try world.connect()
+        connection.send(world.head("GET", "events"))
+        let first = connection.received(until: "1\r\nd\r\n")
+        #expect(first.contains("Transfer-Encoding: chunked\r\n") && first.hasSuffix("1\r\nd\r\n"), "\(first)")
+        gate.signal()
+        #expect(connection.received(until: "\n\n\r\n") == "8\r\nata: 1\n\n\r\n")
+        gate.signal()
+        #expect(connection.received(until: "\n\n\r\n") == "9\r\ndata: 2\n\n\r\n")
+        gate.signal()
+        #expect(connection.received(until: "0\r\n\r\n") == "0\r\n\r\n")
+    }
+
+    @Test("a caller that leaves ends the request to the server")
+    func left() throws {
+        let ended = DispatchSemaphore(value: 0)
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+            peer.waitForEnd()
+            ended.signal()
+        }
+        let world = try ProxyWorld(server)
+        var connection: RawConnection? = try world.connect()
+        connection?.send(world.head("GET", "events"))
+        _ = connection?.received(until: "1\r\nx\r\n")
+        connection = nil
+        #expect(ended.wait(timeout: .now() + 20) == .success)
+    }
+
+    @Test(
+        "answers without a body have none, and the connection goes on",
+        arguments: [
+            ("GET", "204 No Content", "X: 1", ""), ("GET", "304 Not Modified", "ETag: \"x\"", ""),
+            ("HEAD", "200 OK", "Content-Length: 5", "Content-Length: 5"),
+            ("HEAD", "200 OK", "Transfer-Encoding: chunked", ""),
+            ("GET", "200 OK", "Content-Length: 0", "Content-Length: 0"),
+        ])
+    func noBody(method: String, status: String, field: String, expected: String) throws {
+        let server = try ScriptedServer.answering("HTTP/1.1 \(status)\r\n\(field)\r\n\r\n")
+        let world = try ProxyWorld(server)
+        let connection = try world.connect()
+        for _ in 0..<2 {
+            connection.send(world.head(method, "x"))
+            let reply = connection.received(until: "\r\n\r\n")
+            #expect(reply.hasPrefix("HTTP/1.1 \(status)\r\n") && reply.hasSuffix("\r\n\r\n"), "\(reply)")
+            #expect(reply.contains("Content-Length: ") == !expected.isEmpty)
+            #expect(expected.isEmpty || reply.contains(expected))
+            #expect(!reply.contains("Transfer-Encoding"))
+        }
+        #expect(server.connectionCount == 1)
+    }
+
+    @Test("interim answers are passed on, but not to HTTP/1.0")
+    func interim() throws {
+        let server = try ScriptedServer.answering(
+            "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + answer("200 OK", body: "hello"))
+        let world = try ProxyWorld(server)
+        let reply = try world.exchange()
+        #expect(
+            reply.hasPrefix("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\n"), "\(reply)")
+        let connection = try world.connect()
+        connection.send("GET \(world.prefixes[0]) HTTP/1.0\r\nHost: \(world.host)\r\n\r\n")
+        #expect(connection.received().hasPrefix("HTTP/1.1 200 OK\r\n"))
+    }
+
+    @Test("100 Continue comes when the server wants the body; a refusal comes without it")
+    func continued() throws {
+        let server = try ScriptedServer { peer in
+            var buffer = [UInt8](repeating: 0, count: 4_096)
+            let count = recv(peer.descriptor, &buffer, buffer.count, 0)
+            let head = String(decoding: buffer[..<max(0, count)], as: UTF8.self)
+            guard head.contains("Expect: 100-continue") else { return }
+            if head.contains("/refused") {
+                return _ = peer.write(answer("413 Too Large", "Connection: close"))
+            }
+            peer.write("HTTP/1.1 100 Continue\r\n\r\n")
+            _ = recv(peer.descriptor, &buffer, 5, Int32(MSG_WAITALL))
+            peer.write(
+                answer("200 OK", "Connection: close", body: String(decoding: buffer[..<5], as: UTF8.self)))
+        }
+        let world = try ProxyWorld(server)
+        let connection = try world.connect()
+        connection.send(world.head("PUT", "x", "Expect: 100-continue", "Content-Length: 5"))
+        #expect(connection.received(until: "\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n")
+        connection.send("abcde")
+        #expect(connection.received(until: "abcde").hasPrefix("HTTP/1.1 200 OK\r\n"))
+        let refused = try world.connect()
+        refused.send(world.head("PUT", "refused", "Expect: 100-continue", "Content-Length: 5"))
+        #expect(refused.received().hasPrefix("HTTP/1.1 413 Too Large\r\n"))
+    }
+
+    @Test("connections are reused on both sides, also for requests that come together")
+    func reuse() throws {
+        let server = try echo()
+        let world = try ProxyWorld(server)
+        let connection = try world.connect()
+        for _ in 0..<3 {
+            connection.send(world.head("GET", "x"))
+            #expect(connection.received(until: "hello").contains("200 OK"))
+        }
+        connection.send(
+            world.head("GET", "1") + world.head("POST", "2", "Content-Length: 2") + "ab"
+                + world.head("GET", "3"))
+        var replies = ""
+        while replies.components(separatedBy: "hello").count < 4,
+            let more = connection.receivedOnce(within: 5), !more.isEmpty
+        {
+            replies += more
+        }
+        #expect(replies.components(separatedBy: "HTTP/1.1 200 OK").count == 4, "\(replies)")
+        #expect(
+            server.requests.suffix(3).map { $0.prefix { $0 != "H" } } == ["GET /1 ", "POST /2 ", "GET /3 "])
+        #expect(server.connectionCount == 1 && world.tokens.requests == 1)
+    }
+
+    @Test("compressed bodies and bytes of any value pass untouched, and header values byte for byte")
+    func bytes() throws {
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write(
+                Array("HTTP/1.1 200 \u{e9}\r\nContent-Encoding: gzip\r\nX-Latin: ".utf8) + [0xE9]
+                    + Array("\r\nContent-Length: 256\r\n\r\n".utf8) + Array(0...255))
+        }
+        let world = try ProxyWorld(server)
+        let reply = try world.exchange("GET", "x")
+        #expect(reply.contains("Content-Encoding: gzip\r\n") && reply.contains("X-Latin: \u{FFFD}\r\n"))
+        #expect(reply.contains("Content-Length: 256\r\n"))
+    }
+
+    @Test("an answer that the server breaks off is seen to be broken off, at any byte", arguments: 0..<6)
+    func broken(cut: Int) throws {
+        let whole = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+        let cuts = [0, 9, 46, 50, 55, 59]
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write(Array(whole.utf8.prefix(cuts[cut])))
+        }
+        let world = try ProxyWorld(server)
+        let reply = try world.exchange("POST", "x", ["Content-Length: 0"])
+        if cuts[cut] < 47 {
+            #expect(
+                reply.hasPrefix("HTTP/1.1 502 ") && reply.contains("application/problem+json"), "\(reply)")
+        } else {
+            #expect(reply.hasPrefix("HTTP/1.1 200 OK") && !reply.hasSuffix("0\r\n\r\n"), "\(reply)")
+        }
+        #expect(server.requests.count == 1)
+    }
+
+    @Test("a request that is not idempotent is sent once, also on a connection that the server just closed")
+    func once() throws {
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write(answer("200 OK", body: "hello"))
+            _ = peer.readRequest()
+        }
+        let world = try ProxyWorld(server)
+        let connection = try world.connect()
+        connection.send(world.head("POST", "1", "Content-Length: 2") + "ab")
+        #expect(connection.received(until: "hello").contains("200 OK"))
+        connection.send(world.head("POST", "2", "Content-Length: 2") + "ab")
+        #expect(connection.received(until: "}").contains("502 Bad Gateway"))
+        #expect(server.requests.filter { $0.hasPrefix("POST /2") }.count == 1)
+        connection.send(world.head("GET", "3"))
+        #expect(connection.received(until: "hello").contains("200 OK"))
+    }
+
+    @Test("large bodies pass in bounded memory: a side that takes nothing stops the other")
+    func backPressure() throws {
+        let sent = Mutex(0)
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            let part = [UInt8](repeating: 0x61, count: 65_536)
+            peer.write("HTTP/1.1 200 OK\r\nContent-Length: \(65_536 * 1_024)\r\n\r\n")
+            for _ in 0..<1_024 {
+                guard peer.write(part) else { return }
+                sent.withLock { $0 += part.count }
+            }
+        }
+        let world = try ProxyWorld(server)
+        let connection = try world.connect()
+        connection.send(world.head("GET", "large", "Connection: close"))
+        _ = connection.received(until: "\r\n\r\n")
+        var before = -1
+        // Until the buffers of the system are full and nothing moves.
+        while sent.withLock({ $0 }) != before {
+            before = sent.withLock { $0 }
+            Poll.sleep(until: .now().adding(milliseconds: 150))
+        }
+        #expect(before < 40 << 20, "\(before)")
+        var count = 0
+        while let more = connection.receivedOnce(within: 5), !more.isEmpty { count += more.utf8.count }
+        #expect(sent.withLock { $0 } == 64 << 20 && count > 60 << 20)
+    }
+
+    @Test("an upload is read only as fast as the server takes it")
+    func upload() throws {
+        let gate = DispatchSemaphore(value: 0)
+        let server = try ScriptedServer { peer in
+            gate.wait()
+            guard peer.readRequest() != nil else { return }
+            peer.write(answer("200 OK", body: "hello"))
+        }
+        let world = try ProxyWorld(server)
+        let connection = try world.connect()
+        let part = [UInt8](repeating: 0x61, count: 1 << 20)
+        connection.send(world.head("PUT", "large", "Content-Length: \(64 << 20)"))
+        var sent = 0
+        while sent < 64, connection.send(part) { sent += 1 }
+        #expect(sent < 40, "\(sent) MiB")
+        gate.signal()
+    }
+}

@@ -1,0 +1,204 @@
+import OIDCCore
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("the proxy's targets")
+struct ProxyTargetTests {
+    private func route(_ url: String, path: String = "/") throws -> ProxyRoute {
+        try ProxyRoute(try #require(WebURL(url)), path: path)
+    }
+
+    @Test(
+        "a request goes to the path below the route's own, and back",
+        arguments: [
+            ("https://a.example", "", "https://a.example/"),
+            ("https://a.example/", "", "https://a.example/"),
+            ("https://a.example", "x/y?q=1", "https://a.example/x/y?q=1"),
+            ("https://a.example/v1", "", "https://a.example/v1"),
+            ("https://a.example/v1", "/", "https://a.example/v1/"),
+            ("https://a.example/v1", "users", "https://a.example/v1/users"),
+            ("https://a.example/v1/", "users", "https://a.example/v1/users"),
+            ("https://a.example/v1", "?q=1", "https://a.example/v1?q=1"),
+            ("https://a.example", "group%2Fproject", "https://a.example/group%2Fproject"),
+            ("https://a.example", "a//b", "https://a.example/a//b"),
+            ("https://a.example", "x/..y/...", "https://a.example/x/..y/..."),
+        ])
+    func target(url: String, rest: String, expected: String) throws {
+        let route = try route(url)
+        let target = try #require(route.target(rest[...]))
+        #expect(target.text == expected)
+        #expect(route.rest(of: target).flatMap { route.target($0[...]) } == target)
+    }
+
+    @Test("one more slash is ignored, and characters that no URL has are escaped")
+    func leniency() throws {
+        let route = try route("https://a.example/v1")
+        #expect(route.target("/users")?.text == "https://a.example/v1/users")
+        #expect(route.target("a{b}|c?d={e}")?.text == "https://a.example/v1/a%7Bb%7D%7Cc?d=%7Be%7D")
+    }
+
+    @Test(
+        "no path leads out of the route",
+        arguments: [
+            "..", "../x", "x/../../y", "%2e%2e/x", "%2E%2e", ".%2e/x", "%252e%252e/x", "%25252e%25252e/x",
+            "./x", "x/.",
+            "..%2fx", "..%5cx", "..\\x", "x\\y", "//evil.example/", "..;/x", "%2e%2e;a=b/x", "x%00",
+            "x%0d%0aHost:y",
+            "%2e%2e%2f",
+        ])
+    func traversal(rest: String) throws {
+        #expect(try route("https://a.example/v1").target(rest[...]) == nil)
+    }
+
+    @Test(
+        "what is in a path never changes the origin",
+        arguments: [
+            "@evil.example/", ":80@evil.example", "/evil.example/x", "https://evil.example/", "x@y:z",
+        ])
+    func origin(rest: String) throws {
+        for url in ["https://a.example", "https://a.example/v1", "http://127.0.0.1:8080/"] {
+            let route = try route(url)
+            let target = try #require(route.target(rest[...]))
+            #expect(target.origin == route.url.origin && target.path.hasPrefix(route.url.path))
+        }
+    }
+
+    @Test("a URL of another origin, or beside the route's path, is not on the route")
+    func elsewhere() throws {
+        let route = try route("https://a.example/v1")
+        for text in [
+            "https://b.example/v1/x", "http://a.example/v1/x", "https://a.example:444/v1",
+            "https://a.example/v10",
+            "https://a.example/", "https://a.example/v1/../x", "https://a.example/v1//x",
+        ] {
+            #expect(try route.rest(of: #require(WebURL(text))) == nil, "\(text)")
+        }
+    }
+
+    @Test("a route with a query, a fragment or dots is refused, and so is a path that is none")
+    func refused() throws {
+        for url in ["https://a.example/?q", "https://a.example/#f", "https://a.example/a/../b"] {
+            #expect(throws: OIDCError.self) { try route(url) }
+        }
+        for path in ["x", "", "/%2e", "/../x", "/a?b", "/a b"] {
+            #expect(throws: OIDCError.self) { try route("https://a.example", path: path) }
+        }
+        #expect(try route("https://a.example", path: "/api").path == "/api/")
+    }
+
+    @Test("every route has a secret of 256 bits, new each time, that no description shows")
+    func secrets() throws {
+        let routes = try (0..<4).map { _ in try route("https://a.example") }
+        #expect(Set(routes.map(\.secret)).count == 4)
+        for route in routes {
+            #expect(route.secret.revealed.utf8.count == 43 && !"\(route)".contains(route.secret.revealed))
+        }
+    }
+}
+
+@Suite("the proxy's headers")
+struct ProxyHeaderTests {
+    @Test("of a caller's fields, those for one connection, ours, and claims of another origin are dropped")
+    func request() {
+        let dropped = [
+            "Connection": "keep-alive, X-Named", "Keep-Alive": "timeout=5", "TE": "trailers", "Trailer": "X",
+            "Transfer-Encoding": "chunked", "Upgrade": "h2c", "HTTP2-Settings": "x", "Content-Length": "5",
+            "Host": "evil.example", "Expect": "100-continue", "Authorization": "Basic eA==", "DPoP": "x",
+            "Proxy-Authorization": "Basic eA==", "Proxy-Connection": "close",
+            "Forwarded": "host=evil.example",
+            "X-Forwarded-Host": "evil.example", "X-Forwarded-For": "1.2.3.4", "X-Original-URL": "/admin",
+            "X-Rewrite-URL": "/admin", "X-Named": "x", "Via": "1.1 x",
+        ]
+        let kept = [
+            ("Accept", "a"), ("User-Agent", "u"), ("Accept-Encoding", "gzip"), ("X-Own", "1"), ("Range", "r"),
+        ]
+        let fields = ProxyHeaders.request(HTTPHeaders(kept + dropped.map { ($0, $1) })) { _ in true }
+        #expect(fields.map(\.name) == kept.map(\.0))
+    }
+
+    @Test("cookies of other routes are dropped, all others kept")
+    func cookies() {
+        let fields = ProxyHeaders.request(HTTPHeaders([("Cookie", "a=1; b=2; c=3")])) { $0 != "b" }
+        #expect(fields.map(\.value) == ["a=1; c=3"])
+        #expect(ProxyHeaders.request(HTTPHeaders([("Cookie", "b=2")])) { _ in false }.isEmpty)
+    }
+
+    @Test(
+        "a cookie comes back to its own route only",
+        arguments: [
+            ("a=1; Path=/; Domain=a.example; Secure; HttpOnly", "a=1; HttpOnly; Path=/S/"),
+            ("a=1; path=/v1/x", "a=1; Path=/S/x"), ("a=1; Path=/else", "a=1; Path=/S/"),
+            ("a=1", "a=1; Path=/S/"),
+        ])
+    func setCookie(value: String, expected: String) throws {
+        let route = try ProxyRoute(try #require(WebURL("https://a.example/v1")))
+        #expect(ProxyHeaders.cookie(value, prefix: "/S", route: route) == expected)
+    }
+
+    @Test(
+        "a redirect on the route leads to the proxy, any other to where the server said",
+        arguments: [
+            ("https://a.example/v1/x?q=1#f", "http://h:1/S/x?q=1#f"), ("/v1/x", "http://h:1/S/x"),
+            ("x", "http://h:1/S/x"), ("?p=2", "http://h:1/S/here?p=2"),
+            ("https://a.example/v1", "http://h:1/S/"),
+            ("/v1/", "http://h:1/S//"), ("https://evil.example/v1/x", "https://evil.example/v1/x"),
+            ("//evil.example/x", "https://evil.example/x"), ("/login", "https://a.example/login"),
+            ("http://a.example/v1/x", "http://a.example/v1/x"), ("../x", "https://a.example/x"),
+            ("https://a.example/v1/../x", "https://a.example/v1/../x"), ("mailto:x@y", "mailto:x@y"),
+        ])
+    func location(value: String, expected: String) throws {
+        let route = try ProxyRoute(try #require(WebURL("https://a.example/v1")))
+        let target = try #require(WebURL("https://a.example/v1/here"))
+        #expect(
+            ProxyHeaders.location(value, from: target, prefix: "/S", route: route, origin: "http://h:1")
+                == expected)
+    }
+
+    @Test("of an answer's fields, those for one connection, other origins and web pages are dropped")
+    func response() {
+        let named: Set<String> = ["x-named"]
+        for name in [
+            "Connection", "Keep-Alive", "Transfer-Encoding", "Content-Length", "Trailer", "Upgrade",
+            "X-Named",
+            "Proxy-Authenticate", "DPoP-Nonce", "Alt-Svc", "Strict-Transport-Security",
+            "Access-Control-Allow-Origin",
+        ] {
+            #expect(!ProxyHeaders.passes(name, named: named), "\(name)")
+        }
+        for name in [
+            "Content-Type", "Content-Encoding", "WWW-Authenticate", "ETag", "Set-Cookie", "Location",
+        ] {
+            #expect(ProxyHeaders.passes(name, named: named), "\(name)")
+        }
+    }
+
+    @Test("a head is read byte for byte; what no head has is refused")
+    func head() {
+        func read(_ lines: [String]) -> (ProxyResponseHead, ProxyResponseHead.Line) {
+            var head = ProxyResponseHead()
+            var last = ProxyResponseHead.Line.more
+            for line in lines {
+                last = Array("\(line)\r\n".utf8).withUnsafeBytes { head.take($0) }
+                if case .malformed = last { break }
+            }
+            return (head, last)
+        }
+        let (head, last) = read([
+            "HTTP/1.1 103 Early", "Link: x", "", "HTTP/1.1 200 Fine", "A:  b ", " c", "",
+        ])
+        #expect(last == .complete && head.status == 200 && head.fields.map(\.text) == ["b c"])
+        #expect(head.reason == Array("Fine".utf8))
+        for lines in [
+            ["HTTP/1.1 99 x"], ["HTTP/1.1 abc"], ["HTTP/1.1 200 x", "no colon"],
+            ["HTTP/1.1 200 x", "a b: c"],
+            ["HTTP/1.1 200 x", "a: b\u{1}"], ["HTTP/1.1 200 x", " folded"],
+            ["HTTP/1.1 200 x", "a: " + String(repeating: "x", count: 300_000)],
+        ] {
+            #expect(read(lines).1 == .malformed, "\(lines.last?.prefix(20) ?? "")")
+        }
+        #expect(throws: HTTP1.Rejection.self) {
+            try read(["HTTP/1.1 200 x", "Content-Length: 1", "Content-Length: 2", ""]).0.bodyLength()
+        }
+    }
+}

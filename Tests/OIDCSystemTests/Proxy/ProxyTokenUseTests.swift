@@ -1,0 +1,244 @@
+import Foundation
+import OIDCCore
+import OIDCCrypto
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("how the proxy uses tokens", .serialized, .waiting)
+struct ProxyTokenUseTests {
+    /// A server that accepts one token only.
+    private func server(accepting token: String, status: String = "401 Unauthorized") throws -> ScriptedServer
+    {
+        try ScriptedServer { peer in
+            while let request = peer.readRequest() {
+                let isAccepted = request.contains("Authorization: Bearer \(token)\r\n")
+                peer.write(
+                    isAccepted
+                        ? answer("200 OK", body: "hello")
+                        : answer(status, "WWW-Authenticate: Bearer", body: "no"))
+            }
+        }
+    }
+
+    @Test("a token that is refused is refreshed once, and the request with its body sent again")
+    func refused() throws {
+        let server = try server(accepting: "token-2")
+        let world = try ProxyWorld(server)
+        let reply = try world.exchange("POST", "x", ["Content-Length: 5"], body: "abcde")
+        #expect(reply.hasPrefix("HTTP/1.1 200 OK"), "\(reply)")
+        #expect(server.requests.map { $0.hasSuffix("\r\n\r\nabcde") } == [true, true])
+        #expect(world.tokens.requests == 2 && world.entries().map(\.refreshes) == [1])
+        #expect(
+            try world.exchange("POST", "x", ["Transfer-Encoding: chunked"], body: "1\r\na\r\n0\r\n\r\n")
+                .contains(" 200 OK"))
+        #expect(server.requests.count == 3)
+    }
+
+    @Test("a body over 64 KiB is not sent again: the caller gets the server's 401")
+    func largeBody() throws {
+        let server = try server(accepting: "token-2")
+        let world = try ProxyWorld(server)
+        for (size, status) in [(65_537, 401), (65_536, 200)] {
+            let reply = try world.exchange(
+                "PUT", "x", ["Content-Length: \(size)"], body: String(repeating: "a", count: size))
+            #expect(RawConnection.status(reply) == status, "\(reply)")
+        }
+    }
+
+    @Test(
+        "an answer that refuses a new token as well is the server's own, and does not cost a refresh each time"
+    )
+    func useless() throws {
+        let server = try server(accepting: "none")
+        let world = try ProxyWorld(server)
+        for _ in 0..<3 {
+            let reply = try world.exchange("GET", "x")
+            #expect(reply.hasPrefix("HTTP/1.1 401") && reply.hasSuffix("no"), "\(reply)")
+        }
+        #expect(world.tokens.requests == 2)
+    }
+
+    @Test("403, and 401 that asks for another sign-in, are the server's own")
+    func stepUp() throws {
+        for status in [
+            "403 Forbidden",
+            "401 X\r\nWWW-Authenticate: Bearer error=\"insufficient_user_authentication\", max_age=\"5\"",
+        ] {
+            let server = try server(accepting: "none", status: status)
+            let world = try ProxyWorld(server)
+            _ = try world.exchange("GET", "x")
+            #expect(server.requests.count == 1 && world.tokens.requests == 1, "\(status)")
+        }
+    }
+
+    @Test("many callers whose token is refused at once share one refresh")
+    func crowd() throws {
+        let server = try server(accepting: "token-2")
+        let world = try ProxyWorld(server)
+        let connections = try (0..<20).map { _ in try world.connect() }
+        for connection in connections { connection.send(world.head("GET", "x")) }
+        for connection in connections { #expect(connection.received(until: "hello").contains("200 OK")) }
+        #expect(world.tokens.requests == 2)
+    }
+
+    @Test("a bound token is sent with a proof for each request, and nonces are followed")
+    func proofs() throws {
+        let server = try ScriptedServer { peer in
+            while let request = peer.readRequest() {
+                let proof =
+                    request.components(separatedBy: "\r\n").first { $0.hasPrefix("DPoP: ") }?.dropFirst(6)
+                    ?? ""
+                let parts = proof.split(separator: ".")
+                let claims =
+                    parts.count == 3
+                    ? String(decoding: Base64URL.decode(String(parts[1])) ?? [], as: UTF8.self) : ""
+                let isFine =
+                    request.contains("Authorization: DPoP token-1\r\n")
+                    && claims.contains("\"nonce\":\"n-2\"")
+                peer.write(
+                    isFine
+                        ? answer("200 OK", "DPoP-Nonce: n-2", body: claims)
+                        : answer(
+                            "401 Unauthorized", "DPoP-Nonce: n-2",
+                            "WWW-Authenticate: DPoP error=\"use_dpop_nonce\""))
+            }
+        }
+        let world = try ProxyWorld(server, tokens: ProxyWorld.Tokens(key: try DPoPKey.generate().pem))
+        let reply = try world.exchange("POST", "x?q=1", ["Content-Length: 1", "DPoP: caller"], body: "a")
+        #expect(reply.hasPrefix("HTTP/1.1 200 OK") && reply.contains("\"htm\":\"POST\""), "\(reply)")
+        #expect(
+            reply.contains("\"htu\":\"http://127.0.0.1:\(server.port)/x\"") && !reply.contains("DPoP-Nonce"))
+        #expect(server.requests.count == 2)
+        #expect(try world.exchange("GET", "y").hasPrefix("HTTP/1.1 200 OK") && server.requests.count == 3)
+        #expect(world.tokens.requests == 1)
+    }
+
+    @Test(
+        "errors of the session are problems, with the hint and without a token",
+        arguments: [
+            (OIDCError(.loginRequired, "not signed in", hint: .signIn), 401),
+            (OIDCError(.unreachable, "no network"), 502),
+            (OIDCError(.timedOut, "too late"), 504), (OIDCError(.refused, "no"), 502),
+            (OIDCError(.failed, "full"), 500),
+        ])
+    func problems(error: OIDCError, status: Int) throws {
+        let world = try ProxyWorld(try server(accepting: "token-1"))
+        world.tokens.failure.withLock { $0 = error }
+        let reply = try world.exchange("POST", "x", ["Content-Length: 1"], body: "a")
+        #expect(
+            RawConnection.status(reply) == status && reply.contains("Content-Type: application/problem+json"))
+        #expect(
+            reply.contains(error.message) && reply.contains("\"kind\":\"\(error.kind.rawValue)\""), "\(reply)"
+        )
+        #expect(!reply.contains(world.prefixes[0]) && !reply.contains("token-1"))
+        if status == 401 {
+            #expect(
+                world.tokens.ended.withLock { $0 } == ["not signed in"]
+                    && reply.contains("WWW-Authenticate: Bearer"))
+        }
+    }
+
+    @Test("a server that is out of reach is 502, one that does not answer 504")
+    func outages() throws {
+        let world = try ProxyWorld([try #require(WebURL("http://127.0.0.1:\(try closedPort())"))])
+        let reply = try world.exchange("GET", "x?secret=1")
+        #expect(reply.hasPrefix("HTTP/1.1 502 Bad Gateway") && reply.contains("\"unreachable\""), "\(reply)")
+        #expect(!reply.contains("secret=1"))
+        let silent = try ScriptedServer { peer in
+            _ = peer.readRequest()
+            peer.waitForEnd()
+        }
+        let slow = try ProxyWorld(silent) { $0.timeout = 300 }
+        #expect(try slow.exchange("GET", "x").hasPrefix("HTTP/1.1 504 Gateway Timeout"))
+        #expect(slow.entries().map(\.status) == [504])
+    }
+
+    @Test("a redirect is handed back and never followed")
+    func redirect() throws {
+        let server = try ScriptedServer.answering(answer("307 Temporary Redirect", "Location: /v1/there?x"))
+        let world = try ProxyWorld(server, path: "/v1")
+        let reply = try world.exchange("POST", "x", ["Content-Length: 1"], body: "a")
+        #expect(reply.contains("Location: http://\(world.host)\(world.prefixes[0])there?x\r\n"), "\(reply)")
+        #expect(server.requests.count == 1)
+    }
+
+    @Test("cookies of a route go back to its own server only")
+    func cookies() throws {
+        let servers = try (0..<2).map {
+            try ScriptedServer.answering(answer("200 OK", "Set-Cookie: c\($0)=1; Path=/"))
+        }
+        let world = try ProxyWorld(servers.map { $0.url() })
+        for route in 0..<2 {
+            let reply = try world.exchange("GET", "", [], route: route)
+            #expect(reply.contains("Set-Cookie: c\(route)=1; Path=\(world.prefixes[route])\r\n"), "\(reply)")
+        }
+        for route in 0..<2 { _ = try world.exchange("GET", "", ["Cookie: c0=1; c1=1; mine=1"], route: route) }
+        #expect(servers[0].requests.last?.contains("Cookie: c0=1; mine=1\r\n") == true)
+        #expect(servers[1].requests.last?.contains("Cookie: c1=1; mine=1\r\n") == true)
+    }
+
+    @Test("a Unix socket needs no secret, is only for this user, and is removed at the end")
+    func socket() throws {
+        let path = FileManager.default.temporaryDirectory.path + "/oidc-\(UInt32.random(in: 0 ... .max)).sock"
+        let servers = try (0..<2).map { try ScriptedServer.answering(answer("200 OK", body: "server \($0)")) }
+        func curl(_ target: String, _ more: String...) throws -> String {
+            var process = ChildProcess(
+                ["curl", "-sS", "--unix-socket", path, "http://localhost\(target)"] + more,
+                environment: ["PATH": "/usr/bin:/bin"])
+            process.errorOutput = .captured
+            return String(decoding: try process.run().output, as: UTF8.self)
+        }
+        do {
+            let world = try ProxyWorld(
+                servers.map { $0.url() }, endpoint: .socket(path: path), paths: ["/a", "/b"])
+            let status = try FilePath.status(path)
+            #expect(status.permissions == 0o600 && world.prefixes == ["/a/", "/b/"])
+            #expect(try curl("/a/x") == "server 0")
+            #expect(try curl("/b/x") == "server 1")
+            #expect(try curl("/c/x").contains("no route"))
+            #expect(try curl("/a/x", "-H", "Host: evil.example").contains("does not name this proxy"))
+            #expect(throws: OIDCError.self) { try ProxyWorld(servers[0].url(), at: path) }
+        }
+        #expect(!FileManager.default.fileExists(atPath: path))
+        try Data("mine".utf8).write(to: URL(fileURLWithPath: path))
+        #expect(throws: OIDCError.self) { try ProxyWorld(servers[0].url(), at: path) }
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "mine")
+        try FileManager.default.removeItem(atPath: path)
+    }
+
+    @Test("the proxy ends after the idle time, but not while a request runs")
+    func idle() throws {
+        let server = try ScriptedServer { peer in
+            _ = peer.readRequest()
+            Poll.sleep(until: .now().adding(milliseconds: 600))
+            peer.write(answer("200 OK", body: "hello"))
+        }
+        let world = try ProxyWorld(server) { $0.idleTimeout = 300 }
+        #expect(try world.exchange("GET", "x").contains("hello"))
+        #expect(world.finish() == .idle)
+    }
+
+    @Test("hundreds of idle callers do not keep others out, and slow heads end")
+    func flood() throws {
+        let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
+        let world = try ProxyWorld(server) {
+            $0.connections = 8
+            $0.headTimeout = 300
+        }
+        let idle = try (0..<40).map { _ in try world.connect() }
+        #expect(try world.exchange("GET", "x").contains("hello"))
+        let slow = try world.connect()
+        slow.send("GET / HTTP/1.1\r\nHost")
+        #expect(slow.received().hasPrefix("HTTP/1.1 408 "))
+        withExtendedLifetime(idle) {}
+    }
+}
+
+extension ProxyWorld {
+    fileprivate convenience init(_ url: WebURL, at path: String) throws {
+        try self.init([url], endpoint: .socket(path: path))
+    }
+}

@@ -1,0 +1,176 @@
+import OIDCCore
+import OIDCCrypto
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("the proxy's tokens", .serialized, .waiting)
+struct ProxyTokensTests {
+    /// Tokens with a clock that only the test moves.
+    private final class World: Sendable {
+        let now = Mutex(Instant(secondsSinceEpoch: 1_800_000_000))
+        let calls = Mutex<[String?]>([])
+        let failure = Mutex<OIDCError?>(nil)
+        let ended = Mutex(0)
+        let ending = Mutex<OIDCError?>(nil)
+        let pipe: (reading: FileDescriptor, writing: FileDescriptor)
+
+        init() throws {
+            pipe = try FileDescriptor.pipe()
+            try pipe.reading.setNonBlocking()
+        }
+
+        deinit {
+            pipe.reading.close()
+            pipe.writing.close()
+        }
+
+        var time: Instant { now.withLock { $0 } }
+        var callCount: Int { calls.withLock { $0.count } }
+
+        func tokens() -> ProxyTokens {
+            let source = ProxyTokenSource(
+                environment: ProviderEnvironment(
+                    transport: CurlTransport(), cache: NoCache(), now: { [self] in time },
+                    random: { Random.bytes($0) }),
+                token: { [self] refused throws(OIDCError) in
+                    let number = calls.withLock { calls in
+                        calls.append(refused?.access.token.revealed)
+                        return calls.count
+                    }
+                    if let failure = failure.withLock({ $0 }) { throw failure }
+                    let access = AccessToken(
+                        token: Redacted("token-\(number)"), type: .bearer, obtainedAt: time,
+                        expiresAt: time.adding(1), scope: nil)
+                    return SessionTokens.Delivery(
+                        session: Session(
+                            key: SessionKey(provider: "https://op.example", clientID: "demo"),
+                            endpoints: Session.Endpoints(issuer: nil, token: WebURL("https://op.example/t")!),
+                            createdAt: time, requestedScope: nil, tokens: TokenSet(access: access)),
+                        access: access)
+                },
+                ending: { [self] in ending.withLock { $0 } },
+                onEnd: { [self] _ in ended.withLock { $0 += 1 } })
+            return ProxyTokens(source, wake: pipe.writing, now: MonotonicTime(nanoseconds: 0))
+        }
+
+        /// Waits for the running job.
+        func wait() {
+            var interests = [Poll.Interest(pipe.reading.rawValue, .reading)]
+            Poll.wait(&interests, until: .now().adding(seconds: 30))
+            _ = try? pipe.reading.read(limit: 16)
+        }
+    }
+
+    private func moment(_ milliseconds: Int64) -> MonotonicTime {
+        MonotonicTime(nanoseconds: 0).adding(milliseconds: milliseconds)
+    }
+
+    @Test("10,000 requests over 1,000 lifetimes of one second: every token is valid, and obtained once")
+    func lifetimes() throws {
+        let world = try World()
+        let tokens = world.tokens()
+        var valid = 0
+        for lifetime in 0..<1_000 {
+            for request in 0..<10 {
+                let now = moment(Int64(lifetime * 1_000 + request * 90))
+                tokens.obtain(now: now) { result, _ in
+                    if case .success(let grant) = result,
+                        grant.delivery.access.expiresAt.map({ $0 > world.time }) == true
+                    {
+                        valid += 1
+                    }
+                }
+                if valid < lifetime * 10 + request + 1 {
+                    world.wait()
+                    tokens.advance(now: now)
+                }
+            }
+            world.now.withLock { $0 = $0.adding(1) }
+        }
+        #expect(valid == 10_000)
+        #expect(world.callCount == 1_000)
+    }
+
+    @Test("one job serves all that wait, also those whose token was refused meanwhile")
+    func sharing() throws {
+        let world = try World()
+        let tokens = world.tokens()
+        var results: [String] = []
+        func ask(insteadOf refused: String? = nil) {
+            tokens.obtain(insteadOf: refused.map { Redacted($0) }, now: moment(0)) { result, _ in
+                results.append((try? result.get())?.token.revealed ?? "none")
+            }
+        }
+        for _ in 0..<100 { ask() }
+        world.wait()
+        tokens.advance(now: moment(0))
+        #expect(results == Array(repeating: "token-1", count: 100) && world.callCount == 1)
+        results = []
+        for _ in 0..<100 { ask(insteadOf: "token-1") }
+        world.wait()
+        tokens.advance(now: moment(0))
+        #expect(results == Array(repeating: "token-2", count: 100))
+        #expect(world.calls.withLock { $0 } == [nil, "token-1"])
+        ask(insteadOf: "token-1")
+        #expect(results.count == 101 && world.callCount == 2)
+    }
+
+    @Test("after a second the session is looked at again, so a replaced one is noticed")
+    func replaced() throws {
+        let world = try World()
+        let tokens = world.tokens()
+        tokens.obtain(now: moment(0)) { _, _ in }
+        world.wait()
+        tokens.advance(now: moment(0))
+        #expect(tokens.ready(now: moment(999)) != nil)
+        #expect(tokens.ready(now: moment(1_000)) == nil)
+    }
+
+    @Test("a failure is shared for a second, then tried again")
+    func failures() throws {
+        let world = try World()
+        let tokens = world.tokens()
+        world.failure.withLock { $0 = OIDCError(.unreachable, "out of reach") }
+        var kinds: [OIDCError.Kind] = []
+        func ask(_ milliseconds: Int64) {
+            tokens.obtain(now: moment(milliseconds)) { result, _ in
+                if case .failure(let error) = result { kinds.append(error.kind) }
+            }
+        }
+        ask(0)
+        world.wait()
+        tokens.advance(now: moment(0))
+        ask(500)
+        #expect(kinds == [.unreachable, .unreachable] && world.callCount == 1)
+        ask(1_000)
+        world.wait()
+        tokens.advance(now: moment(1_000))
+        #expect(world.callCount == 2)
+    }
+
+    @Test("a session that ended is reported once, also if no request comes")
+    func ending() throws {
+        let world = try World()
+        let tokens = world.tokens()
+        world.ending.withLock { $0 = OIDCError(.loginRequired, "signed out") }
+        for round in 1...3 {
+            tokens.advance(now: moment(Int64(round) * (ProxyTokens.lookInterval + 1)))
+            world.wait()
+            tokens.advance(now: moment(Int64(round) * (ProxyTokens.lookInterval + 1)))
+        }
+        #expect(world.ended.withLock { $0 } == 1)
+        world.ending.withLock { $0 = nil }
+        world.failure.withLock { $0 = nil }
+        tokens.obtain(now: moment(60_000)) { _, _ in }
+        world.wait()
+        tokens.advance(now: moment(60_000))
+        world.failure.withLock { $0 = OIDCError(.loginRequired, "signed out again") }
+        tokens.obtain(insteadOf: Redacted("token-1"), now: moment(61_000)) { _, _ in }
+        world.wait()
+        tokens.advance(now: moment(61_000))
+        #expect(world.ended.withLock { $0 } == 2)
+    }
+}

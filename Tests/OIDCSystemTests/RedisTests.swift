@@ -1,0 +1,202 @@
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("the URL of a shared store")
+struct SharedStoreURLTests {
+    @Test(
+        "every form is read, and shown without its password",
+        arguments: [
+            ("redis://h", "redis://h:6379/0"), ("redis://h:7000/3", "redis://h:7000/3"),
+            ("redis://:p@h/1", "redis://:(secret)@h:6379/1"),
+            ("rediss://u:p%40%2F@h1,h2:7/0", "rediss://u:(secret)@h1:6379,h2:7/0"),
+            ("redis://h1,h2:26379/0?sentinel=main", "redis://h1:6379,h2:26379/0?sentinel=main"),
+            ("redis://[::1]:7", "redis://[::1]:7/0"), ("redis+unix:/run/r.sock", "redis+unix:/run/r.sock"),
+            ("redis+unix://:p@/run/r.sock?db=2", "redis+unix://:(secret)@/run/r.sock?db=2"),
+            ("etcd://a,b:1/team/ci", "etcd://a:2379,b:1/team/ci"),
+            ("etcds://u:p@h", "etcds://u:(secret)@h:2379/oidc"),
+        ])
+    func forms(_ setting: String, _ shown: String) throws {
+        let url = try SharedStoreURL(setting)
+        #expect(url.redacted == shown)
+        #expect(!url.server.contains("(secret)") && !url.server.contains("@"))
+        #expect(try SessionStoreChoice(setting: setting) == .shared(url))
+        #expect(SessionStoreChoice.redacted(setting) == shown)
+        #expect(SessionStoreChoice.holdsPassword(setting) == shown.contains("secret"))
+    }
+
+    @Test("a password is unescaped")
+    func password() throws {
+        #expect(try SharedStoreURL("redis://u:p%40%2F+@h").password?.revealed == "p@/+")
+    }
+
+    @Test(
+        "a mistake is a usage error that does not quote the setting",
+        arguments: [
+            "redis:", "redis://", "redis://hunter2@", "redis://:hunter2@h:x", "redis://h/hunter2",
+            "valkey://h",
+            "redis://:hunter2@h?x=1", "redis://:hunter2%@h", "redis://:hunter2%0a@h", "etcd://hunter2@h",
+            "etcd://h/a b", "etcd://h?x", "redis+unix:hunter2", "redis+unix://u:hunter2@h/x",
+            "REDIS://:hunter2@h",
+            "redis://h,,h2", "mysql://u:hunter2@h",
+        ])
+    func mistakes(_ setting: String) {
+        let refusal = failure { () throws(OIDCError) in try SessionStoreChoice(setting: setting) }
+        #expect(refusal?.kind == .usage)
+        #expect(refusal?.message.contains("hunter2") == false)
+        #expect(SessionStoreChoice.redacted(setting) == nil)
+        #expect(SessionStoreChoice.holdsPassword(setting) == setting.contains("@"))
+    }
+}
+
+extension Peer {
+    /// The next bytes; nil at the end of the connection.
+    fileprivate func read() -> [UInt8]? {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        return count > 0 ? Array(buffer[..<count]) : nil
+    }
+}
+
+@Suite("Redis")
+struct RedisTests {
+    private func engine(_ ports: Int..., seconds: Int64 = 5) throws(OIDCError) -> RedisEngine {
+        let hosts = ports.map { "127.0.0.1:\($0)" }.joined(separator: ",")
+        var configuration = CurlConfiguration()
+        configuration.httpTimeout = .seconds(seconds)
+        return RedisEngine(try SharedStoreURL("redis://:hunter2@\(hosts)/0"), configuration)
+    }
+
+    /// Answers AUTH, and then each command with `reply`, which gets the command's name.
+    private func server(_ reply: @escaping @Sendable (String) -> String?) throws -> ScriptedServer {
+        try ScriptedServer { peer in
+            var parser = RedisParser()
+            while let bytes = peer.read() {
+                parser.append(bytes)
+                while let words = (try? parser.next())?.array {
+                    let name = words.first?.text ?? ""
+                    guard let answer = name == "AUTH" ? "+OK\r\n" : reply(name) else { return }
+                    peer.write(answer)
+                }
+            }
+        }
+    }
+
+    @Test("replies are read, however they are cut")
+    func replies() throws {
+        let text = "+OK\r\n-ERR no\r\n:-7\r\n$3\r\na\r\n\r\n$-1\r\n*2\r\n$0\r\n\r\n*-1\r\n"
+        let expected: [RedisReply] = [
+            .status("OK"), .error("ERR no"), .integer(-7), .bytes(Array("a\r\n".utf8)), .null,
+            .array([.bytes([]), .null]),
+        ]
+        for size in [1, 2, 3, 100] {
+            var parser = RedisParser()
+            var found: [RedisReply] = []
+            var rest = Array(text.utf8)[...]
+            while !rest.isEmpty {
+                parser.append(Array(rest.prefix(size)))
+                rest = rest.dropFirst(size)
+                while let reply = try parser.next() { found.append(reply) }
+            }
+            #expect(found == expected)
+        }
+    }
+
+    @Test(
+        "what is not a reply is refused at once, without crash or unbounded memory",
+        arguments: [
+            "HTTP/1.1 200 OK\r\n", "x", ":\r\n", ":1e9\r\n", "$99999999999999999999\r\n", "$9999999\r\n",
+            "$1\r\nabc", "*1000000\r\n", String(repeating: "*1\r\n", count: 20), "\r\n", "+a\rb",
+            "+" + String(repeating: "x", count: 70_000),
+        ])
+    func nonsense(_ text: String) {
+        var parser = RedisParser()
+        parser.append(Array(text.utf8))
+        #expect(throws: RedisReply.Nonsense.self) { try parser.next() }
+    }
+
+    @Test("random bytes neither crash nor hang the parser")
+    func random() {
+        var random = SeededRandom(state: 1)
+        for _ in 0..<3_000 {
+            var parser = RedisParser()
+            let alphabet = Array("+-:$*0123456789\r\nab".utf8)
+            parser.append((0..<40).map { _ in alphabet[Int(random.next() % UInt64(alphabet.count))] })
+            while let reply = try? parser.next(), reply != .null {}
+        }
+    }
+
+    @Test(
+        "an error of the server has its kind and hint, and never the password",
+        arguments: [
+            ("WRONGPASS invalid", OIDCError.Kind.usage), ("NOAUTH Authentication required.", .usage),
+            ("NOPERM no permissions", .usage), ("ERR DB index is out of range", .usage),
+            ("OOM command not allowed", .unreachable), ("LOADING Redis is loading", .unreachable),
+            ("MISCONF errors writing to the AOF", .unreachable), ("READONLY You can't write", .unreachable),
+            ("ERR \u{1B}[31mhunter", .unreachable), ("", .unreachable), ("MOVED 1 x", .unreachable),
+        ])
+    func errors(_ text: String, _ kind: OIDCError.Kind) throws {
+        let server = try server { _ in "-\(text)\r\n" }
+        let refusal = try #require(
+            failure { () throws(OIDCError) in try engine(server.port).read("session/x") })
+        #expect(refusal.kind == kind && refusal.hint != nil && refusal.stage == .store)
+        #expect(!refusal.message.contains("hunter2") && !refusal.message.contains("\u{1B}"))
+    }
+
+    @Test("a server that is away, silent, closes or answers nonsense is unreachable")
+    func unreachable() throws {
+        let closing = try ScriptedServer { _ in }
+        let http = try server { _ in "HTTP/1.1 400 Bad Request\r\n\r\n" }
+        let silent = try server { _ in
+            Thread.sleep(forTimeInterval: 3)
+            return nil
+        }
+        for (port, seconds) in [(1, 5), (closing.port, 5), (http.port, 5), (silent.port, 1)] as [(Int, Int64)]
+        {
+            let engine = try engine(port, seconds: seconds)
+            #expect(failure { () throws(OIDCError) in try engine.read("session/x") }?.kind == .unreachable)
+        }
+        let odd = try server { _ in "+OK\r\n" }
+        let engine = try engine(odd.port)
+        #expect(failure { () throws(OIDCError) in try engine.read("session/x") }?.kind == .unreachable)
+        #expect(failure { () throws(OIDCError) in try engine.names("session/") }?.kind == .unreachable)
+    }
+
+    @Test("the next server is asked if one is away or a replica, and a cluster's redirect is followed")
+    func others() throws {
+        let good = try server { $0 == "EVAL" ? ":1\r\n" : "$1\r\nv\r\n" }
+        let replica = try server { _ in "-READONLY You can't write against a read only replica.\r\n" }
+        #expect(try engine(1, good.port).read("session/x")?.bytes == Array("v".utf8))
+        #expect(try engine(replica.port, good.port).acquire("lease/x", owner: "o", for: .seconds(1)))
+        let moved = try server { _ in "-MOVED 7 127.0.0.1:\(good.port)\r\n" }
+        #expect(try engine(moved.port).read("session/x")?.bytes == Array("v".utf8))
+        let circle = try server { _ in "-MOVED 7 :1\r\n" }
+        #expect(
+            failure { () throws(OIDCError) in try engine(circle.port).read("session/x") }?.kind
+                == .unreachable)
+    }
+
+    @Test("a connection that broke since the last command is made again")
+    func reconnects() throws {
+        let server = try server { $0 == "GET" ? "$1\r\nv\r\n" : nil }
+        let engine = try engine(server.port)
+        #expect(try engine.read("session/x") != nil)
+        _ = try? engine.remove("session/x")
+        #expect(try engine.read("session/x") != nil)
+    }
+
+    @Test("doctor warns of eviction, missing persistence and old versions")
+    func health() {
+        func warns(_ remark: SharedEngineRemark) -> Bool { remark.warning != nil }
+        #expect(!warns(RedisHealth.version(["redis_version": "7.0.15"])))
+        #expect(warns(RedisHealth.version(["redis_version": "5.0.1"])) && warns(RedisHealth.version([:])))
+        #expect(!warns(RedisHealth.persistence(["aof_enabled": "1"])))
+        #expect(warns(RedisHealth.persistence(["aof_enabled": "0", "rdb_last_save_time": "1"])))
+        #expect(warns(RedisHealth.eviction(["maxmemory_policy": "allkeys-lru"])))
+        #expect(!warns(RedisHealth.eviction(["maxmemory_policy": "noeviction"])))
+        #expect(!warns(.clock(differingBy: 3)) && warns(.clock(differingBy: -60)))
+    }
+}

@@ -1,0 +1,172 @@
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("links of resources")
+struct ResourceLinkTests {
+    private let state = ScratchDirectory()
+    private var links: ResourceLinks { ResourceLinks(state: state.path) }
+
+    private func link(_ path: String = "/mcp", account: String? = nil) -> ResourceLink {
+        var link = ResourceLink(
+            resource: "https://mcp.example\(path)", metadataURL: "https://mcp.example/.well-known/x",
+            issuer: "https://op.example", clientID: "c-1", scope: Scope("read write"), account: account)
+        link.registration = "op.example-1"
+        return link
+    }
+
+    private func found(_ url: String) throws -> [ResourceLink] {
+        try links.links(of: try #require(WebURL(url)))
+    }
+
+    @Test("a link is found by any URL of its origin, with all that was kept")
+    func kept() throws {
+        var whole = link()
+        whole.profile = "work"
+        whole.bindsTokens = true
+        whole.grant = .clientCredentials
+        try links.keep(whole)
+        #expect(try found("https://mcp.example/other") == [whole])
+        #expect(try found("https://MCP.example:443/") == [whole])
+        #expect(try links.all() == [whole])
+    }
+
+    @Test(
+        "no other origin has it",
+        arguments: ["http://mcp.example/mcp", "https://mcp.example:8443/mcp", "https://example/mcp"])
+    func origins(url: String) throws {
+        try links.keep(link())
+        #expect(try found(url).isEmpty)
+    }
+
+    @Test("a resource has one link for each grant and account, the newest first")
+    func replaced() throws {
+        try links.keep(link())
+        try links.keep(link(account: "other"))
+        var moved = link()
+        moved.issuer = "https://new.example"
+        try links.keep(moved)
+        try links.keep(link("/second"))
+        #expect(try found("https://mcp.example/") == [link("/second"), moved, link(account: "other")])
+    }
+
+    @Test("a link that was replaced meanwhile is not removed")
+    func removed() throws {
+        try links.keep(link())
+        var moved = link()
+        moved.clientID = "c-2"
+        try links.keep(moved)
+        try links.remove(link())
+        #expect(try found("https://mcp.example/") == [moved])
+        try links.remove(moved)
+        #expect(try found("https://mcp.example/").isEmpty)
+    }
+
+    @Test("nothing is created for a link that is only asked for")
+    func absent() throws {
+        #expect(try found("https://mcp.example/").isEmpty)
+        try links.remove(link())
+        #expect(state.names.isEmpty)
+    }
+
+    @Test("files are 0600 in a directory of 0700, and one that others can read is refused")
+    func permissions() throws {
+        try links.keep(link())
+        let directory = state["resources"]
+        let file = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: directory).first { $0.hasSuffix(".json") })
+        #expect(mode(directory) == 0o700 && mode("\(directory)/\(file)") == 0o600)
+        chmod("\(directory)/\(file)", 0o644)
+        let error = try #require(
+            failure { () throws(OIDCError) in
+                try links.links(of: WebURL("https://mcp.example/")!)
+            })
+        #expect(error.message.contains("0600") && error.hint?.description.contains("chmod 600") == true)
+    }
+
+    @Test(
+        "a file that is damaged, of another origin or of a later version has no links, and is written again",
+        arguments: [
+            "", "{", "[]", #"{"version":2,"origin":"https://mcp.example","resources":[]}"#,
+            #"{"version":1,"origin":"https://evil.example","resources":[]}"#,
+        ])
+    func damaged(text: String) throws {
+        try links.keep(link())
+        let name = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: state["resources"]).first)
+        try Data(text.utf8).write(to: URL(fileURLWithPath: state["resources/\(name)"]))
+        #expect(try found("https://mcp.example/").isEmpty)
+        try links.keep(link())
+        #expect(try found("https://mcp.example/") == [link()])
+    }
+
+    @Test("a link of another origin in the file is not used")
+    func foreign() throws {
+        try links.keep(link())
+        let name = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: state["resources"]).first)
+        let file = URL(fileURLWithPath: state["resources/\(name)"])
+        let text = try String(contentsOf: file, encoding: .utf8)
+        try Data(text.replacingOccurrences(of: "mcp.example/mcp", with: "evil.example/mcp").utf8).write(
+            to: file)
+        #expect(try found("https://mcp.example/").isEmpty)
+    }
+}
+
+@Suite("registered clients")
+struct RegistrationsTests {
+    private let state = ScratchDirectory()
+    private var registrations: Registrations { Registrations(state: state.path) }
+    private let issuer = "https://op.example"
+    private let now = Instant(secondsSinceEpoch: 1_700_000_000)
+    private var name: String { Registrations.name(issuer: issuer, redirects: ["http://127.0.0.1/callback"]) }
+
+    @Test("a client is kept with its secret and settings, in a file of mode 0600")
+    func kept() throws {
+        var client = RegisteredRecord(
+            clientID: "c-1", clientSecret: Redacted("s3cret"), secretExpiresAt: now, scope: Scope("a b"))
+        client.settings["redirect_ports"] = [1, 2]
+        try registrations.keep(client, as: name, issuer: issuer)
+        #expect(try registrations.clients(name, issuer: issuer) == [client])
+        #expect(try registrations.client("c-1", issuer: issuer) == client)
+        #expect(mode(state["registrations/\(name).json"]) == 0o600)
+        #expect(!"\(client)".contains("s3cret"))
+    }
+
+    @Test("a secret is only for the issuer that it came from, and issuers are compared to the letter")
+    func issuers() throws {
+        try registrations.keep(RegisteredRecord(clientID: "c-1"), as: name, issuer: issuer)
+        for other in ["https://op.example/", "https://OP.example", "https://evil.example"] {
+            #expect(try registrations.clients(name, issuer: other).isEmpty)
+            #expect(try registrations.client("c-1", issuer: other) == nil)
+        }
+    }
+
+    @Test("each issuer and set of redirect URLs has a file of its own")
+    func names() {
+        let redirect = "http://127.0.0.1/callback"
+        let names = [
+            Registrations.name(issuer: issuer, redirects: [redirect]),
+            Registrations.name(issuer: issuer, redirects: [redirect, "8080"]),
+            Registrations.name(issuer: "\(issuer)/", redirects: [redirect]),
+        ]
+        #expect(Set(names).count == 3 && names.allSatisfy { $0.hasPrefix("op.example-") })
+    }
+
+    @Test("a client that was given up or has an expired secret is not used, but kept")
+    func usable() throws {
+        let client = RegisteredRecord(clientID: "c-1", secretExpiresAt: now.adding(10), scope: Scope("a b"))
+        #expect(client.isUsable(at: now) && !client.isUsable(at: now.adding(10)))
+        #expect(client.allows(Scope("b")) && !client.allows(Scope("a c")))
+        #expect(RegisteredRecord(clientID: "c").allows(Scope("anything")))
+        try registrations.keep(client, as: name, issuer: issuer)
+        try registrations.retire("c-1", in: name, issuer: issuer)
+        let retired = try #require(try registrations.client("c-1", issuer: issuer))
+        #expect(!retired.isUsable(at: now))
+        try registrations.keep(RegisteredRecord(clientID: "c-2"), as: name, issuer: issuer)
+        #expect(try registrations.clients(name, issuer: issuer).map(\.clientID) == ["c-2", "c-1"])
+    }
+}

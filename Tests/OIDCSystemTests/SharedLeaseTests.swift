@@ -1,0 +1,176 @@
+import Foundation
+import OIDCCore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OIDCSystem
+
+private final class Tally: Sendable { let count = Mutex(0) }
+private final class Time: Sendable { let milliseconds = Mutex(Int64(0)) }
+
+@Suite("the lease of a shared store")
+struct SharedLeaseTests {
+    private let engine = MemoryEngine()
+    private let lease = "lease/\(SessionKey.example.fileStem)"
+
+    private func machine() throws -> SharedSessionStore {
+        let keys = try SealingKeys.example()
+        var runtime = LeaseRuntime()
+        runtime.renew = { _, _ in {} }
+        return SharedSessionStore(engine, runtime: runtime) { () throws(OIDCError) in keys }
+    }
+
+    private func tokens(_ store: SharedSessionStore) -> CountedTokens { CountedTokens(store) }
+
+    private func answer(_ session: Session, _ token: String) -> SessionTokens.Answer {
+        var next = session
+        next.tokens.refreshToken = Redacted("rt-\(token)")
+        next.tokens.access.token = Redacted(token)
+        next.tokens.access.obtainedAt = Instant(secondsSinceEpoch: 1_800_000_000)
+        next.tokens.access.expiresAt = Instant(secondsSinceEpoch: 1_800_003_600)
+        let outcome = next
+        return SessionTokens.Answer(successor: outcome) { () throws(OIDCError) in
+            TokenRefresh.Outcome(session: outcome, access: .success(outcome.tokens.access), warnings: [])
+        }
+    }
+
+    @Test("many machines with an expired token make one request")
+    func singleFlight() async throws {
+        try machine().save(.example(), replacingDamaged: false)
+        let requests = Tally()
+        let found = await withTaskGroup(of: String?.self) { group in
+            for _ in 0..<40 {
+                group.addTask {
+                    await detached {
+                        guard let machine = try? self.machine() else { return nil }
+                        let delivery = try? self.tokens(machine).refreshed { (current) throws(OIDCError) in
+                            requests.count.withLock { $0 += 1 }
+                            Poll.sleep(until: .now().adding(milliseconds: 30))
+                            return self.answer(current ?? .example(), "at-2")
+                        }
+                        return delivery?.access.token.revealed
+                    }
+                }
+            }
+            return await group.reduce(into: [String?]()) { $0.append($1) }
+        }
+        #expect(found.allSatisfy { $0 == "at-2" } && found.count == 40)
+        #expect(requests.count.withLock { $0 } == 1)
+        #expect(engine[lease] == nil)
+    }
+
+    @Test("a holder that was killed delays the others by its lease")
+    func killed() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        #expect(try engine.acquire(lease, owner: "killed", for: LeaseTimes().acquired))
+        let store = try machine()
+        let wait = LockWait(limit: .milliseconds(30))
+        let refusal = failure { () throws(OIDCError) in try store.withLock(.example, wait) {} }
+        #expect(refusal?.message.contains("lease in memory://test was not free within 0 seconds") == true)
+        engine.pass(9_999)
+        #expect(throws: OIDCError.self) { try store.withLock(.example, wait) {} }
+        engine.pass(1)
+        try store.withLock(.example, wait) {}
+    }
+
+    @Test("a holder that was stopped before it presented its refresh token does not present it any more")
+    func stoppedBefore() throws {
+        let (stopped, other) = (try machine(), try machine())
+        try other.save(.example(), replacingDamaged: false)
+        var presented: [String] = []
+        var turns = 0
+        let result = try stopped.withLock(.example, LockWait(limit: .seconds(5))) {
+            () throws(OIDCError) -> String in
+            turns += 1
+            let current = try stopped.load(.example)
+            if current != .example() { return "adopted" }
+            engine.pass(10_001)
+            // Meanwhile, another machine refreshes.
+            try other.withLock(.example, LockWait(limit: .seconds(5))) { () throws(OIDCError) in
+                _ = try other.reserveSpace(for: .example)
+                presented.append("other")
+                #expect(try other.replace(.example(), with: .example("at-2")))
+            }
+            _ = try stopped.reserveSpace(for: .example)
+            presented.append("stopped")
+            return "presented"
+        }
+        #expect(result == "adopted" && turns == 2)
+        #expect(presented == ["other"])
+    }
+
+    @Test(
+        "while a refresh token is presented, the lease outlasts a stop of a minute; after that, nothing is overwritten"
+    )
+    func stoppedAfter() throws {
+        let (stopped, other) = (try machine(), try machine())
+        try other.save(.example(), replacingDamaged: false)
+        let short = LockWait(limit: .milliseconds(20))
+        try stopped.withLock(.example, LockWait(limit: .seconds(5))) { () throws(OIDCError) in
+            _ = try stopped.reserveSpace(for: .example)
+            engine.pass(59_000)
+            #expect(throws: OIDCError.self) { try other.withLock(.example, short) {} }
+            engine.pass(1_001)
+            try other.withLock(.example, short) { () throws(OIDCError) in
+                #expect(try other.replace(.example(), with: .example("at-2")))
+                #expect(try !stopped.replace(.example(), with: .example("at-1b")))
+            }
+        }
+        #expect(try other.load(.example) == .example("at-2"))
+    }
+
+    @Test("a lease that another owner has by now is not released")
+    func release() throws {
+        let store = try machine()
+        try store.withLock(.example, LockWait(limit: .seconds(5))) { () throws(OIDCError) in
+            engine.pass(10_001)
+            #expect(try engine.acquire(lease, owner: "next", for: .seconds(10)))
+        }
+        #expect(engine[lease] == Array("next".utf8))
+    }
+
+    @Test(
+        "the successor of a presented refresh token is written again until a short failure of the server is over"
+    )
+    func outage() throws {
+        let keys = try SealingKeys.example()
+        let time = Time()
+        var runtime = LeaseRuntime()
+        runtime.renew = { _, _ in {} }
+        runtime.now = { MonotonicTime(nanoseconds: time.milliseconds.withLock { $0 } * 1_000_000) }
+        let engine = engine
+        runtime.sleep = { milliseconds in
+            let now = time.milliseconds.withLock { now in
+                now += milliseconds
+                return now
+            }
+            if now >= 5_000 { engine.fail(nil) }
+        }
+        let store = SharedSessionStore(engine, runtime: runtime) { () throws(OIDCError) in keys }
+        try store.save(.example(), replacingDamaged: false)
+        try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+            _ = try store.reserveSpace(for: .example)
+            engine.fail(.sharedStore("memory://test", "down"))
+            #expect(try store.replace(.example(), with: .example("at-2")))
+        }
+        #expect(try store.load(.example) == .example("at-2"))
+        #expect(time.milliseconds.withLock { $0 } >= 5_000)
+    }
+
+    @Test("the lease of a long request is renewed")
+    func renewed() throws {
+        let keys = try SealingKeys.example()
+        let store = SharedSessionStore(engine, times: LeaseTimes(acquired: .milliseconds(30))) {
+            () throws(OIDCError) in keys
+        }
+        try store.withLock(.example, LockWait(limit: .seconds(5))) {
+            let before = engine.state.withLock { $0.calls }
+            let end = MonotonicTime.now().adding(seconds: 10)
+            while engine.state.withLock({ $0.calls }) < before + 3, MonotonicTime.now() < end {
+                Poll.sleep(until: .now().adding(milliseconds: 5))
+            }
+            #expect(engine.state.withLock { $0.calls } >= before + 3)
+        }
+    }
+}

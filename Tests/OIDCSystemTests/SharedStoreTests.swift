@@ -1,0 +1,249 @@
+import Foundation
+import OIDCCore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("a store that machines share")
+final class SharedStoreTests: Sendable {
+    private let engine = MemoryEngine()
+    private let time = Mutex(Instant(secondsSinceEpoch: 1_700_000_000))
+    private let record = "session/\(SessionKey.example.fileStem)"
+
+    private func machine(
+        _ keys: SealingKeys? = nil, keepsCopies: Bool = false, ahead seconds: Int64 = 0
+    ) throws -> SharedSessionStore {
+        let keys = try keys ?? SealingKeys.example()
+        let now = time.withLock { $0.adding(seconds) }
+        return SharedSessionStore(engine, keepsCopies: keepsCopies, now: { now }) { () throws(OIDCError) in
+            keys
+        }
+    }
+
+    @Test("a session that one machine saved is what another loads, lists and removes")
+    func shared() throws {
+        let (one, other) = (try machine(), try machine())
+        #expect(try one.load(.example) == nil)
+        try one.probe(.example)
+        try one.save(.example(), replacingDamaged: false)
+        #expect(try other.load(.example) == .example())
+        #expect(try other.all().map(\.session) == [.example()])
+        #expect(other.location(of: .example) == "memory://test, record \(record)")
+        #expect(try other.replace(.example(), with: .example("at-2")))
+        #expect(try one.load(.example) == .example("at-2"))
+        try one.remove(try #require(try one.all().first))
+        #expect(try other.load(.example) == nil)
+    }
+
+    @Test("the server sees issuer and client, but no token")
+    func sealed() throws {
+        let store = try machine()
+        try store.save(.example("secret-token"), replacingDamaged: false)
+        store.leave(
+            SharedFailure(
+                error: OIDCError(.refused, "secret-reason"), time: Instant(secondsSinceEpoch: 1_700_000_000),
+                id: "1",
+                refreshTokenHash: nil), for: .example, replacing: nil)
+        #expect(store.failure(of: .example)?.error.message == "secret-reason")
+        let stored = engine.state.withLock { state in
+            state.entries.values.map { String(decoding: $0.value.bytes, as: UTF8.self) }.joined()
+        }
+        #expect(stored.contains("op.example") && stored.contains("app"))
+        #expect(!stored.contains("secret") && !stored.contains("rt-1"))
+    }
+
+    @Test("nothing is written over a session that changed since it was read")
+    func compareAndSet() throws {
+        let (one, other) = (try machine(), try machine())
+        try one.save(.example(), replacingDamaged: false)
+        #expect(try other.replace(.example(), with: .example("at-2")))
+        #expect(try !one.replace(.example(), with: .example("at-3")))
+        #expect(try !one.replace(nil, with: .example("at-3")))
+        #expect(try one.load(.example) == .example("at-2"))
+        try other.remove(.example)
+        #expect(try !one.replace(.example("at-2"), with: .example("at-3")))
+        #expect(try one.load(.example) == nil)
+        #expect(try one.replace(nil, with: .example("at-3")))
+        // A write whose answer was lost is found to be done.
+        #expect(try one.replace(nil, with: .example("at-3")))
+    }
+
+    @Test("a record of another session, changed by the server or by hand, is not used; a sign-in replaces it")
+    func foreign() throws {
+        let store = try machine()
+        try store.save(.example(key: .other), replacingDamaged: false)
+        let other = try #require(engine["session/\(SessionKey.other.fileStem)"])
+        engine[record] = other
+        #expect(failure { () throws(OIDCError) in try store.load(.example) }?.kind == .untrusted)
+        // The header alone does not make it ours.
+        let text = String(decoding: other, as: UTF8.self).replacingOccurrences(
+            of: #"\"other\""#, with: #"\"app\""#)
+        #expect(text.contains(#"\"app\""#))
+        engine[record] = Array(text.utf8)
+        let refusal = failure { () throws(OIDCError) in try store.load(.example) }
+        #expect(refusal?.kind == .untrusted)
+        #expect(refusal?.message.contains("was changed by somebody without the key") == true)
+        #expect(throws: OIDCError.self) { try store.save(.example(), replacingDamaged: false) }
+        try store.save(.example(), replacingDamaged: true)
+        #expect(try store.load(.example) == .example())
+    }
+
+    @Test(
+        "nonsense is an error that a sign-in repairs",
+        arguments: [
+            "", "{", "[]", #"{"format":1}"#, #"{"format":1,"key":"k","content":"session","version":-1}"#,
+        ])
+    func nonsense(_ text: String) throws {
+        let store = try machine()
+        engine[record] = Array(text.utf8)
+        #expect(failure { () throws(OIDCError) in try store.load(.example) }?.hint == .signIn)
+        #expect(try store.all().first?.session == nil)
+        try store.probe(.example)
+        try store.save(.example(), replacingDamaged: true)
+        #expect(try store.load(.example) == .example())
+    }
+
+    @Test("a record of a newer format is neither read nor replaced")
+    func newerFormat() throws {
+        let store = try machine()
+        engine[record] = Array(#"{"format":2}"#.utf8)
+        let reading = failure { () throws(OIDCError) in try store.load(.example) }
+        let writing = failure { () throws(OIDCError) in try store.save(.example(), replacingDamaged: true) }
+        #expect(reading?.message.contains("was written by a newer oidc") == true)
+        #expect(writing == reading)
+    }
+
+    @Test("a process that has seen a version refuses an older one, and says so")
+    func rollback() throws {
+        let store = try machine()
+        try store.save(.example(), replacingDamaged: false)
+        let old = try #require(engine[record])
+        #expect(try store.replace(.example(), with: .example("at-2")))
+        engine[record] = old
+        let refusal = try #require(failure { () throws(OIDCError) in try store.load(.example) })
+        #expect(refusal.kind == .unreachable)
+        #expect(
+            refusal.message.contains("returned version 1700000000 of the session, after version 1700000001"))
+        #expect(throws: OIDCError.self) { try store.replace(.example(), with: .example("at-3")) }
+        // A process that has not seen the newer one cannot tell.
+        #expect(try machine().load(.example) == .example())
+    }
+
+    @Test("after a sign-out and a new sign-in elsewhere, the new session is not taken for an old one")
+    func newSignIn() throws {
+        let store = try machine()
+        try store.save(.example(), replacingDamaged: false)
+        for _ in 0..<3 {
+            #expect(try store.replace(try store.load(.example), with: .example(UUID().uuidString)))
+        }
+        try machine().remove(.example)
+        time.withLock { $0 = $0.adding(60) }
+        try machine().save(.example("at-9"), replacingDamaged: false)
+        #expect(try store.load(.example) == .example("at-9"))
+    }
+
+    @Test("a record that was sealed with another key is a usage error that names both, and is not replaced")
+    func otherKey() throws {
+        try machine(try .example(1)).save(.example(), replacingDamaged: false)
+        let store = try machine(try .example(2))
+        let refusal = try #require(failure { () throws(OIDCError) in try store.load(.example) })
+        #expect(refusal.kind == .usage)
+        let ids = (try SealingKeys.example(1).ids[0], try SealingKeys.example(2).ids[0])
+        #expect(refusal.message.contains("was sealed with the key \(ids.0), found \(ids.1)"))
+        #expect(throws: OIDCError.self) { try store.save(.example(), replacingDamaged: true) }
+        // Sign-out works without the key.
+        try store.remove(.example)
+        #expect(try store.load(.example) == nil)
+    }
+
+    @Test("keys are rotated machine by machine: the first one seals, both open")
+    func rotation() throws {
+        let lines = (0..<2).map { _ in SealingKeys.newKey() }
+        func keys(_ order: [Int]) throws -> SealingKeys {
+            try SealingKeys(Array(order.map { lines[$0] + "\n" }.joined().utf8), source: "store_key_file")
+        }
+        try machine(try keys([0])).save(.example(), replacingDamaged: false)
+        let rotated = try machine(try keys([1, 0]))
+        #expect(try rotated.replace(try rotated.load(.example), with: .example("at-2")))
+        #expect(try machine(try keys([0, 1])).load(.example) == .example("at-2"))
+        #expect(throws: OIDCError.self) { try machine(try keys([0])).load(.example) }
+    }
+
+    @Test(
+        "a key that is not 32 bytes is refused, without quoting it",
+        arguments: ["", "\n", "c2hvcnQ", "0123456789", "not base64, but long enough to be taken for a key"])
+    func badKey(_ text: String) {
+        let refusal = failure { () throws(OIDCError) in
+            try SealingKeys(Array(text.utf8), source: "store_key_file")
+        }
+        #expect(refusal?.kind == .usage)
+        #expect(text.count < 5 || refusal?.message.contains(text) == false)
+        let three = Array((0..<3).map { _ in SealingKeys.newKey() }.joined(separator: "\n").utf8)
+        #expect(throws: OIDCError.self) { try SealingKeys(three, source: "store_key_file") }
+    }
+
+    @Test("the record of a machine token goes when the token expires; a user's session stays")
+    func lifetime() throws {
+        let key = SessionKey(provider: "https://op.example", clientID: "app", grant: .clientCredentials)
+        var session = Session.example(key: key)
+        session.tokens.refreshToken = nil
+        let store = try machine()
+        try store.save(session, replacingDamaged: false)
+        try store.save(.example(), replacingDamaged: false)
+        engine.pass(3_599_999)
+        #expect(try store.load(key) == session)
+        engine.pass(1)
+        #expect(try store.load(key) == nil)
+        #expect(try store.load(.example) != nil)
+        // It may go while its successor is requested.
+        #expect(try store.replace(session, with: session))
+    }
+
+    @Test("the server out of reach is an error, and nothing is lost")
+    func outage() throws {
+        let store = try machine()
+        try store.save(.example(), replacingDamaged: false)
+        let down = OIDCError.sharedStore("memory://test", "connection refused")
+        #expect(down.kind == .unreachable)
+        engine.fail(down)
+        #expect(failure { () throws(OIDCError) in try store.load(.example) } == down)
+        #expect(failure { () throws(OIDCError) in try store.probe(.example) } == down)
+        let lock = failure { () throws(OIDCError) in
+            try store.withLock(.example, LockWait(limit: .seconds(1))) { Issue.record("ran without a lease") }
+        }
+        #expect(lock == down)
+        engine.fail(nil)
+        #expect(try store.load(.example) == .example())
+    }
+
+    @Test("with store_cache, one process uses a token until it expires, and reads again to refresh")
+    func copies() throws {
+        let store = try machine(keepsCopies: true)
+        try store.save(.example(), replacingDamaged: false)
+        #expect(try store.load(.example) == .example())
+        try machine().save(.example("at-2"), replacingDamaged: false)
+        #expect(try store.load(.example) == .example())
+        try store.withLock(.example, LockWait(limit: .seconds(1))) { () throws(OIDCError) in
+            #expect(try store.load(.example) == .example("at-2"))
+        }
+        let later = try machine(keepsCopies: true, ahead: 7_200)
+        #expect(try later.load(.example) == .example("at-2"))
+        try machine().save(.example("at-3"), replacingDamaged: false)
+        #expect(try later.load(.example) == .example("at-3"))
+    }
+
+    @Test("a failure that a machine with a fast clock left is shared with the others")
+    func skew() throws {
+        let failure = SharedFailure(
+            error: OIDCError(.unreachable, "down"), time: Instant(secondsSinceEpoch: 1_700_000_030), id: "1",
+            refreshTokenHash: nil)
+        try machine(ahead: 30).leave(failure, for: .example, replacing: nil)
+        let found = try #require(try machine().failure(of: .example))
+        #expect(found.isRecent(at: Instant(secondsSinceEpoch: 1_700_000_000)))
+        try machine().leave(nil, for: .example, replacing: nil)
+        let none = try machine().failure(of: .example)
+        #expect(none == nil)
+    }
+}
