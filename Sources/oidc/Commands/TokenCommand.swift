@@ -45,22 +45,22 @@ struct TokenCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let access = try access(context)
-        guard type == .access || access.key.grant.needsUser else {
-            throw OIDCError.usage(
-                "grant \(access.key.grant.rawValue) gives no ID token", hint: "leave --type id out")
+        let body = { (access: SessionAccess) throws(OIDCError) in
+            guard type == .access || access.key.grant.needsUser else {
+                throw OIDCError.usage(
+                    "grant \(access.key.grant.rawValue) gives no ID token", hint: "leave --type id out")
+            }
+            try print(access, context)
         }
-        try access.signingIn(mayLogIn) { access throws(OIDCError) in try print(access, context) }
-        return 0
-    }
-
-    private func access(_ context: CommandContext) throws(OIDCError) -> SessionAccess {
         guard let url else {
-            return try SessionAccess(try context.provider(options), mayKeepNothing: mayLogIn)
+            let access = try SessionAccess(try context.provider(options), mayKeepNothing: mayLogIn)
+            try access.signingIn(mayLogIn, body)
+            return 0
         }
         let operand = try ResourceOperand(
             try ResourceOperand.url(url, command: "token", context), options, context)
-        return try operand.access(mayLogIn: mayLogIn)
+        try operand.signingIn(mayLogIn, body)
+        return 0
     }
 
     private func print(_ access: SessionAccess, _ context: CommandContext) throws(OIDCError) {

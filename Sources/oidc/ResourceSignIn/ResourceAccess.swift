@@ -54,6 +54,24 @@ extension ResourceOperand {
         return try access.load() == nil ? nil : access
     }
 
+    /// Runs `body` with the URL's session, and again after a sign-in if one is needed and `mayLogIn` allows it.
+    func signingIn<Value>(
+        _ mayLogIn: Bool, _ body: (SessionAccess) throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        var earlier: Session?
+        var key: SessionKey?
+        let known = try link()
+        if known != nil || !mayLogIn || !grant.needsUser {
+            let access = try access(mayLogIn: false)
+            guard mayLogIn, access.key.grant.needsUser else { return try body(access) }
+            (earlier, key) = (try? access.load(), access.key)
+            do throws(OIDCError) { return try body(access) } catch {
+                guard error.kind == .loginRequired else { throw error }
+            }
+        }
+        return try body(try signedInOnDemand(Evidence(), replacing: earlier, key: key))
+    }
+
     /// Returns the access to the URL's session, which may not exist yet. Only a grant without a user, or a sign-in that
     /// may follow, is worth a search.
     func access(mayLogIn: Bool) throws(OIDCError) -> SessionAccess {

@@ -164,4 +164,18 @@ struct ResourceSessionTests {
             #expect(!setup.output.contains(token))
         }
     }
+
+    @Test("token --login signs in once more for the scope of the last sign-in if the session is gone")
+    func tokenLogin() throws {
+        let world = try ResourceWorld(resource: { $0.metadata = ["scopes_supported": ["a", "b"]] })
+        expectSuccess(try world.run(["token", "--login", world.url]))
+        expectSuccess(try world.run(["token", "--login", world.url]))
+        #expect(world.tabs.count == 1)
+        for file in world.program.sessionFiles { try FileManager.default.removeItem(at: file) }
+        #expect(try world.run(["token", world.url]).status == 3)
+        let again = try world.run(["token", "--login", world.url])
+        #expect(again.status == 0 && again.output.hasPrefix("token-"), "\(again)")
+        #expect(world.server.authorizations.map { $0["scope"] } == ["a b", "a b"])
+        #expect(world.server.registrations.count == 1)
+    }
 }

@@ -1,0 +1,106 @@
+import OIDCCore
+import OIDCSystem
+
+/// The way from a URL operand to what is remembered of its resource, without the network.
+extension ResourceOperand {
+    /// Returns the link that leads from the URL to a session; nil if there is none that fits the settings.
+    func link() throws(OIDCError) -> ResourceLink? {
+        guard let records = ResourceRecords(context) else { return nil }
+        let ownership = ownership
+        return try records.links.links(of: url).filter { link in
+            guard ResourceIdentifier(link.resource)?.covers(url) == true else { return false }
+            return fits(link, ownership)
+        }.max { $0.resource.utf8.count < $1.resource.utf8.count }
+    }
+
+    /// Returns whether a link has the grant, account, issuer and client that are asked for.
+    private func fits(_ link: ResourceLink, _ ownership: ResourceOwnership) -> Bool {
+        func isAsked(_ setting: Setting, _ value: String?, in layers: Set<SettingLayers.Layer>) -> Bool {
+            ownership.text(setting, in: layers).map { $0 == value } ?? true
+        }
+        // For id_jag, an issuer and client that options name may be those of the user's own provider.
+        guard
+            link.grant == .idJAG
+                || isAsked(.issuer, link.issuer, in: [.options])
+                    && isAsked(.clientID, link.clientID, in: [.options])
+        else { return false }
+        let isOwned = ownership.isOwned(.profile, by: [link.issuer])
+        let own: Set<SettingLayers.Layer> =
+            isOwned ? [.options, .variables, .profile] : [.options, .variables]
+        let asked = ownership.text(.grant, in: own).map { GrantType(rawValue: $0) } ?? .authorizationCode
+        guard link.grant == asked, ownership.text(.account, in: own) == link.account else { return false }
+        guard let namedProfile, isOwned, ownership.text(.clientID, in: [.profile]) != nil else { return true }
+        return link.profile == namedProfile
+    }
+
+    /// Returns the provider of the URL's link; nil if there is no link. It takes no network.
+    func linked() throws(OIDCError) -> ProviderContext? {
+        guard let link = try link() else { return nil }
+        context.console.trace("resource: \(link.resource), of \(link.issuer) as \(link.clientID)")
+        return try provider(link)
+    }
+
+    /// Returns the provider of a link, with the settings that belong to it.
+    func provider(_ link: ResourceLink) throws(OIDCError) -> ProviderContext {
+        provider(ResourceTarget(operand: self, link: link), nil, try entries(of: link.profile))
+    }
+
+    /// Returns the entries of the settings, with another profile's in place of the profile's if one is named.
+    func entries(of profile: String?) throws(OIDCError) -> [SettingLayers.Entry] {
+        guard let profile, profile != asked.profile else { return asked.layers.given }
+        var loader = context.settingsLoader
+        loader.profileName = profile
+        let others = asked.layers.given.filter { $0.origin.layer != .profile }
+        let loaded = try loader.load().layers.given.filter { $0.origin.layer == .profile }
+        return others + loaded
+    }
+
+    /// Makes the provider of a target: the settings that are its own, and what was found out.
+    func provider(
+        _ target: ResourceTarget, _ registered: RegisteredRecord?, _ entries: [SettingLayers.Entry],
+        scope: Scope? = nil
+    ) -> ProviderContext {
+        let link = target.link
+        let origin = SettingLayers.Origin.resource(url.text)
+        var found: [SettingLayers.Entry] = []
+        func add(_ setting: Setting, _ value: JSONValue?) {
+            guard let value else { return }
+            found.append(SettingLayers.Entry(setting: setting, value: value, origin: origin))
+        }
+        add(.issuer, .string(link.issuer))
+        add(.clientID, .string(link.clientID))
+        add(.resource, .array([.string(link.resource)]))
+        add(.grant, .string(link.grant.rawValue))
+        add(.account, link.account.map { .string($0) })
+        add(.scope, scope.map { .string($0.text) })
+        if link.bindsTokens { add(.dpop, true) }
+        if let registered {
+            for member in registered.settings.members {
+                if let setting = Setting.named(member.name) { add(setting, member.value) }
+            }
+            add(.clientSecret, registered.clientSecret.map { .string($0.revealed) })
+        }
+        var own = ResourceOwnership(entries: entries).entries(for: link.issuer)
+        let isRegistered = registered != nil || link.registration != nil
+        let isOwnClient = !isRegistered && link.clientID != asked.client.metadataURL
+        own.removeAll { entry in
+            // A secret is only for the client that it was configured for.
+            if !isOwnClient, entry.setting.owner == .client { return true }
+            // The scope of a profile or variable was that of the sign-in; for a token it would mean a narrower one.
+            return entry.setting == .scope && entry.origin.layer != .options
+        }
+        if scope == nil, !link.grant.needsUser, !own.contains(where: { $0.setting == .scope }) {
+            add(.scope, link.scope.flatMap { $0.isEmpty ? nil : .string($0.text) })
+        }
+        let redirects: [Setting] = [.redirectURI, .port, .redirectPorts]
+        if link.clientID == asked.client.metadataURL, !own.contains(where: { redirects.contains($0.setting) })
+        {
+            // The redirect URLs of the document that `oidc register --client-metadata` prints.
+            add(.redirectPorts, .array(ClientRegistration.ports.map { JSONValue(Int64($0)) }))
+        }
+        let isOwnProfile = ownership.isOwned(.profile, by: [link.issuer])
+        let profile = namedProfile ?? link.profile ?? (isOwnProfile ? asked.profile : nil)
+        let settings = context.settings(SettingLayers(profile: profile, entries: found + own))
+        return ProviderContext(settings, context, target: target)
+    }
+}
