@@ -99,13 +99,18 @@ extension Program {
 
     /// Returns the error for an unknown command, with the command that corresponds to these words of other
     /// programs, or else a similar word.
-    private func unknownCommand(_ words: [String], _ route: Route) -> UsageError {
+    private func unknownCommand(_ words: [String], _ route: Route, topics: [String] = []) -> UsageError {
         let word = words.first ?? ""
         let message = "unknown command \(UsageError.quoted(word))"
-        if route.type == nil,
-            let meant = otherNames[words.prefix(2).joined(separator: " ")] ?? otherNames[word]
-        {
-            return UsageError(message, hint: meant)
+        let path = Array(route.path.dropFirst())
+        for count in [2, 1] {
+            let name = (path + words.prefix(count)).joined(separator: " ")
+            if let meant = otherNames[name] { return UsageError(message, hint: meant) }
+        }
+        if let topic = Nearest.match(word, among: topics) {
+            return UsageError(
+                "unknown command or topic \(UsageError.quoted(word)), did you mean \(topic)?",
+                hint: "\(name) help \(topic)")
         }
         let nearest = Nearest.match(word, among: names(below: route.type))
         let suggestion = nearest.map { ", did you mean \((route.path + [$0]).joined(separator: " "))?" } ?? ""
@@ -118,7 +123,8 @@ extension Program {
         var route = Route(program: name, rest: [])
         for word in words {
             guard let type = find(word, below: route.type) else {
-                throw unknownCommand([word], route).hinting(route.hint)
+                let topics = words.count == 1 ? manual().compactMap(\.topic) : []
+                throw unknownCommand([word], route, topics: topics).hinting(route.hint)
             }
             route.enter(type, rest: [])
         }

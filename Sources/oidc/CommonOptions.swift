@@ -32,32 +32,8 @@ struct CommonOptions: OptionGroup {
     var isVerbose = false
     var isQuiet = false
 
-    /// Completes the commands of a hint: `oidc config set` with the profile and file that the command line names, and
-    /// others, which have the profile already, with the file.
-    func completing(_ hint: String) -> String {
-        if let config, let command = ["oidc login", "oidc token"].first(where: hint.hasPrefix),
-            !hint.includes("--config")
-        {
-            return "\(command) --config \(ShellWord.quoted(config))\(hint.dropFirst(command.count))"
-        }
-        if let config, !hint.includes("--config") {
-            let option = " --config \(ShellWord.quoted(config))"
-            for command in ["oidc config init", "oidc config check", "oidc config use"] {
-                if let (before, after) = hint.parts(around: command) {
-                    return before + command + option + after
-                }
-            }
-        }
-        let command = "oidc config set "
-        let place =
-            (profile.map { "-p \(ShellWord.quoted($0)) " } ?? "")
-            + (config.map { "--config \(ShellWord.quoted($0)) " } ?? "")
-        guard !place.isEmpty else { return hint }
-        let parts = hint.pieces(between: command)
-        return parts.dropFirst().reduce(String(parts.first ?? "")) { text, rest in
-            text + command + (rest.hasPrefix("-p ") ? "" : place) + rest
-        }
-    }
+    /// Completes the commands of a hint with the profile and the file of the command line.
+    func completing(_ hint: String) -> String { HintCompletion(self).completed(hint) }
 }
 
 /// The options of every command that talks to a provider.

@@ -7,12 +7,15 @@ struct Console: Sendable {
     let isVerbose: Bool
     let isQuiet: Bool
     private let common: CommonOptions
+    /// The words of the command line, which a hint of a warning is completed with.
+    private let words: [String]
 
-    init(_ common: CommonOptions) {
+    init(_ common: CommonOptions, words: [String] = []) {
         isJSON = common.output == .json
         isVerbose = common.isVerbose
         isQuiet = common.isQuiet
         self.common = common
+        self.words = words
     }
 
     /// Prints a message.
@@ -24,7 +27,9 @@ struct Console: Sendable {
     /// Prints a warning; the command continues.
     func warn(_ text: String) {
         guard !isQuiet else { return }
-        Console.write(common.completing(text), after: Console.style.warning("warning:") + " ")
+        Console.write(
+            HintCompletion(common, words: words).completed(text),
+            after: Console.style.warning("warning:") + " ")
     }
 
     /// Prints lines that end with no further line, which `text` returns in the style of stderr.
@@ -33,9 +38,12 @@ struct Console: Sendable {
         Console.write("", after: text(Console.style))
     }
 
-    /// Colors on stderr.
+    /// Colors and links on stderr.
     static var style: TextStyle {
-        TextStyle(isOn: Terminal.usesColor(environment: ProcessEnvironment.current))
+        let environment = ProcessEnvironment.current
+        return TextStyle(
+            isOn: Terminal.usesColor(environment: environment),
+            hasLinks: Terminal.showsLinks(environment: environment))
     }
 
     /// Explains on a terminal why Ctrl-C has no effect yet.
@@ -52,7 +60,7 @@ struct Console: Sendable {
 
     /// Messages hold names from files and providers, also inside commands to paste; `start` is ours.
     private static func write(_ text: String, after start: String = "") {
-        let line = "\(start)\(DisplayText.lines(text))\n"
+        let line = "\(start)\(style.linked(DisplayText.lines(text)))\n"
         StandardError.write(Terminal.text(line, environment: ProcessEnvironment.current))
     }
 
@@ -67,15 +75,28 @@ struct Console: Sendable {
     }
 }
 
-/// Colors, if the terminal supports them.
+/// Colors and links, if the terminal supports them.
 struct TextStyle {
     let isOn: Bool
+    var hasLinks = false
 
     func title(_ text: String) -> String { painted(text, "1") }
     func name(_ text: String) -> String { text.isEmpty ? "" : painted(text, "36") }
     func good(_ text: String) -> String { painted(text, "32") }
     func bad(_ text: String) -> String { painted(text, "31") }
     func warning(_ text: String) -> String { painted(text, "33") }
+
+    /// Returns the text with a link (OSC 8) in each line that is an indented URL: a terminal that breaks a long URL into
+    /// lines of its own opens all of it.
+    func linked(_ text: String) -> String {
+        guard hasLinks else { return text }
+        return text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            guard line.hasPrefix("  http"), let url = WebURL(String(line.dropFirst(2))),
+                url.text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+            else { return String(line) }
+            return "  \u{1B}]8;;\(url.text)\u{1B}\\\(url.text)\u{1B}]8;;\u{1B}\\"
+        }.joined(separator: "\n")
+    }
 
     private func painted(_ text: String, _ code: String) -> String {
         isOn ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text

@@ -16,15 +16,16 @@ enum Diagnostics {
         }
     }
 
-    /// Returns the last lines of stderr: two for people, one of JSON for `-o json`. `common` names the profile and
-    /// file for the hint.
+    /// Returns the last lines of stderr: two for people, one of JSON for `-o json`. `completion` is for
+    /// the commands of the hint.
     static func report(
-        _ error: OIDCError, asJSON: Bool, exitCode: Int32, common: CommonOptions = CommonOptions(),
+        _ error: OIDCError, asJSON: Bool, exitCode: Int32,
+        completion: HintCompletion = HintCompletion(CommonOptions()),
         style: TextStyle = TextStyle(isOn: false)
     ) -> String {
         let message = DisplayText.clean(error.message, limit: 900)
         let hint = error.hint.map { hint in
-            DisplayText.clean(withoutLongWords(common.completing(hint.commandLine)), limit: 600)
+            DisplayText.clean(withoutLongWords(completion.completed(hint.commandLine)), limit: 600)
         }
         guard asJSON else {
             return "\(style.bad("error:")) \(message)\n" + (hint.map { "  try: \($0)\n" } ?? "")

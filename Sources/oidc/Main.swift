@@ -22,7 +22,8 @@ struct Main {
             let common = CommonOptions.lenient(words)
             let isJSON = common.output == .json
             let report = Diagnostics.report(
-                error, asJSON: isJSON, exitCode: code, common: common, style: Console.style)
+                error, asJSON: isJSON, exitCode: code,
+                completion: HintCompletion(common, words: words), style: Console.style)
             StandardError.write(
                 isJSON ? report : Terminal.text(report, environment: ProcessEnvironment.current))
             return code
@@ -54,7 +55,7 @@ struct Main {
                     "oidc \(path.joined(separator: " ")) has no JSON form", hint: "leave -o json out")
             }
             let context = CommandContext(
-                console: Console(command.common), environment: ProcessEnvironment.current,
+                console: Console(command.common, words: words), environment: ProcessEnvironment.current,
                 common: command.common)
             ProcessEnvironment.forgetKeyLog()
             return try command.run(context)

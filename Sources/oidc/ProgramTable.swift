@@ -31,8 +31,7 @@ extension Program {
                 "Settings", [ConfigCommand.self, CompletionsCommand.self, ManCommand.self, HelpCommand.self]),
         ],
         footnote: """
-            Without an account: oidc demo. More on a command: oidc help COMMAND, or on a \
-            topic (providers, settings, environment, exit-codes): oidc help TOPIC
+            Try oidc demo; oidc help COMMAND|providers|settings|environment|exit-codes
             """,
         otherNames: [
             "auth": "oidc login", "auth login": "oidc login", "auth logout": "oidc logout",
@@ -43,12 +42,20 @@ extension Program {
             "accounts": "oidc status --all",
             "refresh": "oidc token --refresh",
             "get-token": "oidc token", "access-token": "oidc token", "decode": "oidc inspect",
+            "config get": "oidc config show", "config view": "oidc config show",
+            "config ls": "oidc config list", "config add": "oidc config init",
+            "config new": "oidc config init", "config create": "oidc config init",
+            "config edit": "edit the file that oidc config path prints",
+            "config delete": removal, "config remove": removal, "config rm": removal,
             "init": "oidc config init", "setup": "oidc config init", "version": "oidc --version",
             "--device": "oidc login --flow device", "--device-code": "oidc login --flow device",
             "--web": "oidc login --flow browser", "--paste": "oidc login --flow paste",
             "--client-secret": "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET",
         ],
         manual: { Manual.sections })
+
+    private static let removal =
+        "oidc config unset KEY removes a setting; remove a profile from the file that oidc config path prints"
 }
 
 /// The commands about the settings.

@@ -1,3 +1,4 @@
+import CommandLineKit
 import OIDCCore
 import Testing
 
@@ -60,11 +61,26 @@ struct HintWordsTests {
             common.completing("oidc config init --config g --issuer URL")
                 == "oidc config init --config g --issuer URL")
         #expect(common.completing("oidc login -p x") == "oidc login --config f.json -p x")
-        #expect(common.completing("set a, or oidc login") == "set a, or oidc login")
+        #expect(common.completing("set a, or oidc login") == "set a, or oidc login --config f.json")
+        #expect(common.completing("oidc logins") == "oidc logins")
         let error = OIDCError(.usage, "no", hint: .set(.store, to: "file"))
         #expect(
-            Diagnostics.report(error, asJSON: false, exitCode: 2, common: common)
+            Diagnostics.report(error, asJSON: false, exitCode: 2, completion: HintCompletion(common))
                 == "error: no\n  try: oidc config set -p 'my work' --config f.json store=file\n")
+    }
+
+    @Test(
+        "if options name the provider, the hint is an option too: the profile's settings are for another one")
+    func providerGiven() {
+        let hint = "oidc config set dpop=false, if tokens need not be bound"
+        for (words, completed) in [
+            (["token", "--issuer", "https://a.example"], "--set dpop=false, if tokens need not be bound"),
+            (["token", "--client-id=x", "--config", "f"], "--set dpop=false, if tokens need not be bound"),
+            (["token", "-p", "a"], "oidc config set -p a dpop=false, if tokens need not be bound"),
+        ] {
+            let completion = HintCompletion(CommonOptions.lenient(words), words: words)
+            #expect(completion.completed(hint) == completed)
+        }
     }
 
     @Test("what to compare with the registration names the place, if a preset knows it")

@@ -60,6 +60,40 @@ struct SignInTerminalTests {
         #expect(program.sessionFiles.count == 1)
     }
 
+    @Test(
+        "the terminal shows what is typed again, however a sign-in is stopped",
+        arguments: ["\u{3}", "\u{1C}"])
+    func echo(key: String) throws {
+        let provider = try provider()
+        defer { withExtendedLifetime(provider) {} }
+        let program = try Program(provider)
+        defer { program.remove() }
+        let run = try TerminalRun(program, ["login", "--no-browser"], ["DISPLAY": ""])
+        _ = try #require(run.wait { $0.contains(" left") ? 0 : nil })
+        #expect(!run.echoes)
+        run.type(key)
+        #expect(run.finish().status != 0)
+        #expect(run.echoes)
+    }
+
+    @Test("the URL is a link on a terminal that is known to show links", arguments: [true, false])
+    func link(isKnown: Bool) throws {
+        let provider = try provider()
+        defer { withExtendedLifetime(provider) {} }
+        let program = try Program(provider)
+        defer { program.remove() }
+        let run = try TerminalRun(
+            program, ["login", "--no-browser"],
+            ["DISPLAY": "", "TERM": isKnown ? "xterm-kitty" : "xterm-256color", "LC_ALL": "C"])
+        _ = try #require(run.wait { $0.contains(" left") ? 0 : nil })
+        run.type("\u{3}")
+        let text = run.finish().text
+        let url = try #require(text.firstMatch(of: #/http://[!-\[\]-~]*code_challenge=[!-\[\]-~]*/#)).output
+        let link = "\n  \u{1B}]8;;\(url)\u{1B}\\\(url)\u{1B}]8;;\u{1B}\\\n"
+        #expect(text.contains(link) == isKnown && text.contains("\u{1B}]") == isKnown, "\(text)")
+        #expect(text.utf8.allSatisfy { $0 < 0x80 })
+    }
+
     @Test("a device code that is approved elsewhere wins against the URL")
     func device() throws {
         let provider = try provider(.approves("alice"))

@@ -16,6 +16,20 @@ struct SignInTextTests {
         return session
     }
 
+    @Test("a link is made of a line that is a URL, in visible ASCII, and of nothing else")
+    func links() {
+        let style = TextStyle(isOn: true, hasLinks: true)
+        let url = "https://op.example/a?b=c"
+        #expect(
+            style.linked("Sign in at:\n\n  \(url)\n\n")
+                == "Sign in at:\n\n  \u{1B}]8;;\(url)\u{1B}\\\(url)\u{1B}]8;;\u{1B}\\\n\n")
+        for text in [
+            "see \(url)", "  \(url) and more", "\(url)", "  https://op.example/\u{1B}]8;;x", "  http", "",
+            "  https://op.example/é",
+        ] { #expect(style.linked(text) == text) }
+        #expect(TextStyle(isOn: true).linked("  \(url)") == "  \(url)")
+    }
+
     private func summary(
         _ session: Session, profile: String? = "work", style: TextStyle = TextStyle(isOn: false),
         isMarked: Bool = false

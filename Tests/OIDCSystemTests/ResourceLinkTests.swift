@@ -156,17 +156,16 @@ struct RegistrationsTests {
         #expect(Set(names).count == 3 && names.allSatisfy { $0.hasPrefix("op.example-") })
     }
 
-    @Test("a client that was given up, has an expired secret or too little scope is not used, but kept")
+    @Test("a client that was given up or has an expired secret is not used, but kept")
     func usable() throws {
         let client = RegisteredRecord(clientID: "c-1", secretExpiresAt: now.adding(10), scope: Scope("a b"))
-        #expect(client.isUsable(for: Scope("a"), at: now))
-        #expect(!client.isUsable(for: Scope("a c"), at: now))
-        #expect(!client.isUsable(for: Scope("a"), at: now.adding(10)))
-        #expect(RegisteredRecord(clientID: "c").isUsable(for: Scope("anything"), at: now))
+        #expect(client.isUsable(at: now) && !client.isUsable(at: now.adding(10)))
+        #expect(client.allows(Scope("b")) && !client.allows(Scope("a c")))
+        #expect(RegisteredRecord(clientID: "c").allows(Scope("anything")))
         try registrations.keep(client, as: name, issuer: issuer)
         try registrations.retire("c-1", in: name, issuer: issuer)
         let retired = try #require(try registrations.client("c-1", issuer: issuer))
-        #expect(!retired.isUsable(for: Scope("a"), at: now))
+        #expect(!retired.isUsable(at: now))
         try registrations.keep(RegisteredRecord(clientID: "c-2"), as: name, issuer: issuer)
         #expect(try registrations.clients(name, issuer: issuer).map(\.clientID) == ["c-2", "c-1"])
     }

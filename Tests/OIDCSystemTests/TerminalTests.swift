@@ -102,6 +102,34 @@ struct TerminalTests {
         pipe.writing.close()
     }
 
+    @Test(
+        "links are shown on terminals that are known to have them, and never without colour",
+        arguments: [
+            (["TERM": "xterm-kitty"], true), (["TERM": "alacritty"], true), (["TERM": "xterm"], false),
+            (["TERM": "xterm-256color"], false), (["TERM": "linux"], false), (["TERM": "dumb"], false),
+            (["TERM": "xterm-256color", "VTE_VERSION": "7006"], true),
+            (["TERM": "xterm-256color", "VTE_VERSION": "4602"], false),
+            (["TERM": "xterm-256color", "VTE_VERSION": "x"], false),
+            (["TERM": "xterm-256color", "TERM_PROGRAM": "iTerm.app"], true),
+            (["TERM": "xterm-256color", "TERM_PROGRAM": "Apple_Terminal"], false),
+            (["TERM": "xterm-256color", "WT_SESSION": "1"], true),
+            (["TERM": "xterm-256color", "KONSOLE_VERSION": "230800"], true),
+            (["TERM": "screen-256color", "TERM_PROGRAM": "iTerm.app"], false),
+            (["TERM": "xterm-kitty", "TMUX": "/tmp/tmux,1,0"], false),
+            (["TERM": "xterm-kitty", "STY": "1.a"], false),
+            (["TERM": "xterm-kitty", "NO_COLOR": "1"], false),
+            (["TERM": "dumb", "WT_SESSION": "1"], false),
+        ])
+    func links(environment: [String: String], areShown: Bool) throws {
+        let terminal = try PseudoTerminal()
+        defer { terminal.close() }
+        #expect(Terminal.showsLinks(terminal.slave, environment: environment) == areShown)
+        let pipe = try FileDescriptor.pipe()
+        #expect(!Terminal.showsLinks(pipe.writing, environment: environment))
+        pipe.reading.close()
+        pipe.writing.close()
+    }
+
     @Test("the live line goes nowhere but to a terminal")
     func statusLine() throws {
         let pipe = try FileDescriptor.pipe()

@@ -47,6 +47,12 @@ package final class TerminalRun: @unchecked Sendable {
 
     deinit { close(master) }
 
+    /// Whether the terminal shows what is typed.
+    package var echoes: Bool {
+        var modes = termios()
+        return tcgetattr(master, &modes) == 0 && modes.c_lflag & tcflag_t(ECHO) != 0
+    }
+
     package var isRunning: Bool { process.isRunning }
 
     /// Everything that was written, with the terminal's line ends made plain.

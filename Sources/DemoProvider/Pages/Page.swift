@@ -53,18 +53,7 @@ package struct Page {
     }
 
     static func escaped(_ text: some StringProtocol) -> String {
-        var escaped = ""
-        for character in text.unicodeScalars {
-            switch character {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            case "'": escaped += "&#39;"
-            default: escaped.unicodeScalars.append(character)
-            }
-        }
-        return escaped
+        HTMLText.escaped(text)
     }
 
     /// Returns a form with one button, which works without scripts.

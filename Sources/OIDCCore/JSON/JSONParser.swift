@@ -30,7 +30,7 @@ extension JSONValue {
 }
 
 /// A recursive-descent parser over bytes, of bounded depth.
-private struct JSONParser {
+struct JSONParser {
     static let maximumDepth = 64
     let bytes: UnsafeBufferPointer<UInt8>
     var index = 0
@@ -40,15 +40,24 @@ private struct JSONParser {
     }
 
     mutating func document() throws(JSONError) -> JSONValue {
-        // A byte order mark (RFC 8259 §8.1).
-        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
+        skipMark()
         let value = try value(depth: 0)
-        skipBlanks()
-        guard index == bytes.count else { throw error("unexpected text after the value", expecting: .end) }
+        try end()
         return value
     }
 
-    private func error(_ reason: String, expecting expected: JSONMistake.Expected? = nil) -> JSONError {
+    /// Skips a byte order mark (RFC 8259 §8.1).
+    mutating func skipMark() {
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
+    }
+
+    /// Checks that nothing follows the value.
+    mutating func end() throws(JSONError) {
+        skipBlanks()
+        guard index == bytes.count else { throw error("unexpected text after the value", expecting: .end) }
+    }
+
+    func error(_ reason: String, expecting expected: JSONMistake.Expected? = nil) -> JSONError {
         index >= bytes.count
             ? error("the text is incomplete", at: index, expecting: .more)
             : error(reason, at: index, expecting: expected)
@@ -61,9 +70,9 @@ private struct JSONParser {
         return JSONError(reason: reason, offset: offset, inFile: mistake.description(or: reason))
     }
 
-    private var current: UInt8? { index < bytes.count ? bytes[index] : nil }
+    var current: UInt8? { index < bytes.count ? bytes[index] : nil }
 
-    private mutating func skipBlanks() {
+    mutating func skipBlanks() {
         while index < bytes.count {
             switch bytes[index] {
             case .space, .tab, .lineFeed, .carriageReturn: index += 1
@@ -72,7 +81,7 @@ private struct JSONParser {
         }
     }
 
-    private mutating func value(depth: Int) throws(JSONError) -> JSONValue {
+    mutating func value(depth: Int) throws(JSONError) -> JSONValue {
         guard depth < JSONParser.maximumDepth else { throw error("nested too deeply") }
         skipBlanks()
         switch current {
@@ -108,25 +117,34 @@ private struct JSONParser {
         }
         while true {
             skipBlanks()
-            guard current == .quote else {
-                throw error("a member's name must be a string", expecting: .name)
-            }
             let start = index
-            let name = try string()
+            let name = try name()
             let isNew =
                 members.count < 8
                 ? !members.contains { $0.name == name } : isUnseen(name, among: members, &seen)
             guard isNew else {
                 throw error("duplicate member \(DisplayText.quoted(name, limit: 60))", at: start)
             }
-            skipBlanks()
-            guard current == .colon else {
-                throw error("missing “:” after a member's name", expecting: .colon)
-            }
-            index += 1
+            try colon()
             members.append(JSONObject.Member(name: name, value: try value(depth: depth + 1)))
             guard try continues(until: .rightBrace) else { return JSONObject(unique: members) }
         }
+    }
+
+    mutating func name() throws(JSONError) -> String {
+        skipBlanks()
+        guard current == .quote else {
+            throw error("a member's name must be a string", expecting: .name)
+        }
+        return try string()
+    }
+
+    mutating func colon() throws(JSONError) {
+        skipBlanks()
+        guard current == .colon else {
+            throw error("missing “:” after a member's name", expecting: .colon)
+        }
+        index += 1
     }
 
     /// Returns whether a name is new. Small objects are searched, large ones use a set, so none takes
@@ -152,7 +170,7 @@ private struct JSONParser {
         }
     }
 
-    private mutating func continues(until end: UInt8) throws(JSONError) -> Bool {
+    mutating func continues(until end: UInt8) throws(JSONError) -> Bool {
         skipBlanks()
         let character = current
         guard character == .comma || character == end else {

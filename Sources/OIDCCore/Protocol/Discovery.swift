@@ -5,14 +5,13 @@ extension ProviderMetadata {
         _ text: String, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) -> WebURL {
         guard let url = WebURL.ofIssuer(text), url.query == nil, url.fragment == nil else {
-            let meant = text.includes("//") ? nil : WebURL("https://\(text)")
-            let isBare = meant.map { $0.query == nil && $0.fragment == nil } ?? false
+            let meant = text.includes("//") ? nil : WebURL.completing(text)
+            let bare = meant.flatMap { $0.query == nil && $0.fragment == nil ? $0 : nil }
             throw .usage(
                 "issuer: expected an https URL without query and fragment, "
                     + "found \(DisplayText.address(text))",
-                hint: isBare
-                    ? .useIssuer("https://\(DisplayText.clean(text, limit: 200))")
-                    : .advice(.checkIssuerAddress))
+                hint: bare.map { .useIssuer(DisplayText.clean($0.text, limit: 200)) }
+                    ?? .advice(.checkIssuerAddress))
         }
         guard url.isSecure || url.isLoopback || allowsInsecureHTTP else {
             throw .usage(

@@ -107,6 +107,9 @@ public struct Session: Hashable, Sendable {
     /// The scope of the session's own token, as far as it is known.
     public var grantedScope: Scope? { tokens.access.scope ?? requestedScope }
 
+    /// Whether another access token is available without a sign-in.
+    package var canRefresh: Bool { tokens.refreshToken != nil || !key.grant.needsUser }
+
     /// Returns the session without a revoked token, or nil if no token can be obtained any more. Revoking the
     /// refresh token ends every token that was obtained with it (RFC 7009 §2.1).
     public func revoking(_ token: Redacted<String>) -> Session? {

@@ -73,6 +73,12 @@ public struct WebURL: Hashable, Sendable {
         host == "127.0.0.1" || host == "::1" || host == "localhost"
     }
 
+    /// Returns the URL that text without a scheme may stand for: https, and http on loopback.
+    package static func completing(_ text: String) -> WebURL? {
+        guard let secure = WebURL("https://\(text)") else { return nil }
+        return secure.isLoopback ? WebURL("http://\(text)") : secure
+    }
+
     /// The host, with the port if the URL contains one.
     public var hostAndPort: String {
         let bracketed = host.utf8.contains(.colon) ? "[\(host)]" : host

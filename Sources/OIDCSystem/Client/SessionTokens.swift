@@ -269,11 +269,7 @@ package struct SessionTokens {
     }
 }
 
-extension SessionTokens: AccessTokenSource {
-    package func canRefresh(_ session: Session) -> Bool {
-        session.tokens.refreshToken != nil || !key.grant.needsUser
-    }
-}
+extension SessionTokens: AccessTokenSource {}
 
 extension TokenSource {
     /// Whether a session can provide this token.

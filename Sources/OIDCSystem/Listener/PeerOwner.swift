@@ -13,6 +13,13 @@ package enum PeerOwner: Hashable, Sendable {
     /// Whether the owner is, or may be, another user, whose requests are refused.
     package var isStranger: Bool { self == .anotherUser || self == .gone }
 
+    /// Asks the kernel for the owner, or else searches its tables, which takes long on a busy machine.
+    static func identified(_ descriptor: FileDescriptor) -> PeerOwner {
+        var user: UInt32 = 0
+        guard oidc_peer_user(descriptor.rawValue, &user) == 1 else { return PeerOwner(of: descriptor) }
+        return user == FileStatus.currentUser ? .thisUser : user == 0 ? .unknown : .anotherUser
+    }
+
     init(
         of descriptor: FileDescriptor, in tables: [SocketTable] = SocketTable.all,
         isWSL: @autoclosure () -> Bool = Platform.isWSL

@@ -173,17 +173,6 @@ extension ResultPage {
     /// Returns text from outside, without invisible and bidirectional characters, escaped, and isolated from
     /// the surrounding text direction.
     private static func outside(_ text: String) -> String {
-        var escaped = ""
-        for scalar in DisplayText.clean(text).unicodeScalars {
-            switch scalar {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            case "'": escaped += "&#39;"
-            default: escaped.unicodeScalars.append(scalar)
-            }
-        }
-        return escaped
+        HTMLText.escaped(DisplayText.clean(text))
     }
 }

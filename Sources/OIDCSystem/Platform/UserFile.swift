@@ -15,8 +15,12 @@ package struct UserFile: Sendable {
     package let owner: UInt32
 
     /// Reads a file; nil if it does not exist. `name` is the setting or option with the path, for messages.
-    package static func read(_ path: String, limit: Int, named name: String) throws(OIDCError) -> UserFile? {
-        let number = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    /// A pipe, as of `<(…)` in a shell, must write within `patience` milliseconds, and so for each further part.
+    package static func read(
+        _ path: String, limit: Int, named name: String, patience: Int64 = 30_000
+    ) throws(OIDCError) -> UserFile? {
+        // Without O_NONBLOCK, opening a named pipe would wait until something opens it for writing.
+        let number = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
         guard number >= 0 else {
             let reason = Errno.last
             guard !reason.isAbsent, reason != .notADirectory else { return nil }
@@ -31,8 +35,11 @@ package struct UserFile: Sendable {
         var status = stat()
         guard fstat(number, &status) == 0 else { throw unusable(path, name, Errno.last.description) }
         guard FileStatus(status).kind != .directory else { throw unusable(path, name, "it is a directory") }
+        let isRegular = FileStatus(status).kind == .regular
         return UserFile(
-            bytes: try bytes(of: file, limit: limit, path, name),
+            bytes: try isRegular
+                ? whole(file, size: Int(status.st_size), limit: limit, path, name)
+                : bytes(of: file, limit: limit, path, name, patience: patience),
             permissions: UInt32(status.st_mode) & 0o7777, owner: UInt32(status.st_uid))
     }
 
@@ -52,24 +59,40 @@ package struct UserFile: Sendable {
         try bytes(of: .standardInput, limit: limit, "stdin", "stdin")
     }
 
+    /// Reads a regular file, usually at once.
+    private static func whole(
+        _ file: FileDescriptor, size: Int, limit: Int, _ path: String, _ name: String
+    ) throws(OIDCError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        repeat {
+            let room = min(max(size - bytes.count, 0), limit) + 1
+            let part: [UInt8]
+            do { part = try file.read(limit: room) } catch { throw unusable(path, name, error.description) }
+            if bytes.isEmpty { bytes = part } else { bytes += part }
+            guard bytes.count <= limit else { throw unusable(path, name, "it is larger than \(limit) bytes") }
+            if part.count < room { return bytes }
+        } while true
+    }
+
     private static func bytes(
-        of file: FileDescriptor, limit: Int, _ path: String, _ name: String
+        of file: FileDescriptor, limit: Int, _ path: String, _ name: String, patience: Int64? = nil
     ) throws(OIDCError) -> [UInt8] {
         let subject = path == name ? name : "\(name): \(DisplayText.clean(path))"
-        let (bytes, isWhole) = try beginning(of: file, limit: limit, named: subject)
+        let (bytes, isWhole) = try beginning(of: file, limit: limit, named: subject, patience: patience)
         guard isWhole else { throw unusable(path, name, "it is larger than \(limit) bytes") }
         return bytes
     }
 
     /// Reads all bytes, or slightly more than `limit`.
     package static func beginning(
-        of file: FileDescriptor, limit: Int, named name: String
+        of file: FileDescriptor, limit: Int, named name: String, patience: Int64? = nil
     ) throws(OIDCError) -> (bytes: [UInt8], isWhole: Bool) {
         var bytes: [UInt8] = []
         while true {
-            try waitForInput(file)
+            try waitForInput(file, patience, named: name)
             let part: [UInt8]
-            do { part = try file.read() } catch {
+            do throws(Errno) { part = try file.read() } catch {
+                if error == .wouldBlock { continue }
                 throw .usage("\(name) cannot be read: \(error)")
             }
             guard !part.isEmpty else { return (bytes, true) }
@@ -78,12 +101,17 @@ package struct UserFile: Sendable {
         }
     }
 
-    /// Waits for input; a signal ends the wait.
-    private static func waitForInput(_ file: FileDescriptor) throws(OIDCError) {
+    /// Waits for input, at most `patience` milliseconds; a signal ends the wait.
+    private static func waitForInput(
+        _ file: FileDescriptor, _ patience: Int64?, named name: String
+    ) throws(OIDCError) {
         var interests = [Poll.Interest(file.rawValue, .reading)]
         if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }
-        Poll.wait(&interests, until: nil)
+        let end = patience.map { MonotonicTime.now().adding(milliseconds: $0) }
+        let isReady = Poll.wait(&interests, until: end)
         try Interruption.throwIfPending()
+        guard !isReady, let patience, let end, end <= .now() else { return }
+        throw .usage("\(name) cannot be read: nothing was written to it within \(patience / 1000) s")
     }
 
     /// Rewrites a user's file atomically, with mode 0600. The file is locked, so no other process that uses

@@ -150,6 +150,16 @@ final class ProxyConnection {
         }
     }
 
+    /// Checks the chunks that have come so far.
+    func checkChunks() throws(HTTP1.Rejection) {
+        var bytes = Array(pending[pendingStart...])
+        var decoder = HTTP1.ChunkedDecoder()
+        let result = bytes.withUnsafeMutableBytes { buffer in
+            Result { () throws(HTTP1.Rejection) in try decoder.decode(buffer) }
+        }
+        _ = try result.get()
+    }
+
     /// Gives bytes after the end of a body back, which belong to the next request.
     func giveBack(_ bytes: UnsafeRawBufferPointer) {
         pending = Array(bytes) + pending[pendingStart...]

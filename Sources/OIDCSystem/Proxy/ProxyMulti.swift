@@ -14,6 +14,11 @@ final class ProxyMulti {
     /// The number of idle connections that are kept.
     private static let idleConnections = 64
 
+    /// Throws if there is no libcurl.
+    static func requireLibrary() throws(OIDCError) {
+        guard oidc_curl() != nil else { throw CurlChannel.missingLibrary }
+    }
+
     init() throws(OIDCError) {
         guard let library = oidc_curl() else { throw CurlChannel.missingLibrary }
         guard let multi = library.pointee.multi_init() else {

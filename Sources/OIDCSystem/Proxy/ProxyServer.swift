@@ -47,17 +47,19 @@ package final class ProxyServer {
     let configuration: Configuration
     let routes: [ProxyRoute]
     let states: [RouteState]
-    let multi: ProxyMulti
-    private let gate: ProxyGate
-    private let listener: ProxyListener
-    private let sessions: [ProxyTokens]
+    /// The requests to servers. It is made for the first one: a program that is started before does not inherit
+    /// the descriptors that libcurl opens for itself.
+    var requests: ProxyMulti?
+    let gate: ProxyGate
+    let listener: ProxyListener
+    let sessions: [ProxyTokens]
     private let sessionOfRoute: [Int]
     private let wake: (reading: FileDescriptor, writing: FileDescriptor)
-    private var connections: [ProxyConnection] = []
-    private var lastUse = MonotonicTime.now()
-    private var acceptsAgain: MonotonicTime?
+    var connections: [ProxyConnection] = []
+    var lastUse = MonotonicTime.now()
+    var acceptsAgain: MonotonicTime?
     private var hasLogged = false
-    private let limits: HTTP1.Limits
+    let limits: HTTP1.Limits
 
     /// Binds the address. Each route names its session by an index in `sources`; `first` are tokens that were
     /// obtained already.
@@ -69,7 +71,7 @@ package final class ProxyServer {
         self.routes = routes.map(\.route)
         sessionOfRoute = routes.map(\.session)
         states = routes.map { _ in RouteState() }
-        multi = try ProxyMulti()
+        try ProxyMulti.requireLibrary()
         var limits = HTTP1.Limits()
         limits.headerCount = 200
         self.limits = limits
@@ -90,7 +92,6 @@ package final class ProxyServer {
     }
 
     deinit {
-        for connection in connections { connection.end() }
         listener.close()
         wake.reading.close()
         wake.writing.close()
@@ -106,6 +107,16 @@ package final class ProxyServer {
     package var port: UInt16? { if case .tcp(let port) = listener.address { port } else { nil } }
 
     // MARK: Services for exchanges
+
+    func multi() throws(OIDCError) -> ProxyMulti {
+        if let requests { return requests }
+        let made = try ProxyMulti()
+        requests = made
+        return made
+    }
+
+    /// Ends a transfer early.
+    func end(_ transfer: ProxyTransfer) { requests?.remove(transfer) }
 
     func now() -> Instant { sessions.first?.environment.now() ?? Clock.now() }
     func tokens(of route: Int) -> ProxyTokens { sessions[sessionOfRoute[route]] }
@@ -144,6 +155,12 @@ package final class ProxyServer {
                 if let event = turn(also: others) { return event }
             }
         }
+        for connection in connections {
+            connection.exchange?.cancel()
+            connection.end()
+        }
+        connections = []
+        configuration.flushLog()
         for session in sessions { session.finish() }
         return event
     }
@@ -152,7 +169,7 @@ package final class ProxyServer {
     private func turn(also others: [Int32]) -> Event? {
         let clients = connections.filter { !$0.interest.isEmpty }
         var interests = clients.map { Poll.Interest($0.descriptor.rawValue, $0.interest) }
-        let sockets = Array(multi.sockets)
+        let sockets = Array(requests?.sockets ?? [:])
         interests += sockets.map { Poll.Interest($0.key, $0.value) }
         interests += ([wake.reading.rawValue] + others).map { Poll.Interest($0, .reading) }
         if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }
@@ -165,7 +182,7 @@ package final class ProxyServer {
         }
         for (socket, interest) in zip(sockets, interests.dropFirst(clients.count))
         where !interest.ready.isEmpty {
-            multi.act(on: socket.key, interest.ready)
+            requests?.act(on: socket.key, interest.ready)
         }
         let rest = interests.dropFirst(clients.count + sockets.count)
         if rest.first?.ready.isEmpty == false { _ = try? wake.reading.read(limit: 256) }
@@ -178,7 +195,7 @@ package final class ProxyServer {
             hasLogged = false
             configuration.flushLog()
         }
-        if !multi.isEmpty || connections.contains(where: { $0.exchange != nil }) { lastUse = now }
+        if requests?.isEmpty == false || connections.contains(where: { $0.exchange != nil }) { lastUse = now }
         if let limit = configuration.idleTimeout, now >= lastUse.adding(milliseconds: limit) { return .idle }
         return zip(others, rest.dropFirst()).first { !$1.ready.isEmpty }.map { .readable($0.0) }
     }
@@ -186,9 +203,9 @@ package final class ProxyServer {
     /// Completes what the events led to: ended transfers, collected output, further requests of a connection.
     private func settle() {
         for _ in 0..<8 {
-            multi.actOnTimer(now: .now())
+            requests?.actOnTimer(now: .now())
             var isBusy = false
-            while let (transfer, code) = multi.nextEnded() {
+            while let (transfer, code) = requests?.nextEnded() {
                 isBusy = true
                 (transfer.owner as? ProxyExchange)?.transferEnded(transfer, code, now: .now())
             }
@@ -201,134 +218,9 @@ package final class ProxyServer {
                 serve(connection, now: now)
             }
             isBusy = isBusy || hasUnsentOutput
-            guard isBusy || multi.timer.map({ $0 <= now }) ?? false else { return }
+            guard isBusy || requests?.timer.map({ $0 <= now }) ?? false else { return }
         }
     }
 
-    private var hasUnsentOutput: Bool { connections.contains { $0.hasOutput && !$0.isBlocked } }
-
-    private func advance(_ connection: ProxyConnection, _ ready: Poll.Direction, now: MonotonicTime) {
-        connection.advance(
-            ready, now: now, take: { self.take($0, connection) },
-            refuse: { self.refuse($0, connection, now: now) })
-    }
-
-    private func serve(_ connection: ProxyConnection, now: MonotonicTime) {
-        connection.serve(
-            now: now, take: { self.take($0, connection) },
-            refuse: { self.refuse($0, connection, now: now) })
-    }
-
-    private func take(_ request: HTTPServerRequest, _ connection: ProxyConnection) -> ProxyExchange? {
-        let refusal: ProxyProblem.Refusal
-        switch gate.admit(request) {
-        case .failure(let reason): refusal = reason
-        case .success(let admission):
-            if isStranger(connection) {
-                refusal = ProxyProblem.Refusal(problem: .stranger, route: nil, path: nil)
-                break
-            }
-            do {
-                return try ProxyExchange(request, admission, connection, self)
-            } catch {
-                refusal = ProxyProblem.Refusal(
-                    problem: ProxyProblem(error), route: admission.route, path: admission.shownPath)
-            }
-        }
-        log(
-            ProxyLogEntry(
-                time: now(), route: refusal.route.map { routes[$0].url }, method: request.method.name,
-                path: refusal.path, status: refusal.problem.status, bytes: 0, milliseconds: 0, refreshes: 0))
-        connection.answer(
-            refusal.problem.response, toHead: request.method == HTTPMethod("HEAD"), closes: true)
-        return nil
-    }
-
-    /// Returns whether the caller is another user, once for each connection.
-    private func isStranger(_ connection: ProxyConnection) -> Bool {
-        guard listener.address.needsSecret, configuration.identifiesPeers, !connection.isIdentified else {
-            return false
-        }
-        connection.isIdentified = true
-        return PeerOwner(of: connection.descriptor).isStranger
-    }
-
-    private func refuse(_ rejection: HTTP1.Rejection, _ connection: ProxyConnection, now: MonotonicTime) {
-        log(
-            ProxyLogEntry(
-                time: self.now(), route: nil, method: "-", path: nil, status: rejection.status, bytes: 0,
-                milliseconds: 0, refreshes: 0))
-        connection.answer(ProxyProblem(rejection).response, toHead: false, closes: true)
-    }
-
-    // MARK: Connections
-
-    private var connectionLimit: Int {
-        max(4, min(configuration.connections, (Platform.descriptorLimit - 48) / 2))
-    }
-
-    private func admit(now: MonotonicTime) {
-        acceptsAgain = nil
-        for _ in 0..<64 {
-            if connections.count >= connectionLimit, !giveOneUp() {
-                acceptsAgain = now.adding(milliseconds: 20)
-                return
-            }
-            do throws(Errno) {
-                let connection = ProxyConnection(
-                    try LoopbackSocket.accept(listener.descriptor), limits: limits, now: now)
-                connections.append(connection)
-                advance(connection, .reading, now: now)
-            } catch {
-                guard error.isShortage else { return }
-                if !giveOneUp() { acceptsAgain = now.adding(milliseconds: 20) }
-                return
-            }
-        }
-    }
-
-    /// Closes the connection that has been idle for the longest time; returns false if there is none.
-    private func giveOneUp() -> Bool {
-        let idle = connections.filter { $0.isIdle || $0.isDraining }
-        guard let oldest = idle.min(by: { $0.lastActivity < $1.lastActivity }) else { return false }
-        oldest.end()
-        connections.removeAll { $0.isEnded }
-        return true
-    }
-
-    private func deadline(of connection: ProxyConnection) -> MonotonicTime? {
-        if connection.isEnded { return nil }
-        if connection.isDraining { return connection.lastActivity.adding(milliseconds: 1_000) }
-        if connection.isBlocked {
-            return connection.lastActivity.adding(milliseconds: configuration.timeout)
-        }
-        if let exchange = connection.exchange { return exchange.deadline }
-        return connection.isReadingHead
-            ? connection.requestBegan.adding(milliseconds: configuration.headTimeout)
-            : connection.lastActivity.adding(milliseconds: configuration.idleConnection)
-    }
-
-    private func expire(now: MonotonicTime) {
-        for connection in connections {
-            guard let deadline = deadline(of: connection), deadline <= now else { continue }
-            if let exchange = connection.exchange, !connection.isBlocked {
-                exchange.fail(exchange.awaitsBody ? .slowCaller : .timeout)
-            } else if connection.isReadingHead {
-                connection.answer(ProxyProblem.slowCaller.response, toHead: false, closes: true)
-            } else {
-                connection.exchange?.cancel()
-                connection.end()
-            }
-            if !connection.isEnded { connection.flush(now: now) }
-        }
-    }
-
-    private var nextMoment: MonotonicTime? {
-        if hasUnsentOutput { return .now() }
-        var moments = connections.compactMap { deadline(of: $0) } + sessions.map(\.nextMoment)
-        if let timer = multi.timer { moments.append(timer) }
-        if let acceptsAgain { moments.append(acceptsAgain) }
-        if let limit = configuration.idleTimeout { moments.append(lastUse.adding(milliseconds: limit)) }
-        return moments.min()
-    }
+    var hasUnsentOutput: Bool { connections.contains { $0.hasOutput && !$0.isBlocked } }
 }

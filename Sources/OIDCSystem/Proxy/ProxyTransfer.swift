@@ -37,6 +37,8 @@ final class ProxyTransfer {
         var expectsContinue: Bool
     }
 
+    private static let bufferSize = 32_768
+
     let easy: OpaquePointer
     private let library: UnsafePointer<oidc_curl_library>
     private let order: Order
@@ -82,6 +84,9 @@ final class ProxyTransfer {
         setMethod(&options)
         addHeaders()
         options.set(OIDC_CURLOPT_HTTPHEADER, pointer: headers.head)
+        // libcurl reads once a round. A larger buffer saves rounds; an even larger one would cost memory for
+        // each caller that is slow to read.
+        options.offer(OIDC_CURLOPT_BUFFERSIZE, Self.bufferSize)
         let context = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
         options.set(OIDC_CURLOPT_ERRORBUFFER, pointer: errorText)
         options.set(OIDC_CURLOPT_HEADERFUNCTION, function: ProxyTransfer.onHeader)

@@ -47,11 +47,13 @@ package struct RegisteredRecord: Hashable, Sendable {
         return .object(object)
     }
 
-    /// Returns whether a sign-in for a scope may use it.
-    package func isUsable(for scope: Scope, at now: Instant) -> Bool {
-        guard !isRetired, secretExpiresAt.map({ $0 > now }) ?? true else { return false }
-        return self.scope.map { scope.isSubset(of: $0) } ?? true
+    /// Returns whether a sign-in may use it.
+    package func isUsable(at now: Instant) -> Bool {
+        !isRetired && (secretExpiresAt.map { $0 > now } ?? true)
     }
+
+    /// Returns whether it was registered for a scope.
+    package func allows(_ scope: Scope) -> Bool { self.scope.map { scope.isSubset(of: $0) } ?? true }
 }
 
 /// The clients that registered themselves: one file for each issuer and redirect URL.

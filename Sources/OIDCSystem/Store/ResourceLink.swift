@@ -144,7 +144,7 @@ package struct ResourceLinks: Sendable {
     }
 
     private static func name(_ url: WebURL) -> String {
-        RecordName.of([url.origin], readable: url.hostAndPort)
+        RecordName.of([url.origin], readable: url.host)
     }
 }
 

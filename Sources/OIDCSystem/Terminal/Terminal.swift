@@ -43,6 +43,30 @@ package enum Terminal {
         "●": "*", "✓": "*",
     ]
 
+    /// Returns whether the terminal is one of those known to show links (OSC 8), as others may print parts of them.
+    package static func showsLinks(
+        _ descriptor: FileDescriptor = .standardError, environment: [String: String]
+    ) -> Bool {
+        usesColor(descriptor, environment: environment) && knowsLinks(environment)
+    }
+
+    private static let linkingTerms: Set<String> = [
+        "xterm-kitty", "xterm-ghostty", "alacritty", "foot", "foot-extra", "wezterm", "contour",
+    ]
+    private static let linkingPrograms: Set<String> = ["iTerm.app", "WezTerm", "ghostty", "vscode"]
+
+    /// tmux and screen are taken for terminals without links, as it depends on their version and on the terminal
+    /// outside. VTE, of GNOME Terminal and others, has them from 0.50 on.
+    private static func knowsLinks(_ environment: [String: String]) -> Bool {
+        func value(_ name: String) -> String { environment[name, default: ""] }
+        let term = value("TERM")
+        guard !term.hasPrefix("screen"), !term.hasPrefix("tmux"), value("TMUX").isEmpty, value("STY").isEmpty
+        else { return false }
+        return linkingTerms.contains(term) || linkingPrograms.contains(value("TERM_PROGRAM"))
+            || !value("WT_SESSION").isEmpty || !value("KONSOLE_VERSION").isEmpty
+            || Int(value("VTE_VERSION")) ?? 0 >= 5000
+    }
+
     /// Returns whether to use colors and other escape sequences: on a terminal that is not `dumb`, unless
     /// `NO_COLOR` is set to a nonempty value.
     package static func usesColor(

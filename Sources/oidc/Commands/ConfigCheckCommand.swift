@@ -24,6 +24,9 @@ struct ConfigCheckCommand: RunnableCommand {
         for profile in file.profiles {
             try file.check(profile.name)
             context.console.note("profile \(DisplayText.clean(profile.name)): ok")
+            for secret in try file.missingSecrets(of: profile.name, home: context.environment["HOME"]) {
+                context.console.warn("\(secret.name): there is no file \(DisplayText.clean(secret.path))")
+            }
         }
         if file.profiles.isEmpty { context.console.note("\(DisplayText.clean(file.path)) holds no profile") }
         if context.console.isJSON {

@@ -31,7 +31,7 @@ struct CredentialHeadersCommand: RunnableCommand {
     var hasJSONForm: Bool { agent == nil }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let url = try ResourceOperand.url(url, command: "oidc credential headers")
+        let url = try ResourceOperand.url(url, command: "credential headers", context)
         let operand = try ResourceOperand(url, options, context)
         if let agent {
             let kind = agent == .claudeCode ? ["credential", "headers"] : ["token"]

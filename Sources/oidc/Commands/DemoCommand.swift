@@ -68,8 +68,8 @@ struct DemoCommand: RunnableCommand {
             Clients:
 
             \(clients)
+              \(DemoClient.documentURL) (public, as client_metadata_url)
 
-            or \(DemoClient.documentURL), as client_metadata_url of a sign-in to a URL;
             or, with the profiles of config.example.json: oidc login --config config.example.json
             """)
         let console = context.console

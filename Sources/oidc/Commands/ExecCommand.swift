@@ -89,11 +89,15 @@ struct ExecCommand: RunnableCommand {
     private func serve(_ provider: ProviderContext) throws(OIDCError) -> Int32 {
         let context = provider.context
         let routes = try ProxyRoutes.routes(proxies, provider)
-        let session = ProxySession(provider, minimumValidity: Int64(minimumValidity))
-        let first = try session.firstToken(toleratesOutage: false)
+        let (sessions, indices) = try ProxySession.sessions(
+            of: routes, provider, minimumValidity: Int64(minimumValidity))
+        let first = try sessions.map { session throws(OIDCError) in
+            try session.firstToken(toleratesOutage: false)
+        }
         let server = try ProxyServer(
-            .port(nil), routes: routes.map { ($0, 0) }, sources: [try session.source()], first: [first],
-            try session.configuration(timeout: 300))
+            .port(nil), routes: Array(zip(routes, indices)),
+            sources: try sessions.map { session throws(OIDCError) in try session.source() }, first: first,
+            try sessions[0].configuration(timeout: 300))
         var variables = context.environment.filter { $0.key == ProcessEnvironment.keyLog }
         for index in routes.indices {
             variables["OIDC_PROXY_URL" + (index == 0 ? "" : "_\(index + 1)")] = server.url(of: index)

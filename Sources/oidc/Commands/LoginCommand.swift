@@ -74,7 +74,7 @@ struct LoginCommand: RunnableCommand {
             return (try signIn.run(), access)
         }
         let operand = try ResourceOperand(
-            try ResourceOperand.url(url, command: "oidc login"), options, context, and: try entries())
+            try ResourceOperand.url(url, command: "login", context), options, context, and: try entries())
         return try operand.signedIn { $0.opensBrowser = !isWithoutBrowser }
     }
 

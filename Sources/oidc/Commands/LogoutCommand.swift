@@ -50,7 +50,7 @@ struct LogoutCommand: RunnableCommand {
         let provider: ProviderContext
         if let url {
             let operand = try ResourceOperand(
-                try ResourceOperand.url(url, command: "oidc logout"), options, context, and: bound)
+                try ResourceOperand.url(url, command: "logout", context), options, context, and: bound)
             guard let linked = try operand.linked() else {
                 context.console.note("there was no session")
                 if context.console.isJSON { try context.console.output(Ending.none.json(of: nil, nil)) }

@@ -58,16 +58,19 @@ struct ProxyCommand: RunnableCommand {
         let provider = try context.provider(options)
         let routes = try ProxyRoutes.routes(urls, provider, onSocket: listen != nil)
         let log = try log.map { path throws(OIDCError) in try ProxyLog(path, context.console) }
-        let session = ProxySession(provider, mayLogIn: mayLogIn)
-        let first = try session.firstToken(toleratesOutage: true)
-        var configuration = try session.configuration(timeout: timeout)
+        let (sessions, indices) = try ProxySession.sessions(of: routes, provider, mayLogIn: mayLogIn)
+        let first = try sessions.map { session throws(OIDCError) in
+            try session.firstToken(toleratesOutage: true)
+        }
+        var configuration = try sessions[0].configuration(timeout: timeout)
         configuration.idleTimeout = idleTimeout.map { Int64($0) * 1_000 }
         if let log {
             configuration.log = log.add
             configuration.flushLog = log.flush
         }
         let server = try ProxyServer(
-            try endpoint(), routes: routes.map { ($0, 0) }, sources: [try session.source()], first: [first],
+            try endpoint(), routes: Array(zip(routes, indices)),
+            sources: try sessions.map { session throws(OIDCError) in try session.source() }, first: first,
             configuration)
         for (index, route) in routes.enumerated() {
             try announce(server.url(of: index), route, context.console)

@@ -72,7 +72,7 @@ struct RegisterCommand: RunnableCommand {
         context.console.note(
             "Registered \(DisplayText.quoted(client.clientID)); wrote profile \(DisplayText.clean(name)) to "
                 + "\(DisplayText.clean(path)). Now: "
-                + context.common.completing(provider.settings.loginLine(profile: name)))
+                + context.common.completing(provider.settings.loginLine(profile: name, of: writer)))
         if context.console.isJSON {
             try context.console.output([
                 "client_id": .string(client.clientID), "profile": .string(name), "path": .string(path),

@@ -57,7 +57,7 @@ struct RequestCommand: RunnableCommand {
             }
             throw UsageError(
                 "\(UsageError.quoted(url)) is not a URL",
-                hint: WebURL("https://\(url)").map { "oidc request \(ShellWord.quoted($0.text))" })
+                hint: WebURL.completing(url).map { "oidc request \(ShellWord.quoted($0.text))" })
         }
     }
 

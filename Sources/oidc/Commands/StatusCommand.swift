@@ -36,7 +36,7 @@ struct StatusCommand: RunnableCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         if let url {
             let operand = try ResourceOperand(
-                try ResourceOperand.url(url, command: "oidc status"), options, context)
+                try ResourceOperand.url(url, command: "status", context), options, context)
             guard let provider = try operand.linked() else { throw operand.notSignedIn }
             return try showOne(provider, context)
         }

@@ -59,7 +59,7 @@ struct TokenCommand: RunnableCommand {
             return try SessionAccess(try context.provider(options), mayKeepNothing: mayLogIn)
         }
         let operand = try ResourceOperand(
-            try ResourceOperand.url(url, command: "oidc token"), options, context)
+            try ResourceOperand.url(url, command: "token", context), options, context)
         return try operand.access(mayLogIn: mayLogIn)
     }
 

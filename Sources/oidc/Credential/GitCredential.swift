@@ -67,7 +67,7 @@ extension SessionAccess {
     /// Marks a token as expired after another program was refused with it, so the next one is new. The session
     /// stays, and so does a token that could not be replaced.
     func expire(_ token: Redacted<String>) throws(OIDCError) {
-        guard let stored = try load(), stored.holds(token), canRefresh(stored) else { return }
+        guard let stored = try load(), stored.holds(token), stored.canRefresh else { return }
         let wait = LockWait(
             limit: .seconds(30), onWaiting: {}, isCancelled: { Interruption.pending != nil })
         try store.withLock(key, wait) { () throws(OIDCError) in

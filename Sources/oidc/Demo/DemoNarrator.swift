@@ -55,7 +55,7 @@ final class DemoNarrator {
     }
 
     private func explainURL(_ url: WebURL) throws(OIDCError) {
-        try tour.say("The authorization URL, to open in a browser\(isBrief ? ", as before but for:" : ":")")
+        try tour.say("The authorization URL, to open in a browser\(isBrief ? ", with new values of" : ""):")
         if !isBrief { try tour.line(url.text) }
         for pair in FormEncoding.decode(url.query ?? "") ?? [] {
             guard !isBrief || DemoNarrator.ofResource.contains(pair.name) else { continue }

@@ -12,7 +12,7 @@ struct ProviderChecks {
 
     func findings() -> [Finding] {
         guard let issuer = settings.provider.issuer else {
-            return (known.isEmpty ? [named()] : known) + [proxy(isReached: true)]
+            return (known.isEmpty ? [named()] : known) + clientAlone() + [proxy(isReached: true)]
         }
         let probe: DateProbe
         do throws(OIDCError) { probe = DateProbe(transport: try provider.transport()) } catch {
@@ -82,14 +82,21 @@ struct ProviderChecks {
         }
     }
 
+    /// Checks the client of a provider without metadata.
+    private func clientAlone() -> [Finding] {
+        guard settings.client.id != nil else { return [] }
+        do throws(OIDCError) { return [client(nil, try provider.environment())] } catch {
+            return [Finding("client", error)]
+        }
+    }
+
     /// Checks that the client can authenticate. Reads its secrets, but never prints them.
     private func client(_ metadata: ProviderMetadata?, _ environment: ProviderEnvironment) -> Finding {
         do throws(OIDCError) {
             let client = try provider.client(metadata, environment)
             for secret in settings.client.secretFiles {
-                guard let file = try UserFile.read(secret.path, limit: 1 << 20, named: secret.name),
-                    file.permissions & 0o077 != 0
-                else { continue }
+                let file = try UserFile.require(secret.path, limit: 1 << 20, named: secret.name)
+                guard file.permissions & 0o077 != 0 else { continue }
                 return Finding(
                     "client", .warning, "\(secret.name): \(secret.path) may be read by others",
                     hint: "chmod 600 \(ShellWord.quoted(secret.path))")

@@ -16,7 +16,7 @@ struct NewProfile {
     }
 
     /// The command that signs in with the profile.
-    private var signIn: String { common.completing(settings.loginLine(profile: name)) }
+    private var signIn: String { common.completing(settings.loginLine(profile: name, of: writer)) }
 
     /// Whether the file of the client's secret exists, if one is named.
     var hasSecret: Bool {

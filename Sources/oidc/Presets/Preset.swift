@@ -57,6 +57,14 @@ struct Preset: Sendable {
     static func unknown(_ name: String) -> OIDCError {
         let names = all.map(\.name)
         let nearest = Nearest.match(ASCII.lowercased(name), among: names)
+        let url = WebURL(name) ?? (name.includes(".") || name.includes(":") ? WebURL.completing(name) : nil)
+        if nearest == nil, let url {
+            return .usage(
+                "expected the name of a provider, found the URL \(DisplayText.address(name, limit: 80))",
+                hint:
+                    "oidc config init --issuer \(ShellWord.quoted(DisplayText.clean(url.text))) --client-id ID"
+            )
+        }
         return .usage(
             "unknown provider “\(DisplayText.distinct(name, from: names, limit: 80))”",
             hint: nearest.map { "did you mean \($0)?" }

@@ -8,9 +8,15 @@ extension ProviderContext {
     func client(
         _ metadata: ProviderMetadata?, method: String? = nil, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> Client {
-        let credentials = try credentials(environment)
+        var credentials = try credentials(environment)
+        var configured = settings.client.method
+        // A registered client's secret is read when it is needed, which is not for a fresh token.
+        if credentials.secret == nil, let registered = try target?.registered(context) {
+            credentials.secret = registered.clientSecret
+            configured = configured ?? registered.settings[Setting.clientAuth.name]?.string
+        }
         let authentication = try ClientAuthentication.choose(
-            method: settings.client.method ?? method, credentials, metadata)
+            method: configured ?? method, credentials, metadata)
         let issuer = metadata?.issuer ?? settings.provider.issuer
         // A template is not an issuer, so the token endpoint is the audience (RFC 7523 §3).
         let isTemplate = issuer.map { IssuerTemplate($0) != nil } ?? false

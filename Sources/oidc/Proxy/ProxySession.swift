@@ -2,10 +2,14 @@ import OIDCCore
 import OIDCSystem
 import Synchronization
 
-/// The session of a proxy's routes. All routes use the session of the settings; this is the one place where
-/// a route finds its own.
+/// A session that a proxy adds the token of: the settings' own, or that of a resource that the user signed in to by URL.
 struct ProxySession {
-    private let provider: ProviderContext
+    private enum Owner {
+        case provider(ProviderContext)
+        case resource(ResourceOperand)
+    }
+
+    private let owner: Owner
     private let mayLogIn: Bool
     private let minimumValidity: Int64
     private let memory = Memory()
@@ -16,18 +20,66 @@ struct ProxySession {
         let store = Mutex<(any SessionStoring)?>(nil)
     }
 
-    init(_ provider: ProviderContext, mayLogIn: Bool = false, minimumValidity: Int64 = 60) {
-        self.provider = provider
+    private init(_ owner: Owner, mayLogIn: Bool, minimumValidity: Int64) {
+        self.owner = owner
         self.mayLogIn = mayLogIn
         self.minimumValidity = minimumValidity
+    }
+
+    /// Returns the sessions of the routes, and which route uses which. A route uses the session of the resource that it
+    /// leads to, if the user signed in to one, or if the settings name no provider.
+    static func sessions(
+        of routes: [ProxyRoute], _ provider: ProviderContext, mayLogIn: Bool = false,
+        minimumValidity: Int64 = 60
+    ) throws(OIDCError) -> (sessions: [ProxySession], indices: [Int]) {
+        var sessions: [ProxySession] = []
+        var indices: [Int] = []
+        var own: Int?
+        for route in routes {
+            let operand = ResourceOperand(route.url, provider.settings, provider.context)
+            let isResource =
+                provider.settings.token.resources.isEmpty
+                ? try operand.existingAccess() != nil || !provider.namesProvider : false
+            guard isResource || own == nil else {
+                indices.append(own ?? 0)
+                continue
+            }
+            indices.append(sessions.count)
+            if !isResource { own = sessions.count }
+            sessions.append(
+                ProxySession(
+                    isResource ? .resource(operand) : .provider(provider), mayLogIn: mayLogIn,
+                    minimumValidity: minimumValidity))
+        }
+        return (sessions, indices)
+    }
+
+    private var context: CommandContext {
+        switch owner {
+        case .provider(let provider): provider.context
+        case .resource(let operand): operand.context
+        }
+    }
+
+    /// What servers are reached with.
+    private var reach: ProviderContext {
+        switch owner {
+        case .provider(let provider): provider
+        case .resource(let operand): operand.reach
+        }
     }
 
     /// Returns access to the session as a command that starts now would have it.
     private func access(_ console: Console) throws(OIDCError) -> SessionAccess {
         let context = CommandContext(
-            console: console, environment: provider.context.environment, common: provider.context.common)
-        let access = try SessionAccess(
-            ProviderContext(provider.settings, context), mayKeepNothing: mayLogIn)
+            console: console, environment: context.environment, common: context.common)
+        let access =
+            switch owner {
+            case .provider(let provider):
+                try SessionAccess(ProviderContext(provider.settings, context), mayKeepNothing: mayLogIn)
+            case .resource(let operand):
+                try ResourceOperand(operand.url, operand.asked, context).access(mayLogIn: mayLogIn)
+            }
         guard let store = memory.store.withLock({ $0 }) else { return access }
         return SessionAccess(access, in: store)
     }
@@ -39,7 +91,10 @@ struct ProxySession {
             if access.store is MemorySessionStore { memory.store.withLock { $0 = access.store } }
             let demand = access.demand(minimumValidity: minimumValidity)
             guard let refused else { return try access.token(demand) }
-            return try access.token(demand, insteadOf: refused)
+            guard let target = access.provider.target else {
+                return try access.token(demand, insteadOf: refused)
+            }
+            return try ResourceTokens(access, target).token(demand, insteadOf: refused)
         }
     }
 
@@ -47,24 +102,24 @@ struct ProxySession {
     /// out of reach and `toleratesOutage`, requests will try again.
     func firstToken(toleratesOutage: Bool) throws(OIDCError) -> SessionTokens.Delivery? {
         do throws(OIDCError) {
-            return try token(insteadOf: nil, provider.context.console)
+            return try token(insteadOf: nil, context.console)
         } catch {
             guard toleratesOutage, error.kind == .unreachable else { throw error }
-            provider.context.console.warn(error.commandLine)
+            context.console.warn(error.commandLine)
             return nil
         }
     }
 
     /// Returns the token source of the proxy. Warnings were shown with the first token.
     func source() throws(OIDCError) -> ProxyTokenSource {
-        var quiet = provider.context.common
+        var quiet = context.common
         quiet.isQuiet = !quiet.isVerbose
-        let console = Console(mayLogIn ? provider.context.common : quiet)
+        let console = Console(mayLogIn ? context.common : quiet)
         var source = ProxyTokenSource(
-            environment: try provider.environment(),
+            environment: try reach.environment(),
             token: { refused throws(OIDCError) in try token(insteadOf: refused, console) },
             ending: { ending(console) },
-            onEnd: { [console = provider.context.console] error in
+            onEnd: { [console = context.console] error in
                 console.warn("the session has ended: \(error.commandLine)")
             })
         source.minimumValidity = minimumValidity
@@ -83,16 +138,16 @@ struct ProxySession {
             guard !isUsable else { return nil }
             return OIDCError(
                 .loginRequired, "the access token has expired, and there is no refresh token",
-                hint: provider.settings.loginLine, stage: .token)
+                hint: access.provider.settings.loginLine, stage: .token)
         } catch {
             return error.kind == .loginRequired ? error : nil
         }
     }
 
     func configuration(timeout: Int) throws(OIDCError) -> ProxyServer.Configuration {
-        var configuration = ProxyServer.Configuration(try provider.transport().configuration)
+        var configuration = ProxyServer.Configuration(try reach.transport().configuration)
         configuration.timeout = Int64(timeout) * 1_000
-        let common = provider.context.common
+        let common = context.common
         configuration.hint = { common.completing($0.commandLine) }
         return configuration
     }

@@ -22,7 +22,9 @@ extension ResourceOperand {
         let access = try SessionAccess(provider.forSignIn())
         var signIn = SignIn(provider: access.provider, access: access)
         change(&signIn)
-        return (try signIn.run(), access)
+        do throws(OIDCError) { return (try signIn.run(), access) } catch {
+            throw provider.naming(error)
+        }
     }
 
     /// Signs in for a command with `--login`, once for all processes that wait for it. `earlier` is the session whose
@@ -38,7 +40,7 @@ extension ResourceOperand {
                 provider: provider, access: access, earlier: access.key == key ? earlier : nil)
             signIn.takesAny = true
             do throws(OIDCError) { return try signIn.run() } catch {
-                guard provider.hasLostClient(error) else { throw error }
+                guard provider.hasLostClient(error) else { throw provider.naming(error) }
             }
         }
         throw notSignedIn
@@ -90,13 +92,32 @@ extension ProviderContext {
         return ProviderContext(context.settings(layers), context, until: deadline, target: target)
     }
 
+    /// Returns an error whose hint to sign in names the resource.
+    func naming(_ error: OIDCError) -> OIDCError {
+        let command = "oidc login"
+        guard settings.resource != nil, let hint = error.hint?.commandLine, hint.hasPrefix(command),
+            !hint.hasPrefix(settings.loginLine)
+        else { return error }
+        var error = error
+        error.hint = .text(settings.loginLine + hint.dropFirst(command.utf8.count))
+        return error
+    }
+
     /// Returns whether a failure means that the server does not know the registered client any more, so that another
     /// one can be registered. Notes it for the next registration. A sign-in that times out is only noted: a server that
     /// does not know a client says so on a page of its own, and never redirects.
     func hasLostClient(_ error: OIDCError) -> Bool {
         guard let target else { return false }
         if error.kind == .timedOut, error.stage == .authorization { _ = target.retireClient(context) }
-        guard ["invalid_client", "unauthorized_client"].contains(error.oauthError) else { return false }
+        switch error.oauthError {
+        case "invalid_client", "unauthorized_client": break
+        // The authorization server in MCP's Python SDK grants only scopes that a client registered for (2026-11).
+        case "invalid_scope":
+            guard let scope = settings.token.scope, let client = try? target.registered(context),
+                !client.allows(scope)
+            else { return false }
+        default: return false
+        }
         return target.retireClient(context)
     }
 }

@@ -65,26 +65,25 @@ struct ResourceClient {
         return nil
     }
 
-    /// The settings of a registration: those that hold for this server, and what is to be requested.
-    private var settings: Settings {
+    /// Returns the settings of a registration: those that hold for this server, and the scope to register.
+    private func settings(scope: Scope) -> Settings {
         var entries = operand.ownership.entries(for: issuer).filter { $0.setting != .scope }
-        let all = resource.scopesSupported.map { scope.union($0) } ?? scope
-        if !all.isEmpty {
+        if !scope.isEmpty {
             entries.append(
                 SettingLayers.Entry(
-                    setting: .scope, value: .string(all.text), origin: .resource(operand.url.text)))
+                    setting: .scope, value: .string(scope.text), origin: .resource(operand.url.text)))
         }
         return context.settings(SettingLayers(profile: nil, entries: entries))
     }
 
     /// Returns the client that was registered before, or registers one, once for any number of processes.
     private func registered() throws(OIDCError) -> Choice {
-        let settings = settings
+        let settings = settings(scope: scope)
         let redirect = try settings.signIn.redirect()
         let ports = redirect.loopback.map { $0.ports.candidates.map { String($0) } } ?? []
         let name = Registrations.name(issuer: issuer, redirects: [redirect.text] + ports)
         guard let records = ResourceRecords(context) else {
-            return choice(try register(settings), name: nil, isNew: true)
+            return choice(try register(), name: nil, isNew: true)
         }
         if let known = try known(name, records) { return choice(known, name: name) }
         let wait = LockWait(
@@ -94,7 +93,7 @@ struct ResourceClient {
             })
         return try records.registrations.withLock(name, wait) { () throws(OIDCError) in
             if let known = try known(name, records) { return choice(known, name: name) }
-            let client = try register(settings)
+            let client = try register()
             do throws(OIDCError) {
                 try records.registrations.keep(client, as: name, issuer: issuer)
             } catch {
@@ -106,7 +105,7 @@ struct ResourceClient {
 
     private func known(_ name: String, _ records: ResourceRecords) throws(OIDCError) -> RegisteredRecord? {
         try records.registrations.clients(name, issuer: issuer).first {
-            $0.isUsable(for: scope, at: environment.now())
+            $0.isUsable(at: environment.now())
         }
     }
 
@@ -114,6 +113,17 @@ struct ResourceClient {
         Choice(
             clientID: client.clientID, registration: name, registered: client, isNew: isNew,
             reason: isNew ? "registered now" : "registered before")
+    }
+
+    /// Registers a client for everything that the resource may ask for later; for less if the server refuses that.
+    private func register() throws(OIDCError) -> RegisteredRecord {
+        let all = resource.scopesSupported.map { scope.union($0) } ?? scope
+        do throws(OIDCError) { return try register(settings(scope: all)) } catch {
+            guard ["invalid_client_metadata", "invalid_scope"].contains(error.oauthError), all != scope else {
+                throw error
+            }
+            return try register(settings(scope: scope))
+        }
     }
 
     private func register(_ settings: Settings) throws(OIDCError) -> RegisteredRecord {
@@ -146,7 +156,7 @@ struct ResourceClient {
                 hint: "give --client-id ID, or: oidc config set -p NAME "
                     + "issuer=\(ShellWord.quoted(server)) client_id=ID")
         }
-        let redirect = (try? settings.signIn.redirect())?.text ?? RedirectAddress.standard
+        let redirect = (try? settings(scope: scope).signIn.redirect())?.text ?? RedirectAddress.standard
         return OIDCError(
             .usage,
             "no client is set for \(server), and it does not register clients by itself: register a native client "

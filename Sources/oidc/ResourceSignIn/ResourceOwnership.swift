@@ -38,7 +38,8 @@ struct ResourceOwnership {
             if let issuer = own.first(where: { $0.setting == .issuer })?.value.string {
                 return issuers.contains { ExactText.isSame($0, issuer) }
             }
-            if layer != .options, own.contains(where: { ProviderEndpoint(rawValue: $0.setting.name) != nil }) {
+            if layer != .options, own.contains(where: { ProviderEndpoint(rawValue: $0.setting.name) != nil })
+            {
                 return false
             }
         }

@@ -22,12 +22,23 @@ extension ResourceOperand {
         let search = try ResourceSearch(
             url, environment: environment, allowsInsecureHTTP: reach.allowsInsecureHTTP)
         let link = try? link()
-        let found = try find(search, environment, evidence, link)
+        let isCached =
+            evidence.response == nil && !evidence.isRefetching && isMetadataCached(environment, link)
+        var found = try find(search, environment, evidence, link)
         console.trace(
             "resource: \(found.metadata.resource), from \(found.metadataURL.withoutQuery)"
                 + (found.isNamedByChallenge ? ", which its challenge names" : ""))
         let grant = try grant(of: found.metadata)
-        let server = try server(of: found.metadata, search, grant, refetching: evidence.isRefetching)
+        let server: ProviderMetadata
+        do throws(OIDCError) {
+            server = try self.server(of: found.metadata, search, grant, refetching: evidence.isRefetching)
+        } catch {
+            // The documents that led to this server may have been cached.
+            guard isCached, error.kind != .interrupted else { throw error }
+            console.trace("\(error.message); fetching the resource's metadata again")
+            found = try search.find(after: try search.probe(), refetching: true)
+            server = try self.server(of: found.metadata, search, grant, refetching: true)
+        }
         let issuer = server.issuer ?? ""
         console.trace("authorization server: \(issuer)")
         let scope = try scope(found, server, evidence, link)
@@ -55,6 +66,15 @@ extension ResourceOperand {
                 operand: self, link: target, earlierLink: link, isNewlyRegistered: client.isNew),
             client.registered,
             try entries(of: client.profile), scope: scope.isEmpty ? nil : scope)
+    }
+
+    /// Returns whether metadata of the URL is cached, so it may be older than what the resource says now.
+    private func isMetadataCached(_ environment: ProviderEnvironment, _ link: ResourceLink?) -> Bool {
+        let places =
+            [link?.metadataURL.flatMap { WebURL($0) }] + ProtectedResourceMetadata.wellKnownURLs(for: url)
+        return places.compactMap { $0 }.contains {
+            environment.cache.lookup($0, at: environment.now()) != nil
+        }
     }
 
     private func find(
@@ -87,7 +107,9 @@ extension ResourceOperand {
         of resource: ProtectedResourceMetadata, _ search: ResourceSearch, _ grant: GrantType, refetching: Bool
     ) throws(OIDCError) -> ProviderMetadata {
         let servers = resource.authorizationServers
-        if let issuer = ownership.optionIssuer, grant != .idJAG, !servers.contains(where: { ExactText.isSame($0, issuer) }) {
+        if let issuer = ownership.optionIssuer, grant != .idJAG,
+            !servers.contains(where: { ExactText.isSame($0, issuer) })
+        {
             throw .usage(
                 "--issuer \(DisplayText.clean(issuer)) is not an authorization server of "
                     + "\(DisplayText.clean(resource.resource)), which names \(resource.serverList)",

@@ -26,11 +26,7 @@ struct ResourceTarget: Sendable {
     /// Throws if the client of this target was given up meanwhile.
     func movedAccess(_ provider: ProviderContext, than earlier: Session?) throws(OIDCError) -> SessionAccess?
     {
-        if let name = link.registration, let records = ResourceRecords(provider.context),
-            let client = try records.registrations.clients(name, issuer: link.issuer).first(where: {
-                $0.clientID == link.clientID
-            }), client.isRetired
-        {
+        if try registered(provider.context)?.isRetired == true {
             throw OIDCError(
                 .refused, "the server does not know the client any more", hint: provider.settings.loginLine,
                 stage: .token, oauthError: "invalid_client")
@@ -41,6 +37,14 @@ struct ResourceTarget: Sendable {
         let access = try SessionAccess(try operand.provider(current))
         guard let session = try access.load(), session != earlier else { return nil }
         return access
+    }
+
+    /// Returns the registration of the client; nil if it was not registered by itself.
+    func registered(_ context: CommandContext) throws(OIDCError) -> RegisteredRecord? {
+        guard let name = link.registration, let records = ResourceRecords(context) else { return nil }
+        return try records.registrations.clients(name, issuer: link.issuer).first {
+            $0.clientID == link.clientID
+        }
     }
 
     /// Forgets the resource. A link that stays only leads to a session that is gone.
@@ -113,14 +117,17 @@ struct ResourceOperand: Sendable {
         self.asked = asked
     }
 
-    /// Parses the operand of a command.
-    static func url(_ text: String, command: String) throws(OIDCError) -> WebURL {
-        guard let url = WebURL(text), url.fragment == nil else {
-            throw .usage(
-                "\(DisplayText.quoted(text, limit: 100)) is not a URL",
-                hint: WebURL("https://\(text)").map { "\(command) \(ShellWord.quoted($0.text))" })
+    /// Parses the operand of a command. A hint guesses what was meant: a profile, or a URL without its scheme.
+    static func url(_ text: String, command: String, _ context: CommandContext) throws(OIDCError) -> WebURL {
+        if let url = WebURL(text), url.fragment == nil { return url }
+        let profiles = (try? context.settingsLoader.file())?.profiles ?? []
+        var hint = "oidc help \(command)"
+        if profiles.contains(where: { $0.name == text }) {
+            hint = "oidc \(command) -p \(ShellWord.quoted(text))"
+        } else if text.includes("."), let meant = WebURL("https://\(text)"), meant.fragment == nil {
+            hint = "oidc \(command) \(ShellWord.quoted(meant.text))"
         }
-        return url
+        throw .usage("\(DisplayText.quoted(text, limit: 100)) is not a URL", hint: hint)
     }
 
     var ownership: ResourceOwnership { ResourceOwnership(entries: asked.layers.given) }
@@ -191,13 +198,7 @@ struct ResourceOperand: Sendable {
 
     /// Returns the provider of a link, with the settings that belong to it.
     func provider(_ link: ResourceLink) throws(OIDCError) -> ProviderContext {
-        var registered: RegisteredRecord?
-        if let name = link.registration, let records = ResourceRecords(context) {
-            registered = try records.registrations.clients(name, issuer: link.issuer).first {
-                $0.clientID == link.clientID
-            }
-        }
-        return provider(ResourceTarget(operand: self, link: link), registered, try entries(of: link.profile))
+        provider(ResourceTarget(operand: self, link: link), nil, try entries(of: link.profile))
     }
 
     /// Returns the entries of the settings, with another profile's in place of the profile's if one is named.
@@ -236,7 +237,8 @@ struct ResourceOperand: Sendable {
             add(.clientSecret, registered.clientSecret.map { .string($0.revealed) })
         }
         var own = ResourceOwnership(entries: entries).entries(for: link.issuer)
-        let isOwnClient = registered == nil && link.clientID != asked.client.metadataURL
+        let isRegistered = registered != nil || link.registration != nil
+        let isOwnClient = !isRegistered && link.clientID != asked.client.metadataURL
         own.removeAll { entry in
             // A secret is only for the client that it was configured for.
             if !isOwnClient, entry.setting.owner == .client { return true }

@@ -7,7 +7,8 @@ extension Settings {
     /// The command line of a command for the same session, with the options that were given.
     func line(_ command: String, and more: [(String, Setting)] = []) -> String {
         let operand = resource.map { " \(ShellWord.quoted($0.url))" } ?? ""
-        return ([command + operand + profileOption(profile)] + givenOptions(and: more)).joined(separator: " ")
+        let start = command + operand + profileOption(profile, isNeeded: layers.isProfileNamed)
+        return ([start] + givenOptions(and: more)).joined(separator: " ")
     }
 
     /// The options that were given and name a session.
@@ -30,11 +31,14 @@ extension Settings {
         return words
     }
 
-    /// The command line that signs in with a profile.
-    func loginLine(profile: String?) -> String { "oidc login" + profileOption(profile) }
+    /// The command line that signs in with a profile of a file.
+    func loginLine(profile: String?, of file: ProfileWriter) -> String {
+        "oidc login" + profileOption(profile, isNeeded: file.hasOtherDefault)
+    }
 
-    private func profileOption(_ name: String?) -> String {
-        guard let name, name != "default" else { return "" }
+    /// Returns the option that names a profile; `isNeeded` if it is not certain that `default` is used without one.
+    private func profileOption(_ name: String?, isNeeded: Bool) -> String {
+        guard let name, name != "default" || isNeeded else { return "" }
         return " -p \(ShellWord.quoted(name))"
     }
 

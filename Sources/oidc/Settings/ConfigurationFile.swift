@@ -76,6 +76,31 @@ struct ConfigurationFile: Sendable {
         }
     }
 
+    /// Returns the profile that `profile(named:)` finds in a file with many, without parsing the others; nil if anything
+    /// is unusual, or one may hold a secret that others can read, so the whole file must be parsed and checked.
+    static func selected(_ name: String?, in file: UserFile) -> (name: String, values: JSONObject)? {
+        let (bytes, secret) = (file.bytes, Setting.clientSecret.name)
+        guard let outline = try? JSONOutline(of: bytes, expanding: "profiles", seeking: secret),
+            let profiles = outline.inner, !outline.mayHoldName || file.permissions & 0o077 == 0
+        else { return nil }
+        func named(_ name: String) -> JSONOutline.Member? {
+            let found = profiles.filter { $0.name == name }
+            return found.count == 1 ? found[0] : nil
+        }
+        var defaultName: String?
+        for member in outline.members where member.name != "profiles" {
+            guard member.name == "default_profile", defaultName == nil,
+                let name = (try? JSONValue(parsing: Array(bytes[member.value])))?.string, named(name) != nil
+            else { return nil }
+            defaultName = name
+        }
+        let name = name ?? defaultName ?? (profiles.count == 1 ? profiles[0].name : "default")
+        guard outline.members.count == (defaultName == nil ? 1 : 2), let profile = named(name),
+            let values = (try? JSONValue(parsing: Array(bytes[profile.value])))?.object
+        else { return nil }
+        return (name, values)
+    }
+
     /// Returns the named profile, else the default, else the only one.
     func profile(named name: String?) throws(OIDCError) -> (name: String, values: JSONObject)? {
         if let name {
@@ -96,9 +121,19 @@ struct ConfigurationFile: Sendable {
 
     /// Checks the settings of a profile, without variables and without reading other files.
     func check(_ profile: String) throws(OIDCError) {
+        try settings(of: profile, home: nil).check()
+    }
+
+    /// Returns the files with secrets that a profile names and that do not exist.
+    func missingSecrets(of profile: String, home: String?) throws(OIDCError) -> [SettingFile] {
+        try settings(of: profile, home: home).client.secretFiles.filter { !UserFile.isThere($0.path) }
+    }
+
+    private func settings(of profile: String, home: String?) throws(OIDCError) -> Settings {
         var common = CommonOptions()
         common.profile = profile
-        try SettingsLoader(environment: [:], common: common).load(from: self, in: path).check()
+        let environment = home.map { ["HOME": $0] } ?? [:]
+        return try SettingsLoader(environment: environment, common: common).load(from: self, in: path)
     }
 
     /// Lists the first profiles, for an error about another name.

@@ -50,6 +50,14 @@ struct ProfileWriter {
         try ConfigurationFile(parsing: bytes, path: path).profile(named: nil)?.name
     }
 
+    /// Whether the file has a default profile of another name than `default`.
+    var hasOtherDefault: Bool {
+        guard let file = try? UserFile.read(path, limit: 4 << 20, named: "configuration"),
+            let chosen = try? chosen(in: file.bytes)
+        else { return false }
+        return chosen != "default"
+    }
+
     /// Checks the name before anything is registered or fetched.
     func checkName(_ name: String, replacing: Bool) throws(OIDCError) {
         try ProfileWriter.checkName(name)

@@ -50,6 +50,8 @@ struct SettingLayers: Sendable {
 
     /// The profile's name, if one is used.
     let profile: String?
+    /// Whether an option or a variable names it.
+    let isProfileNamed: Bool
     /// The effective entries: the strongest of each setting.
     private(set) var entries: [Entry]
     /// All entries, strongest first.
@@ -59,8 +61,9 @@ struct SettingLayers: Sendable {
 
     /// Resolves the entries, strongest first. Leaves out what belongs to one provider or client if a stronger layer
     /// names another: a secret goes only to whom it was configured for.
-    init(profile: String?, entries: [Entry]) {
+    init(profile: String?, isProfileNamed: Bool = false, entries: [Entry]) {
         self.profile = profile
+        self.isProfileNamed = isProfileNamed
         given = entries
         let ownership = SettingsOwnership(entries)
         self.entries = []

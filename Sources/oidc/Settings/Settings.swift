@@ -53,6 +53,7 @@ struct Settings: Sendable {
         try ExtraParameters.authorize.check(signIn.extraParameters)
         try ExtraParameters.token.check(token.extraParameters)
         try sharedStore.check(try SessionStoreChoice(setting: store))
+        if let url = client.metadataURL { _ = try ClientMetadataDocument.checkedURL(url) }
         _ = try RedirectAddress(signIn.redirectURI, port: signIn.port)
         if let problem = BrowserCommand.problem(signIn.browser) { throw .usage("browser: \(problem)") }
         if let text = signIn.postLogoutRedirectURI {

@@ -31,7 +31,13 @@ struct SettingsLoader: Sendable {
     }
 
     func load(_ options: [SettingLayers.Entry] = []) throws(OIDCError) -> Settings {
-        try load(options, from: try file(), in: path ?? "")
+        let path = path ?? ""
+        guard let contents = try ownFile() else { return try load(options, from: nil, in: path) }
+        if let profile = ConfigurationFile.selected(profileName, in: contents) {
+            return try settings(options, profile, in: path, option: configOption)
+        }
+        let file = try parsed(contents.bytes, permissions: contents.permissions)
+        return try load(options, from: file, in: path)
     }
 
     func load(
@@ -44,11 +50,18 @@ struct SettingsLoader: Sendable {
                     + (path.isEmpty ? ", as neither HOME nor OIDC_CONFIG is set" : " at \(path)"),
                 hint: "write one with: oidc config init")
         }
+        return try settings(options, profile, in: path, option: file?.option ?? "")
+    }
+
+    private func settings(
+        _ options: [SettingLayers.Entry], _ profile: (name: String, values: JSONObject)?, in path: String,
+        option: String
+    ) throws(OIDCError) -> Settings {
         var entries = options + (try variables())
-        if let profile {
-            entries += try SettingsLoader.entries(of: profile, in: path, option: file?.option ?? "")
-        }
-        return Settings(SettingLayers(profile: profile?.name, entries: entries), home: environment["HOME"])
+        if let profile { entries += try SettingsLoader.entries(of: profile, in: path, option: option) }
+        return Settings(
+            SettingLayers(profile: profile?.name, isProfileNamed: profileName != nil, entries: entries),
+            home: environment["HOME"])
     }
 
     /// Returns each profile of the file, without options and variables.

@@ -79,7 +79,7 @@ final class SignInReporter {
     private func reportURL(_ url: WebURL) {
         let text = "Sign in at:\n\n  \(url.text)\n\n"
         instructions += text
-        StandardError.write(text)
+        StandardError.write(Console.style.linked(text))
     }
 
     private func instruct(_ text: String) {
@@ -121,7 +121,7 @@ final class SignInReporter {
             usesColor: Terminal.usesColor(environment: environment),
             usesUnicode: Terminal.usesUnicode(environment: environment), instructions: instructions)
         awaited.append(SignInReporter.deviceCode)
-        StandardError.write(text.text)
+        StandardError.write(Console.style.linked(text.text))
     }
 
     /// A provider that does not know the redirect URL or the client says so on a page of its own, and never redirects.

@@ -174,11 +174,7 @@ struct SessionAccess {
     }
 }
 
-extension SessionAccess: AccessTokenSource {
-    func canRefresh(_ session: Session) -> Bool {
-        session.tokens.refreshToken != nil || !key.grant.needsUser
-    }
-}
+extension SessionAccess: AccessTokenSource {}
 
 extension ProviderContext {
     /// How long to wait for the session's lock, whose holder may be using the network.

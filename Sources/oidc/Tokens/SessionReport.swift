@@ -9,7 +9,7 @@ struct SessionReport {
     let now: Instant
 
     /// Whether a token is available without signing in again.
-    var canRefresh: Bool { session.tokens.refreshToken != nil || !session.key.grant.needsUser }
+    var canRefresh: Bool { session.canRefresh }
 
     /// Who issued the tokens: of a provider with many tenants, the tenant.
     var issuer: String { session.endpoints.issuer ?? session.key.provider }

@@ -27,7 +27,7 @@ struct ReadmeBlock {
 
     static func all() throws -> [ReadmeBlock] { try blocks(of: readme()) + blocks(of: page("Recipes")) }
 
-    private static func blocks(of text: String) -> [ReadmeBlock] {
+    static func blocks(of text: String) -> [ReadmeBlock] {
         var blocks: [ReadmeBlock] = []
         var section = ""
         var rest = text.components(separatedBy: "\n")[...]

@@ -50,6 +50,23 @@ struct Mistake: CustomTestStringConvertible, Sendable {
             "credential kubctl", "unknown command 'kubctl', did you mean oidc credential kubectl?",
             "oidc help credential"),
         Mistake("help nosuch", "unknown command 'nosuch'", "oidc --help"),
+        Mistake(
+            "help provders", "unknown command or topic 'provders', did you mean providers?",
+            "oidc help providers"),
+        Mistake("help tokn", "unknown command 'tokn', did you mean oidc token?", "oidc --help"),
+        Mistake("config get issuer", "unknown command 'get'", "oidc config show"),
+        Mistake("config ls", "unknown command 'ls'", "oidc config list"),
+        Mistake("config delete work", "unknown command 'delete'", "oidc config unset KEY removes a setting"),
+        Mistake(
+            "config init https://login.example.com", "expected the name of a provider, found the URL",
+            "oidc config init --issuer https://login.example.com --client-id ID"),
+        Mistake(
+            "config init localhost:8080", "expected the name of a provider, found the URL",
+            "oidc config init --issuer http://localhost:8080 --client-id ID"),
+        Mistake("request localhost:1/x", "'localhost:1/x' is not a URL", "oidc request http://localhost:1/x"),
+        Mistake(
+            "token --issuer 127.0.0.1:1 --client-id x", "expected an https URL", "--issuer http://127.0.0.1:1"
+        ),
         Mistake("-x", "unknown option '-x' before the command", "oidc --help"),
         Mistake("-p work", "oidc needs a command", "oidc --help"),
         Mistake("''", "unknown command ''", "oidc --help"),
@@ -60,7 +77,9 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake(
             "login --port http", "--port takes a whole number from 1 to 65535, not 'http'", "oidc help login"),
         Mistake("login --timeout", "--timeout needs a value", "oidc help login"),
-        Mistake("login me", "unexpected argument 'me'", "oidc help login"),
+        Mistake("login me", "“me” is not a URL", "oidc help login"),
+        Mistake(
+            "token mcp.example.com", "“mcp.example.com” is not a URL", "oidc token https://mcp.example.com"),
         Mistake(
             "login --no-browser --flow device", "--no-browser goes with --flow browser, not device",
             "oidc help login"),
@@ -76,7 +95,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake("token -p", "--profile needs a value", "oidc help token"),
         Mistake(
             "token --grant client_credential",
-            "--grant takes authorization_code, client_credentials, token_exchange or jwt_bearer, not 'client_credential', did you mean client_credentials?",
+            "--grant takes authorization_code, client_credentials, token_exchange, jwt_bearer or id_jag, not 'client_credential', did you mean client_credentials?",
             "oidc help token"),
         Mistake("token --client-secret x", "unknown option '--client-secret'", "set client_secret_file"),
         Mistake(

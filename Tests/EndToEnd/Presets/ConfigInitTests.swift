@@ -66,7 +66,9 @@ struct ConfigInitTests {
             "config", "init", "--config", file, "--client-id", "b", "--issuer", "https://a.example",
             "--set", "token_endpoint=https://a.example/token",
             "--set", "authorization_endpoint=https://a.example/authorize")
-        #expect(plain.errorOutput.hasSuffix(" Now: oidc login --config \(file)\n"), "\(plain.errorOutput)")
+        // The profile w stays the default.
+        let next = " Now: oidc login --config \(file) -p default\n"
+        #expect(plain.errorOutput.hasSuffix(next), "\(plain.errorOutput)")
     }
 
     @Test("-o json has the path, the profile, the redirect URL and the settings")

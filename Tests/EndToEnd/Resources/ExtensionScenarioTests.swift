@@ -101,10 +101,8 @@ struct ExtensionScenarioTests {
         #expect(world.server.tokenRequests.count == 1)
     }
 
-    @Test(
-        "enterprise-managed-authorization: the user's own provider vouches for them, and nobody is asked again"
-    )
-    func enterprise() throws {
+    /// The user's own provider, where they are signed in, and a resource whose server trusts it.
+    private func enterpriseWorld() throws -> (own: ProviderServer, world: ResourceWorld) {
         let own = try ProviderServer { $0.person = .approves("alice") }
         let world = try ResourceWorld {
             $0.registers = false
@@ -121,6 +119,38 @@ struct ExtensionScenarioTests {
                 "client_secret": "at the resource"}}}
             """)
         expectSuccess(try world.run(["login", "-p", "work"]))
+        return (own, world)
+    }
+
+    @Test("twenty resources after one sign-in at the own provider: one tab, twenty tokens")
+    func twentyResources() throws {
+        let (own, world) = try enterpriseWorld()
+        let (server, place) = (world.server.issuer, "/.well-known/oauth-protected-resource")
+        world.resource.change {
+            $0.anyAnswer = { request in
+                guard request.url.path.hasPrefix(place) else { return nil }
+                let resource = request.url.origin + request.url.path.dropFirst(place.count)
+                return .value(
+                    ["resource": .string(resource), "authorization_servers": [.string(server)]])
+            }
+        }
+        let urls = (1...20).map { "\(world.resource.origin)/r\($0)" }
+        let runs = try urls.map { try world.program.start(["token", "-p", "tools", $0]) }
+        let outcomes = runs.map { $0.finish() }
+        for outcome in outcomes { expectSuccess(outcome) }
+        #expect(Set(outcomes.map(\.output)).count == 20 && world.tabs.count == 1)
+        let assertions = world.server.tokenRequests.compactMap {
+            try? JWS(compact: $0.form["assertion"] ?? "")
+        }
+        #expect(Set(assertions.compactMap { $0.claims?["resource"]?.string }) == Set(urls))
+        #expect(own.requestCount(grant: "refresh_token") <= 1)
+    }
+
+    @Test(
+        "enterprise-managed-authorization: the user's own provider vouches for them, and nobody is asked again"
+    )
+    func enterprise() throws {
+        let (own, world) = try enterpriseWorld()
         own.with { $0.resetCounts() }
         expectSuccess(try world.call(options: ["-p", "tools"]))
         #expect(world.tabs.count == 1)

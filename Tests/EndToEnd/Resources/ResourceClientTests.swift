@@ -135,5 +135,23 @@ struct ResourceClientTests {
         #expect(document["redirect_uris"]?.array?.contains(.string(used)) == true, "\(document) \(used)")
         #expect(try world.run(["register", "--client-metadata", "http://client.example/x"]).status == 2)
         #expect(try world.run(["register", "https://client.example/x"]).status == 2)
+        try world.configure(#"{"profiles":{"a":{"client_metadata_url":"http://client.example/x"}}}"#)
+        let check = try world.program.run("config", "check", variables: ["OIDC_CLIENT_METADATA_URL": ""])
+        #expect(check.status == 2 && check.errorOutput.contains("an https URL with a path"), "\(check)")
+    }
+
+    @Test("a server that refuses scopes beyond the registered ones gets a new registration, once")
+    func narrowRegistration() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url, "--scope", "a"]))
+        #expect(world.server.registrations.map { $0["scope"] } == ["a"])
+        world.server.change {
+            $0.token = { $0.form["client_id"] == "registered-1" ? .oauth("invalid_scope") : nil }
+        }
+        expectSuccess(try world.run(["login", world.url, "--scope", "a b"]))
+        #expect(world.server.registrations.map { $0["scope"] } == ["a", "a b"])
+        world.server.change { $0.token = { _ in .oauth("invalid_scope") } }
+        #expect(try world.run(["login", world.url, "--scope", "a b"]).status == 4)
+        #expect(world.server.registrations.count == 2)
     }
 }

@@ -12,7 +12,10 @@ struct ResourceStepUpTests {
     private func world(
         _ variables: [String: String] = [:], _ server: (inout ServerStandIn.Rules) -> Void = { _ in }
     ) throws -> ResourceWorld {
-        let world = try ResourceWorld(variables, server: server) { $0.challengeScope = "mcp:read" }
+        let world = try ResourceWorld(variables, server: server) {
+            $0.challengeScope = "mcp:read"
+            $0.answerToGet = nil
+        }
         let rules = world.resource.rules
         let issuing = world.server
         world.resource.change {
@@ -103,16 +106,6 @@ struct ResourceStepUpTests {
         #expect(world.tabs.count == 1)
     }
 
-    @Test("a body that cannot be sent twice is not sent again after a sign-in")
-    func unrepeatable() throws {
-        let world = try world()
-        let body = String(repeating: "x", count: (1 << 20) + 10)
-        let outcome = try world.program.start(
-            ["request", "--login", "POST", world.url, "-d", "-"], input: .text(body)
-        ).finish()
-        #expect(outcome.status == 4 && world.tabs.isEmpty, "\(outcome.errorOutput)")
-    }
-
     @Test("a profile's session steps up too, and its narrower scope does not undo it")
     func ofProfile() throws {
         let world = try world()
@@ -137,5 +130,16 @@ struct ResourceStepUpTests {
         world.resource.change { $0.answerToGet = HTTPResponse(status: 200, body: Array("open".utf8)) }
         let outcome = try world.run(["request", "--login", world.url])
         #expect(outcome.status == 0 && outcome.output == "open" && world.tabs.isEmpty, "\(outcome)")
+    }
+
+    @Test("a refusal by the user is told with the URL to sign in to again")
+    func declined() throws {
+        let world = try world()
+        world.server.change { $0.responseError = ["error": "access_denied"] }
+        for command in [["login"], ["request", "--login"]] {
+            let outcome = try world.run(command + [world.url])
+            #expect(outcome.status == 4, "\(outcome)")
+            #expect(outcome.errorOutput.contains("try: oidc login \(world.url), and allow"), "\(outcome)")
+        }
     }
 }

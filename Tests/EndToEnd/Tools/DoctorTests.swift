@@ -148,6 +148,23 @@ struct DoctorTests {
         #expect(client["result"]?.string == "warning" && client["hint"]?.string == "chmod 600 ~/secret")
     }
 
+    @Test("a secret file that is missing is a problem, also of a profile that has endpoints only")
+    func missingSecret() throws {
+        let world = try ToolWorld()
+        for provider in ["issuer": world.issuer, "token_endpoint": world.issuer + "/token"] {
+            try world.configure([
+                provider.key: .string(provider.value), "client_id": "demo", "client_secret_file": "nowhere",
+            ])
+            let client = try #require(try findings(world).1["client"])
+            #expect(client["result"]?.string == "problem")
+            #expect(client["detail"]?.string?.contains("nowhere") == true, "\(client)")
+            let check = try world.run(["config", "check"])
+            #expect(
+                check.code == 0 && check.errors.contains("warning: client_secret_file: there is no file")
+            )
+        }
+    }
+
     @Test("without any configuration it says how to start")
     func bare() throws {
         let world = try ToolWorld()

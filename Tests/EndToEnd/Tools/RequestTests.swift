@@ -190,13 +190,13 @@ struct RequestTests {
         try world.signIn(scope: "openid api:admin")
         let admin = try world.run(["request", "\(world.issuer)/api/admin"], world.person)
         #expect(
-            admin.code == 4 && admin.errors.contains("oidc login")
+            admin.code == 3 && admin.errors.contains("oidc login")
                 && admin.errors.contains("acr_values=urn:demo:acr:strong")
                 && admin.errors.contains("max_age=300"),
             "\(admin)")
         #expect(world.provider.with { $0.requestCount(grant: "refresh_token") } == 0)
         let items = try world.run(["request", "\(world.issuer)/api/items"], world.person)
-        #expect(items.code == 4 && items.errors.contains("--scope 'openid api:admin api:read'"), "\(items)")
+        #expect(items.code == 3 && items.errors.contains("--scope 'openid api:admin api:read'"), "\(items)")
     }
 
     @Test("an answer whose reader has exited is an error")

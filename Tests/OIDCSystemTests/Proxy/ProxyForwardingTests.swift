@@ -251,7 +251,7 @@ struct ProxyForwardingTests {
         }
         let world = try ProxyWorld(server)
         let connection = try world.connect()
-        connection.send(world.head("GET", "large"))
+        connection.send(world.head("GET", "large", "Connection: close"))
         _ = connection.received(until: "\r\n\r\n")
         var before = -1
         // Until the buffers of the system are full and nothing moves.

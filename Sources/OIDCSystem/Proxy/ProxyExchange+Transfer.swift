@@ -1,0 +1,155 @@
+import OIDCCore
+
+/// What the server sends and receives.
+extension ProxyExchange: ProxyTransferOwner {
+    func provideBody(_ buffer: UnsafeMutableRawBufferPointer) -> ProxyTransfer.Provision {
+        if case .discarding = phase { return .refuse }
+        lastActivity = .now()
+        if owesContinue {
+            owesContinue = false
+            connection.write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
+        }
+        do {
+            let provision = try body.provide(buffer, from: connection)
+            if case .refuse = provision { problem = .slowCaller }
+            return provision
+        } catch {
+            problem = ProxyProblem(error)
+            return .refuse
+        }
+    }
+
+    func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
+        lastActivity = .now()
+        switch head.take(line) {
+        case .more: return true
+        case .interim:
+            passInterimOn()
+            return true
+        case .complete: return receiveHead()
+        case .malformed:
+            problem = ProxyProblem(
+                502, "refused", "the header of the server's answer is malformed or too large")
+            return false
+        }
+    }
+
+    /// Passes an interim answer on, such as 103; 100 is sent when the body is wanted.
+    private func passInterimOn() {
+        guard request.minorVersion == 1, head.status != 100, head.status != 101 else { return }
+        connection.write(statusAndFields())
+        connection.write([.carriageReturn, .lineFeed])
+    }
+
+    private func receiveHead() -> Bool {
+        let state = server.states[admission.route]
+        if grant?.key != nil, let nonce = DPoP.nonce(in: head.response) { state.nonce = nonce }
+        if let next = nextAttempt(state) {
+            phase = .discarding(next, bytes: 0)
+            return true
+        }
+        if head.status == 401, !mayRefresh { state.refused = grant?.token }
+        return beginAnswer()
+    }
+
+    /// Returns the attempt that the answer asks for, if the request can be sent again and it was not yet made.
+    private func nextAttempt(_ state: ProxyServer.RouteState) -> Next? {
+        guard body.canRepeat else { return nil }
+        switch head.status {
+        case 417 where expectsContinue: return .withoutExpectation
+        case 401:
+            let response = head.response
+            if grant?.key != nil, DPoP.isNonceDemand(resourceResponse: response) {
+                return mayProveAgain ? .proof : nil
+            }
+            guard mayRefresh, StepUp(response.challenges) == nil, state.refused != grant?.token else {
+                return nil
+            }
+            return .anotherToken
+        default: return nil
+        }
+    }
+
+    private func beginAnswer() -> Bool {
+        let length: Int?
+        do { length = try head.bodyLength() } catch {
+            problem = ProxyProblem(error)
+            return false
+        }
+        let hasNoBody = isHead || head.status == 204 || head.status == 304
+        let framing: Framing =
+            if hasNoBody { .none } else if let length {
+                .length(missing: length)
+            } else if request.minorVersion == 1 { .chunked } else { .untilClose }
+        if case .untilClose = framing { closes = true }
+        // libcurl stops sending a body that was refused.
+        if !body.isWhole, head.status >= 400 { closes = true }
+        body.forget()
+        entry.status = head.status
+        phase = .answering(framing)
+        var bytes = statusAndFields()
+        switch framing {
+        case .length(let length): bytes += "Content-Length: \(length)\r\n".utf8
+        case .chunked: bytes += "Transfer-Encoding: chunked\r\n".utf8
+        case .none where head.status != 204: if let length { bytes += "Content-Length: \(length)\r\n".utf8 }
+        case .none, .untilClose: break
+        }
+        bytes += (closes ? "Connection: close\r\n\r\n" : "\r\n").utf8
+        connection.write(bytes)
+        return true
+    }
+
+    private func statusAndFields() -> [UInt8] {
+        let reason = head.reason.isEmpty ? Array(HTTP1.reasonPhrase(head.status).utf8) : head.reason
+        var bytes = Array("HTTP/1.1 \(head.status) ".utf8) + reason + [.carriageReturn, .lineFeed]
+        let named = ProxyHeaders.connectionOptions(head.values("Connection"))
+        for field in head.fields where ProxyHeaders.passes(field.name, named: named) {
+            bytes += field.name.utf8
+            bytes += ": ".utf8
+            switch ASCII.lowercased(field.name) {
+            case "location", "content-location":
+                bytes +=
+                    ProxyHeaders.location(
+                        field.text, from: admission.target, prefix: admission.prefix, route: route,
+                        origin: server.origin(named: request.host)
+                    ).utf8
+            case "set-cookie":
+                server.noteCookie(field.text, on: admission.route)
+                bytes += ProxyHeaders.cookie(field.text, prefix: admission.prefix, route: route).utf8
+            default: bytes += field.value
+            }
+            bytes += [.carriageReturn, .lineFeed]
+        }
+        return bytes
+    }
+
+    func receiveBody(_ bytes: UnsafeRawBufferPointer) -> ProxyTransfer.Reception {
+        lastActivity = .now()
+        switch phase {
+        case .discarding(let next, let count):
+            phase = .discarding(next, bytes: count + bytes.count)
+            return count + bytes.count <= Self.discardLimit ? .taken : .refuse
+        case .answering(let framing):
+            guard !connection.isEnded else { return .refuse }
+            guard !connection.isBlocked else { return .pause }
+            return pass(bytes, framing)
+        case .waitingForToken, .sending, .done: return .refuse
+        }
+    }
+
+    private func pass(_ bytes: UnsafeRawBufferPointer, _ framing: Framing) -> ProxyTransfer.Reception {
+        switch framing {
+        case .none: return .taken
+        case .length(let missing):
+            guard bytes.count <= missing else { return .refuse }
+            phase = .answering(.length(missing: missing - bytes.count))
+            connection.write(prefix: "", bytes, suffix: "", now: lastActivity)
+        case .chunked:
+            connection.write(
+                prefix: "\(String(bytes.count, radix: 16))\r\n", bytes, suffix: "\r\n", now: lastActivity)
+        case .untilClose: connection.write(prefix: "", bytes, suffix: "", now: lastActivity)
+        }
+        entry.bytes += bytes.count
+        return connection.isEnded ? .refuse : .taken
+    }
+}

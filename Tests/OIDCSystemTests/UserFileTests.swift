@@ -1,0 +1,46 @@
+import Foundation
+import OIDCCore
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("a file that the user named")
+struct UserFileTests {
+    private let directory = ScratchDirectory()
+
+    @Test("a regular file is read whole, and refused if it is larger than the limit")
+    func regular() throws {
+        for size in [0, 1, 100, 70_000] {
+            directory.put(String(repeating: "a", count: size), "file")
+            let file = try #require(try UserFile.read(directory["file"], limit: max(size, 1), named: "x"))
+            #expect(file.bytes.count == size && file.permissions == 0o600)
+        }
+        let error = #expect(throws: OIDCError.self) {
+            try UserFile.read(directory["file"], limit: 69_999, named: "x")
+        }
+        #expect(error?.kind == .usage && error?.message.hasSuffix("it is larger than 69999 bytes") == true)
+        // Its size is 0, as that of all files there.
+        #expect(try UserFile.read("/proc/self/stat", limit: 10_000, named: "x")?.bytes.isEmpty == false)
+    }
+
+    @Test("a named pipe to which nothing is written is given up, not waited for without end")
+    func silentPipe() {
+        mkfifo(directory["pipe"], 0o600)
+        let error = #expect(throws: OIDCError.self) {
+            try UserFile.read(directory["pipe"], limit: 100, named: "configuration", patience: 20)
+        }
+        #expect(error?.kind == .usage)
+        #expect(error?.message.hasSuffix("pipe cannot be read: nothing was written to it within 0 s") == true)
+    }
+
+    @Test("what is written to a pipe, as by <(...) in a shell, is read to its end")
+    func pipe() throws {
+        let pipe = try FileDescriptor.pipe()
+        defer { pipe.reading.close() }
+        let text = String(repeating: "a", count: 60_000)
+        try pipe.writing.writeAll(Array(text.utf8))
+        pipe.writing.close()
+        let path = "/dev/fd/\(pipe.reading.rawValue)"
+        #expect(try UserFile.read(path, limit: 60_000, named: "x")?.bytes == Array(text.utf8))
+    }
+}
