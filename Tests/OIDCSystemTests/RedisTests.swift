@@ -197,6 +197,8 @@ struct RedisTests {
         #expect(warns(RedisHealth.persistence(["aof_enabled": "0", "rdb_last_save_time": "1"])))
         #expect(warns(RedisHealth.eviction(["maxmemory_policy": "allkeys-lru"])))
         #expect(!warns(RedisHealth.eviction(["maxmemory_policy": "noeviction"])))
+        #expect(warns(RedisHealth.eviction(["maxmemory_policy": "volatile-ttl", "maxmemory": "1000"])))
+        #expect(!warns(RedisHealth.eviction(["maxmemory_policy": "volatile-ttl", "maxmemory": "0"])))
         #expect(!warns(.clock(differingBy: 3)) && warns(.clock(differingBy: -60)))
     }
 }

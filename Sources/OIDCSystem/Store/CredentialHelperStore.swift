@@ -48,6 +48,11 @@ package final class CredentialHelperStore: SessionStoring {
         helper = SystemKeychain(environment: environment, mayPrompt: mayPrompt, deadline: deadline)
     }
 
+    /// Returns whether this machine's keychain can be used, locked or not.
+    package static func hasKeychain(_ environment: [String: String]) -> Bool {
+        SystemKeychain(environment: environment, mayPrompt: false, deadline: nil).isAvailable
+    }
+
     package var description: String { "\(helper.program) and \(directory.path)" }
 
     package func location(of key: SessionKey) -> String {

@@ -96,6 +96,13 @@ struct SystemKeychain: SecretKeeping {
         return Outcome(result: Int(result), problem: DisplayText.clean(text))
     }
 
+    /// Whether there is a keychain, locked or not.
+    var isAvailable: Bool {
+        let outcome = try? call { canceller, problem, size in oidc_keychain_check(0, canceller, problem, size)
+        }
+        return outcome.map { $0.result == OIDC_KEYCHAIN_OK || $0.result == OIDC_KEYCHAIN_LOCKED } ?? false
+    }
+
     /// Ends a call that takes too long.
     ///
     /// Unchecked, as GLib's cancellables may be used from any thread.

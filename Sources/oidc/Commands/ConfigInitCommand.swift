@@ -78,6 +78,15 @@ struct ConfigInitCommand: RunnableCommand {
         try profile.write(replacing: command.isForced, secret: secret)
         try profile.report(withRegistration: false)
         ProfileSessions.noteSharing(of: profile.name, context)
+        if profile.settings.store == "file", CredentialHelperStore.hasKeychain(context.environment),
+            try dialog.confirms("Keep the keys of sessions in the keychain?")
+        {
+            var loader = context.settingsLoader
+            loader.profileName = profile.name
+            _ = try ProfileEditor(loader).set([
+                try SettingsLoader.assignment("\(Setting.store.name)=keychain")
+            ])
+        }
         guard profile.hasSecret, try dialog.confirms("Sign in now?") else { return 0 }
         var login = LoginCommand()
         login.common = command.common

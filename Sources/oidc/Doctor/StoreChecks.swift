@@ -71,11 +71,12 @@ struct StoreChecks {
         }
         if choice == .keychain { return Finding("keychain", .ok, "the system's keychain") }
         guard case .helper(let name) = choice else {
-            let found = StoreChecks.helpers.filter(isThere)
+            let hasKeychain = CredentialHelperStore.hasKeychain(provider.context.environment)
+            let found =
+                (hasKeychain ? ["keychain"] : []) + StoreChecks.helpers.filter(isThere).map { "helper:\($0)" }
             return Finding(
                 "keychain", .ok,
-                found.isEmpty
-                    ? "not used" : "not used; there is store=helper:\(found.joined(separator: ", helper:"))")
+                found.isEmpty ? "not used" : "not used; there is store=\(found.joined(separator: ", "))")
         }
         guard isThere(name) else {
             return Finding(

@@ -216,6 +216,8 @@ struct ProviderContext {
         // Records are sealed, and the URL says whether the connection is encrypted.
         configuration.allowInsecureHTTP = true
         configuration.proxy = .none
+        // A code that was redeemed in the last second of a sign-in must still be stored.
+        configuration.deadline = nil
         configuration.connectTimeout = min(configuration.connectTimeout, .seconds(5))
         let (secrets, shared) = (secrets, settings.sharedStore)
         // Longer than a request, and shorter than other machines wait.

@@ -63,10 +63,14 @@ enum RedisHealth {
 
     static func eviction(_ info: [String: String]) -> SharedEngineRemark {
         let policy = info["maxmemory_policy"] ?? "unknown"
-        let evicts = policy.hasPrefix("allkeys") && info["maxmemory"] != "0"
-        let mayEvict = policy.hasPrefix("allkeys")
-        return SharedEngineRemark(
-            "maxmemory-policy \(DisplayText.clean(policy))",
-            warning: evicts || mayEvict ? "set maxmemory-policy noeviction: this one evicts sessions" : nil)
+        let warning: String? =
+            if policy.hasPrefix("allkeys") {
+                "set maxmemory-policy noeviction: this one evicts sessions"
+            } else if policy.hasPrefix("volatile"), info["maxmemory"] ?? "0" != "0" {
+                "set maxmemory-policy noeviction: this one evicts leases"
+            } else {
+                nil
+            }
+        return SharedEngineRemark("maxmemory-policy \(DisplayText.clean(policy))", warning: warning)
     }
 }
