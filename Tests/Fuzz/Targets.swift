@@ -4,6 +4,7 @@ let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "challenge": fuzzChallenge, "config": fuzzConfig, "demo": fuzzDemo, "device": fuzzDevice,
     "form": fuzzForm, "helper": fuzzHelper, "http1": fuzzHTTP1, "idtoken": fuzzIDToken, "json": fuzzJSON,
     "jwks": fuzzJWKS, "jws": fuzzJWS, "key": fuzzKey, "metadata": fuzzMetadata, "pasted": fuzzPasted,
-    "session": fuzzSession, "settings": fuzzSettings, "text": fuzzText, "token": fuzzToken, "url": fuzzURL,
+    "resource": fuzzResource, "search": fuzzSearch, "session": fuzzSession, "settings": fuzzSettings,
+    "text": fuzzText, "token": fuzzToken, "url": fuzzURL,
     "userinfo": fuzzUserInfo, "xml": fuzzXML,
 ]
