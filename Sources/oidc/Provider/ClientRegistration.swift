@@ -173,7 +173,9 @@ struct ClientRegistration {
     /// Returns every redirect URL that a sign-in may use.
     static func urls(_ redirect: RedirectAddress) -> [String] {
         var urls: [String] = []
-        for url in redirects(redirect).reversed().flatMap(\.urls) where !urls.contains(url) { urls.append(url) }
+        for url in redirects(redirect).reversed().flatMap(\.urls) where !urls.contains(url) {
+            urls.append(url)
+        }
         return urls
     }
 
