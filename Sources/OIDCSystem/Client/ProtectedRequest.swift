@@ -6,6 +6,12 @@ package protocol AccessTokenSource {
     func token(
         _ demand: TokenDemand, insteadOf refused: SessionTokens.Delivery
     ) throws(OIDCError) -> SessionTokens.Delivery
+    /// Returns whether another token is available without a sign-in.
+    func canRefresh(_ session: Session) -> Bool
+}
+
+extension AccessTokenSource {
+    package func canRefresh(_ session: Session) -> Bool { session.canRefresh }
 }
 
 /// A request to a resource with the session's token. It is repeated with the resource's nonce if one is
@@ -81,7 +87,7 @@ package struct ProtectedRequest {
         var delivery = try tokens.token(demand)
         var nonce: String?
         var mayProveAgain = isRepeatable
-        var mayRefresh = isRepeatable && delivery.session.canRefresh
+        var mayRefresh = isRepeatable && tokens.canRefresh(delivery.session)
         while true {
             let attempt = Attempt(
                 delivery: delivery, nonce: nonce, mayProveAgain: mayProveAgain, mayRefresh: mayRefresh,
