@@ -4,7 +4,7 @@ import Testing
 @testable import OIDCCore
 
 @Suite("Identity assertions for a resource's authorization server (ID-JAG)")
-struct IdentityAssertionTests {
+struct IdentityAssertionFlowTests {
     private static let issuer = "https://as.example"
     private static let resource = "https://mcp.example.com/mcp"
     private static let jag = "urn:ietf:params:oauth:token-type:id-jag"
