@@ -36,7 +36,6 @@ typedef int pem_password_cb(char *buffer, int size, int writing, void *context);
 
 /// The symbols that are looked up: result, name and parameters.
 #define LIBCRYPTO_SYMBOLS(X) \
-    X(const char *, OpenSSL_version, (int)) \
     X(void, ERR_clear_error, (void)) \
     X(unsigned long, ERR_get_error, (void)) \
     X(const EVP_MD *, EVP_sha256, (void)) \
@@ -107,7 +106,8 @@ typedef int pem_password_cb(char *buffer, int size, int writing, void *context);
     X(int, EVP_CipherInit_ex, (EVP_CIPHER_CTX *, const EVP_CIPHER *, ENGINE *, const unsigned char *, \
                                const unsigned char *, int)) \
     X(int, EVP_CipherUpdate, (EVP_CIPHER_CTX *, unsigned char *, int *, const unsigned char *, int)) \
-    X(int, EVP_CipherFinal_ex, (EVP_CIPHER_CTX *, unsigned char *, int *))
+    X(int, EVP_CipherFinal_ex, (EVP_CIPHER_CTX *, unsigned char *, int *)) \
+    X(const char *, OpenSSL_version, (int))
 
 #define LIBCRYPTO_MEMBER(result, name, parameters) result(*_Nonnull name) parameters;
 typedef struct {

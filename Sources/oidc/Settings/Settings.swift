@@ -3,7 +3,10 @@ import OIDCSystem
 
 /// The effective settings as values. Each setting is read here, once; nothing else asks for one by its name. Files
 /// and programs that settings name are read and run on demand.
-struct Settings: Sendable {
+///
+/// A class, as dozens of values hold it: the code that copied its sixty members for each of them was a tenth of the
+/// program.
+final class Settings: Sendable {
     /// The entries and their origins, to report on the settings themselves.
     let layers: SettingLayers
     let provider: ProviderSettings
