@@ -47,11 +47,9 @@ struct SignOutModuleTests {
         try #require(outcome.status == 0, "\(outcome.errorOutput)")
         let script = program.home.appendingPathComponent("browser")
         let file = program.home.appendingPathComponent("address")
-        try Data(
-            "#!/bin/sh\nprintf '%s' \"$1\" >'\(file.path).new' && mv '\(file.path).new' '\(file.path)'\n".utf8
-        )
-        .write(to: script)
-        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: script.path)
+        try ExecutableScript.write(
+            "#!/bin/sh\nprintf '%s' \"$1\" >'\(file.path).new' && mv '\(file.path).new' '\(file.path)'\n",
+            to: script)
         return World(provider: provider, program: program, addressFile: file)
     }
 

@@ -184,11 +184,7 @@ struct IdentitySourceTests {
             echo "$*"
 
             """
-        // Written by another process, as a program that this one has open for writing cannot be run.
-        var writer = ChildProcess(
-            ["sh", "-c", #"cat > "$0" && chmod 700 "$0""#, agent.path], environment: [:])
-        writer.input = Array(script.utf8)
-        _ = try writer.run()
+        try ExecutableScript.write(script, to: agent)
         var environment = [
             "PATH": "\(home.path):/usr/bin:/bin", "BUILDKITE_AGENT_ACCESS_TOKEN": "agent-secret",
             "OIDC_CLIENT_SECRET": "hunter2",

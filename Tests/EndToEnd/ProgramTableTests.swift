@@ -21,7 +21,7 @@ struct ProgramTableTests {
         known.formUnion(program.otherNames.keys)
         known.formUnion(["--complete", "--reference", "--settings"])
         // Options of other programs: docker, git, kubectl.
-        known.formUnion(["--global", "--replace-all", "--add", "--user"])
+        known.formUnion(["--global", "--replace-all", "--add", "--user", "--from-file"])
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appendingPathComponent("Sources/oidc")
         let files = try #require(FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil))

@@ -154,7 +154,8 @@ struct SettingsTests {
             #"{"issuer":"\#(provider.origin)","client_id":"demo-confidential",\#(setting)}"#)
         let directory = file.deletingLastPathComponent()
         try put("demo-secret", directory.appendingPathComponent("secret"), mode: 0o600)
-        try put("#!/bin/sh\necho demo-secret\n", directory.appendingPathComponent("print"), mode: 0o700)
+        try ExecutableScript.write(
+            "#!/bin/sh\necho demo-secret\n", to: directory.appendingPathComponent("print"))
         for path in [file.path, "conf/config.json"] {
             let outcome = try program.run(
                 "token", "--grant", "client_credentials", "--refresh", "--config", path)

@@ -207,8 +207,7 @@ struct ProxyExecTests {
                     .code == 2)
         }
         let script = world.home + "/plain"
-        try Data("echo no interpreter line\n".utf8).write(to: URL(fileURLWithPath: script))
-        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: script)
+        try ExecutableScript.write("echo no interpreter line\n", to: URL(fileURLWithPath: script))
         let result = try world.run(["exec", "--proxy", "https://a.example", script], world.machine)
         #expect(result.output == "no interpreter line\n", "\(result)")
     }

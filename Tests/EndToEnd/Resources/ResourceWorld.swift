@@ -45,8 +45,7 @@ final class ResourceWorld: Sendable {
         let browser = folder.appendingPathComponent("browser").path
         let script =
             "#!/bin/sh\necho \"$1\" >>'\(program.home.path)/tabs'\nexec curl -sL -m 20 -o /dev/null \"$1\"\n"
-        try script.write(toFile: browser, atomically: true, encoding: .utf8)
-        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: browser)
+        try ExecutableScript.write(script, to: URL(fileURLWithPath: browser))
         program.environment["BROWSER"] = browser
         program.environment["OIDC_TIMEOUT"] = "30"
         // The default ports are too few for all the tests that run at once.

@@ -81,7 +81,7 @@ struct LogoutAllTests {
     func otherStore() throws {
         defer { oidc.remove() }
         let helper = oidc.home.appendingPathComponent("docker-credential-toy")
-        try Data(
+        try ExecutableScript.write(
             """
             #!/bin/sh
             f="$HOME/helper.json"
@@ -91,9 +91,7 @@ struct LogoutAllTests {
             erase) rm -f "$f" ;;
             list) echo "{}" ;;
             esac
-            """.utf8
-        ).write(to: helper)
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: helper.path)
+            """, to: helper)
         let path = oidc.home.path + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")
         var oidc = oidc
         oidc.environment["PATH"] = path

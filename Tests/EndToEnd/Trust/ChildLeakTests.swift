@@ -32,8 +32,7 @@ struct ChildLeakTests {
         let file = program.home.appendingPathComponent("bin/\(name)")
         try FileManager.default.createDirectory(
             at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-        try Data(script.utf8).write(to: file)
-        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: file.path)
+        try ExecutableScript.write(script, to: file)
     }
 
     private func everyStep(_ provider: ProviderServer, _ program: Program) throws {

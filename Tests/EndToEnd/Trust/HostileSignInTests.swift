@@ -70,8 +70,7 @@ struct HostileSignInTests {
             if exec 3<>"/dev/tcp/127.0.0.1/$port"; then echo there > "$HOME/new"; else echo none > "$HOME/new"; fi
             mv "$HOME/new" "$HOME/found"
             """
-        try Data(text.utf8).write(to: script)
-        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: script.path)
+        try ExecutableScript.write(text, to: script)
         let run = try program.start(["login"], ["BROWSER": "\(script.path) %s"])
         let found = program.home.appendingPathComponent("found")
         let end = Date().addingTimeInterval(60)

@@ -15,8 +15,7 @@ struct LeakTests {
         let text =
             "#!/bin/sh\ncat /proc/$$/environ >'\(environ.path)'\ncat /proc/$$/cmdline >'\(argv.path).new'\n"
             + "mv '\(argv.path).new' '\(argv.path)'\n"
-        try Data(text.utf8).write(to: script)
-        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: script.path)
+        try ExecutableScript.write(text, to: script)
         return ("\(script.path) %s", argv, environ)
     }
 
