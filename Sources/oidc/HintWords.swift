@@ -116,6 +116,7 @@ extension Hint.Advice {
             "Paste the URL of this page into the terminal, or set response_mode to form_post."
         case .choosePort:
             "--port N, or more ports in redirect_ports, as far as the provider has them registered"
+        case .chooseProxyPort: "choose another --port, or leave it out"
         case .nameBrowser:
             "open the URL yourself, or name a browser in $BROWSER or the browser setting"
         case .installAuthorities: "install the package ca-certificates, or set ca_file"

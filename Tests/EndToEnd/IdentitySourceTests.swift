@@ -84,6 +84,20 @@ struct IdentitySourceTests {
         }
     }
 
+    @Test("text that is no token is refused before anybody sees it, wherever it comes from")
+    func noToken() throws {
+        for text in ["a b", "a\nb", "a\r\nX: y", "a\tb", "<html> </html>", "é", "a\u{7F}"] {
+            for (source, environment, server) in [
+                ("circleci", ["CIRCLE_OIDC_TOKEN_V2": text], Server("")),
+                ("gitlab", ["OIDC_ID_TOKEN": text], Server("")),
+                ("google-metadata", [:], Server(text, [("Metadata-Flavor", "Google")])),
+            ] {
+                let error = #expect(throws: OIDCError.self) { try token(source, environment, server) }
+                #expect(error?.kind == .usage && error?.message.contains(text) == false, "\(text)")
+            }
+        }
+    }
+
     private static let azure = [
         "SYSTEM_OIDCREQUESTURI": "https://dev.azure.com/o/p/_apis/plans/1/jobs/2/oidctoken/",
         "SYSTEM_ACCESSTOKEN": "job-secret",
@@ -181,17 +195,18 @@ struct IdentitySourceTests {
             #!/bin/sh
             [ -z "$OIDC_CLIENT_SECRET" ] || exit 9
             [ "$BUILDKITE_AGENT_ACCESS_TOKEN" = agent-secret ] || exit 8
-            echo "$*"
+            [ -z "$SYSTEM_ACCESSTOKEN" ] || exit 7
+            echo "$*" | tr ' ' _
 
             """
         try ExecutableScript.write(script, to: agent)
         var environment = [
             "PATH": "\(home.path):/usr/bin:/bin", "BUILDKITE_AGENT_ACCESS_TOKEN": "agent-secret",
-            "OIDC_CLIENT_SECRET": "hunter2",
+            "SYSTEM_ACCESSTOKEN": "another-secret", "OIDC_CLIENT_SECRET": "hunter2",
         ]
-        #expect(try token("buildkite", environment) == "oidc request-token --audience https://op.example")
+        #expect(try token("buildkite", environment) == "oidc_request-token_--audience_https://op.example")
         let other = try token("buildkite", environment, Server(""), ["subject_token_audience=a b"])
-        #expect(other == "oidc request-token --audience a b")
+        #expect(other == "oidc_request-token_--audience_a_b")
         environment["BUILDKITE_AGENT_ACCESS_TOKEN"] = nil
         #expect(#expect(throws: OIDCError.self) { try token("buildkite", environment) }?.kind == .failed)
         environment["PATH"] = "/nonexistent"

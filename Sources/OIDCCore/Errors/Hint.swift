@@ -81,6 +81,7 @@ public enum Hint: Hashable, Sendable {
         case acceptForm
         case pasteOrAcceptForm
         case choosePort
+        case chooseProxyPort
         case nameBrowser
         case installAuthorities
         case raiseHTTPTimeout
@@ -219,6 +220,7 @@ extension Hint.Advice: CustomStringConvertible {
         case .pasteOrAcceptForm:
             "Paste the URL of this page into the terminal, or use the response mode form_post."
         case .choosePort: "use another port, as far as the provider has it registered"
+        case .chooseProxyPort: "choose another port"
         case .nameBrowser: "open the URL yourself, or name a browser in $BROWSER"
         case .installAuthorities: "install the package ca-certificates"
         case .raiseHTTPTimeout: "try again later, or allow more time for a request"

@@ -51,7 +51,8 @@ package struct ResourceSearch: Sendable {
             challenge = try ResourceChallenge(response)
         }
         var failure: OIDCError?
-        if let named = try namedURL(challenge) {
+        let named = try namedURL(challenge)
+        if let named {
             do throws(OIDCError) {
                 let (metadata, url) = try document(at: [named], refetching: refetching)
                 return Found(
@@ -61,9 +62,11 @@ package struct ResourceSearch: Sendable {
                 failure = error
             }
         }
+        let places = ProtectedResourceMetadata.wellKnownURLs(for: url)
+        let left = failure == nil ? places : places.filter { $0 != named }
+        if left.isEmpty, let failure { throw failure }
         do throws(OIDCError) {
-            let (metadata, url) = try document(
-                at: ProtectedResourceMetadata.wellKnownURLs(for: url), refetching: refetching)
+            let (metadata, url) = try document(at: left, refetching: refetching)
             return Found(
                 metadata: metadata, metadataURL: url, isNamedByChallenge: false, challenge: challenge)
         } catch {

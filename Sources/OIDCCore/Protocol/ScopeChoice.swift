@@ -20,18 +20,21 @@ package struct ScopeChoice: Hashable, Sendable {
 
     /// Chooses the scope of a first sign-in: the caller's, else the challenge's, else all that the resource supports,
     /// else none (MCP authorization, 2026-07-28). To all but the caller's own, `offline_access` is added if the
-    /// authorization server lists it, and left out of the resource's list if the server does not.
+    /// authorization server lists it, and left out of the resource's list if the server does not. Without a user,
+    /// `isForUser` is false, and it is left out: no refresh token is issued then, and servers refuse the scope.
     package init(
         caller: Scope? = nil, challenge: ResourceChallenge = ResourceChallenge(),
-        resource: ProtectedResourceMetadata? = nil, server: ProviderMetadata
+        resource: ProtectedResourceMetadata? = nil, server: ProviderMetadata, isForUser: Bool = true
     ) throws(OIDCError) {
-        let isOfflineListed = server.scopesSupported?.contains(ScopeChoice.offlineAccess) == true
+        let isOfflineListed =
+            isForUser && server.scopesSupported?.contains(ScopeChoice.offlineAccess) == true
         var chosen: (scope: Scope, source: Source)
         if let caller, !caller.isEmpty {
             self.init(scope: caller, source: .caller, addsOfflineAccess: false)
             return
         } else if let asked = challenge.scope, !asked.isEmpty {
-            chosen = (asked, .challenge)
+            let kept = asked.tokens.filter { isForUser || $0 != ScopeChoice.offlineAccess }
+            chosen = (Scope(tokens: kept), .challenge)
         } else if let supported = resource?.scopesSupported, !supported.isEmpty {
             let kept = supported.tokens.filter { isOfflineListed || $0 != ScopeChoice.offlineAccess }
             chosen = (Scope(tokens: kept), kept.isEmpty ? .server : .resource)

@@ -53,7 +53,10 @@ package enum ProcessEnvironment {
 
     /// The job's credentials at its CI system (Azure Pipelines, Buildkite), which can request its identity, and much
     /// else that a job does: only the command of the job itself keeps them.
-    package static let jobVariables: Set<String> = ["SYSTEM_ACCESSTOKEN", "BUILDKITE_AGENT_ACCESS_TOKEN"]
+    package static let jobVariables: Set<String> = ["SYSTEM_ACCESSTOKEN", buildkiteAccess]
+
+    /// What Buildkite's agent needs to request the job's identity.
+    package static let buildkiteAccess = "BUILDKITE_AGENT_ACCESS_TOKEN"
 
     /// Returns the variables that even the command of a job does not get.
     package static func secretVariables(in environment: [String: String]) -> Set<String> {

@@ -51,7 +51,7 @@ struct ProxyListener {
             do throws(OIDCError) {
                 listener = try LoopbackListener(LoopbackAddress(ports: port.map { .fixed($0) } ?? .any))
             } catch {
-                throw OIDCError(error.kind, error.message, hint: "choose another --port, or leave it out")
+                throw OIDCError(error.kind, error.message, hint: .advice(.chooseProxyPort))
             }
             guard let first = listener.descriptors.first else {
                 throw OIDCError(.failed, "127.0.0.1 can't be listened on")

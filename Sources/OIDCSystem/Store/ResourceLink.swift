@@ -88,6 +88,15 @@ package struct ResourceLinks: Sendable {
         return ResourceLinks.links(bytes, of: url)
     }
 
+    /// Returns the path of the file of a URL's origin if it cannot be understood; nil if it can, or there is none.
+    package func damagedFile(of url: WebURL) -> String? {
+        let name = ResourceLinks.name(url)
+        guard let bytes = try? directory.read(name), !ResourceLinks.isReadable(bytes, of: url) else {
+            return nil
+        }
+        return directory.location(name)
+    }
+
     /// Returns every link, also those without a session.
     package func all() throws(OIDCError) -> [ResourceLink] {
         var links: [ResourceLink] = []
@@ -135,12 +144,17 @@ package struct ResourceLinks: Sendable {
 
     /// Reads a file's links. A link of another origin is not used: it would send a token there.
     private static func links(_ bytes: [UInt8], of url: WebURL) -> [ResourceLink] {
-        guard let json = try? JSONValue(parsing: bytes), json["origin"]?.string == url.origin,
-            let version = json["version"]?.integer, version <= formatVersion
-        else { return [] }
+        guard isReadable(bytes, of: url), let json = try? JSONValue(parsing: bytes) else { return [] }
         return (json["resources"]?.array ?? []).compactMap { ResourceLink($0) }.filter {
             WebURL($0.resource)?.origin == url.origin
         }
+    }
+
+    private static func isReadable(_ bytes: [UInt8], of url: WebURL) -> Bool {
+        guard let json = try? JSONValue(parsing: bytes), let version = json["version"]?.integer else {
+            return false
+        }
+        return json["origin"]?.string == url.origin && version <= formatVersion
     }
 
     private static func name(_ url: WebURL) -> String {

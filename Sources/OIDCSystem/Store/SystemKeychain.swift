@@ -137,7 +137,7 @@ struct SystemKeychain: SecretKeeping {
                 stage: .store)
         case OIDC_KEYCHAIN_LOCKED:
             throw .store(
-                "the keychain is locked", hint: "unlock it, as by signing in to the desktop, or: oidc login")
+                "the keychain is locked", hint: .orSignIn("unlock it, as by signing in to the desktop"))
         case OIDC_KEYCHAIN_DISMISSED:
             throw .store("the keychain was not unlocked", hint: .set(.store, to: "file"))
         default:

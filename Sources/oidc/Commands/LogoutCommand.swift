@@ -52,6 +52,9 @@ struct LogoutCommand: RunnableCommand {
             let operand = try ResourceOperand(
                 try ResourceOperand.url(url, command: "logout", context), options, context, and: bound)
             guard let linked = try operand.linked() else {
+                if ResourceRecords(context)?.links.damagedFile(of: operand.url) != nil {
+                    throw operand.notSignedIn
+                }
                 context.console.note("there was no session")
                 if context.console.isJSON { try context.console.output(Ending.none.json(of: nil, nil)) }
                 return 0
@@ -198,10 +201,12 @@ struct LogoutCommand: RunnableCommand {
             }
             if let failure = taken.failure { throw failure }
             let issuer = DisplayText.clean(session.key.provider)
+            let resources = session.key.resources.map { DisplayText.clean($0) }.joined(separator: ", ")
+            let place = resources.isEmpty ? issuer : "\(issuer) for \(resources)"
             context.console.note(
                 failures.isEmpty && !isLocal
-                    ? "Signed out of \(issuer); the session is forgotten."
-                    : "The session at \(issuer) is forgotten here.")
+                    ? "Signed out of \(place); the session is forgotten."
+                    : "The session at \(place) is forgotten here.")
         }
         guard let failure = failures.first(where: { $0.kind == .interrupted }) ?? failures.first else {
             return Ending(answer: answer, hadSession: hadSession, failure: nil)

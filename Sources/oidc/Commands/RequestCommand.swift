@@ -70,10 +70,15 @@ struct RequestCommand: RunnableCommand {
         let call = try request.call(url, method, isJSON: context.console.isJSON)
         let request = ResourceRequest(call: call, mayLogIn: mayLogIn, operand: operand)
         if let access = try operand?.existingAccess() { return try request.run(access) }
-        if let operand, !provider.namesProvider { return try request.runWithoutSession(operand) }
+        let isForAssertion = provider.settings.token.grant == .idJAG
+        if let operand, !provider.namesProvider || isForAssertion {
+            return try request.runWithoutSession(operand)
+        }
         let access = try SessionAccess(provider, mayKeepNothing: mayLogIn)
         let allowed = try AllowedOrigins(provider, try access.load(), naming: allowedOrigins)
-        if let operand, mayLogIn, !allowed.contains(url) { return try request.runWithoutSession(operand) }
+        if let operand, mayLogIn || operand.isForMachine, !allowed.contains(url) {
+            return try request.runWithoutSession(operand)
+        }
         try allowed.check(url)
         return try request.run(access)
     }

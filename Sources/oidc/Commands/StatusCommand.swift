@@ -42,9 +42,15 @@ struct StatusCommand: RunnableCommand {
         }
         let provider = try context.provider(options)
         guard !isAll else { return try showAll(provider, context) }
-        if !provider.namesProvider, !context.console.isJSON {
+        if !provider.namesProvider {
             let resources = try known(provider, context).filter { !$0.session.key.resources.isEmpty }
-            if !resources.isEmpty { return try show(resources, context) }
+            if !resources.isEmpty, !context.console.isJSON { return try show(resources, context) }
+            let profiles = try context.settingsLoader.file()?.profiles ?? []
+            if resources.isEmpty, profiles.isEmpty {
+                throw OIDCError(
+                    .loginRequired, "nobody is signed in, and no provider is set",
+                    hint: "oidc login URL for a resource, oidc config init for a provider", stage: .token)
+            }
         }
         return try showOne(provider, context)
     }

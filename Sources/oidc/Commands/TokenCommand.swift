@@ -75,6 +75,9 @@ struct TokenCommand: RunnableCommand {
         let delivery: SessionTokens.Delivery
         if isForced {
             let stored = try access.load()
+            if stored != nil, let target = access.provider.target, access.key.grant.needsUser {
+                try ResourceTokens(access, target).checkServer()
+            }
             let own = try stored.flatMap { session throws(OIDCError) in
                 session.accessToken(from: session.source(for: demand))
             }

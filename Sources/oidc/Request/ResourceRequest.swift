@@ -20,8 +20,7 @@ struct ResourceRequest {
 
     /// Sends the request without a token first: only its answer says what to sign in to.
     func runWithoutSession(_ operand: ResourceOperand) throws(OIDCError) -> Int32 {
-        let isProviderless = !ProviderContext(operand.asked, operand.context).namesProvider
-        if !(operand.optionGrant ?? (isProviderless ? operand.grant : .authorizationCode)).needsUser {
+        if operand.isForMachine {
             return try run(try SessionAccess(try operand.resolved()))
         }
         guard mayLogIn else { throw operand.notSignedIn }

@@ -18,11 +18,16 @@ extension ResourceOperand {
         func isAsked(_ setting: Setting, _ value: String?, in layers: Set<SettingLayers.Layer>) -> Bool {
             ownership.text(setting, in: layers).map { $0 == value } ?? true
         }
-        // For id_jag, an issuer and client that options name may be those of the user's own provider.
+        // For id_jag, an issuer that options name may be that of the user's own provider, and the client is its too.
+        let isForOwnProvider = link.grant == .idJAG && !ownership.isOwned(.options, by: [link.issuer])
         guard
-            link.grant == .idJAG
+            isForOwnProvider
                 || isAsked(.issuer, link.issuer, in: [.options])
                     && isAsked(.clientID, link.clientID, in: [.options])
+        else { return false }
+        guard
+            link.grant.needsUser || isForOwnProvider || !ownership.isOwned(.variables, by: [link.issuer])
+                || isAsked(.clientID, link.clientID, in: [.options, .variables])
         else { return false }
         let isOwned = ownership.isOwned(.profile, by: [link.issuer])
         let own: Set<SettingLayers.Layer> =

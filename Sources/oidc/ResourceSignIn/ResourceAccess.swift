@@ -82,8 +82,12 @@ extension ResourceOperand {
 
     /// The error for a URL that nobody has signed in to.
     var notSignedIn: OIDCError {
-        OIDCError(
-            .loginRequired, "not signed in to \(DisplayText.clean(url.withoutQuery))", hint: loginLine,
+        let damaged = ResourceRecords(context)?.links.damagedFile(of: url).map {
+            ": the record that leads to its session is damaged or of a later version, \(DisplayText.clean($0))"
+        }
+        return OIDCError(
+            .loginRequired,
+            "not signed in to \(DisplayText.clean(url.withoutQuery))" + (damaged ?? ""), hint: loginLine,
             stage: .token)
     }
 

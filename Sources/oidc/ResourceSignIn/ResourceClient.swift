@@ -36,6 +36,7 @@ struct ResourceClient {
         guard server.registrationEndpoint != nil, grant == .authorizationCode else {
             throw unregistered(grant)
         }
+        try checkMethods()
         return try registered()
     }
 
@@ -146,6 +147,23 @@ struct ResourceClient {
     private static let keptSettings: Set<Setting> = [
         .redirectURI, .port, .redirectPorts, .postLogoutRedirectURI,
     ]
+
+    /// Refuses to register at a server that takes only clients with a key or a certificate: which one is the user's to
+    /// decide.
+    private func checkMethods() throws(OIDCError) {
+        let possible = ["none", "client_secret_basic", "client_secret_post", "client_secret_jwt"]
+        guard let methods = server.tokenEndpointAuthMethodsSupported, !methods.isEmpty,
+            !methods.contains(where: possible.contains), operand.asked.client.method == nil
+        else { return }
+        let names = methods.prefix(5).map { DisplayText.clean($0) }.joined(separator: ", ")
+        throw OIDCError(
+            .usage,
+            "no client is set for \(DisplayText.clean(issuer, limit: 200)), which only takes clients with "
+                + "\(names): register one there with a key or a certificate of yours",
+            hint:
+                "oidc login \(ShellWord.quoted(operand.url.text)) --client-id ID --set private_key_file=FILE",
+            stage: .registration)
+    }
 
     /// The error if no client is known and none can be registered here.
     private func unregistered(_ grant: GrantType) -> OIDCError {

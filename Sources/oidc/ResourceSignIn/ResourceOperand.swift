@@ -46,8 +46,15 @@ struct ResourceOperand: Sendable {
     /// The profile that `-p` or OIDC_PROFILE names.
     var namedProfile: String? { context.settingsLoader.profileName }
 
-    /// The grant that an option names.
-    var optionGrant: GrantType? { ownership.text(.grant, in: [.options]).map { GrantType(rawValue: $0) } }
+    /// Whether a command gets the URL's own token by a grant without a user: an option names that grant, or the
+    /// settings do and name no provider whose token could be meant, or it is for resources only.
+    var isForMachine: Bool {
+        let settings = ProviderContext(asked, context)
+        if let option = ownership.text(.grant, in: [.options]) {
+            return !GrantType(rawValue: option).needsUser
+        }
+        return asked.token.grant == .idJAG || !settings.namesProvider && !grant.needsUser
+    }
 
     /// What the resource itself is reached with: nothing of a provider's, such as its client certificate.
     var reach: ProviderContext {

@@ -41,7 +41,7 @@ extension ResourceOperand {
         }
         let issuer = server.issuer ?? ""
         console.trace("authorization server: \(issuer)")
-        let scope = try scope(found, server, evidence, link)
+        let scope = try scope(found, server, evidence, link, grant)
         let client = try ResourceClient(
             operand: self, environment: environment, resource: found.metadata, server: server, scope: scope
         ).choice(for: grant)
@@ -123,7 +123,9 @@ extension ResourceOperand {
     }
 
     private func scope(
-        _ found: ResourceSearch.Found, _ server: ProviderMetadata, _ evidence: Evidence, _ link: ResourceLink?
+        _ found: ResourceSearch.Found, _ server: ProviderMetadata, _ evidence: Evidence,
+        _ link: ResourceLink?,
+        _ grant: GrantType
     ) throws(OIDCError) -> Scope {
         if let scope = evidence.scope {
             context.console.trace(
@@ -138,7 +140,7 @@ extension ResourceOperand {
         let choice = try ScopeChoice(
             caller: caller,
             challenge: remembered.map { ResourceChallenge(scope: $0) } ?? found.challenge,
-            resource: found.metadata, server: server)
+            resource: found.metadata, server: server, isForUser: grant.needsUser)
         let reason =
             switch choice.source {
             case .caller: "of the settings"

@@ -31,16 +31,11 @@ final class ResourceTokens: AccessTokenSource {
 
     /// Fetches the resource's metadata again. If it names another server, or the URL is another resource's now, the
     /// session's refresh token stays where it is, and a new sign-in is needed.
-    private func checkServer() throws(OIDCError) {
+    func checkServer() throws(OIDCError) {
         let operand = target.operand
         let console = operand.context.console
         let found: ResourceSearch.Found
-        do throws(OIDCError) {
-            found = try ResourceSearch(
-                operand.url, environment: try operand.reach.environment(),
-                allowsInsecureHTTP: operand.reach.allowsInsecureHTTP
-            ).find(after: lastHead, refetching: true)
-        } catch {
+        do throws(OIDCError) { found = try find() } catch {
             guard error.kind == .refused || error.kind == .unreachable else { throw error }
             console.trace("the resource's metadata could not be fetched again: \(error.message)")
             return
@@ -55,6 +50,18 @@ final class ResourceTokens: AccessTokenSource {
                 "\(DisplayText.clean(link.resource)) takes tokens of \(metadata.serverList) now, "
                     + "not of \(DisplayText.clean(link.issuer))")
         }
+    }
+
+    /// Without an answer of the resource, the metadata is fetched from where it was.
+    private func find() throws(OIDCError) -> ResourceSearch.Found {
+        let operand = target.operand
+        let search = try ResourceSearch(
+            operand.url, environment: try operand.reach.environment(),
+            allowsInsecureHTTP: operand.reach.allowsInsecureHTTP)
+        if lastHead == nil, let place = target.link.metadataURL.flatMap({ WebURL($0) }) {
+            return try search.find(at: place, refetching: true)
+        }
+        return try search.find(after: lastHead, refetching: true)
     }
 
     private func changed(_ message: String) -> OIDCError {

@@ -16,6 +16,7 @@ struct SignInOnDemand {
         var signIn = SignIn(provider: provider.forSignIn(), access: access)
         let deadline = MonotonicTime.now().adding(seconds: provider.settings.signIn.timeout)
         let console = provider.context.console
+        let startedAt = Clock.now()
         var hasWaited = false
         let wait = LockWait(
             limit: .seconds(provider.settings.signIn.timeout), noticeAfter: .zero,
@@ -31,8 +32,10 @@ struct SignInOnDemand {
                     return access
                 }
                 if let moved = try provider.target?.movedAccess(provider, than: earlier) { return moved }
-                // Only one process opens a browser, even if the user declines.
-                if hasWaited, found == earlier { throw unfinished(.loginRequired) }
+                // Only one process opens a browser, even if the user declines. A process that was killed asked nobody.
+                if hasWaited, found == earlier, hasFailed(since: startedAt) {
+                    throw unfinished(.loginRequired)
+                }
                 return try signedIn(&signIn)
             }
         } catch {
@@ -44,12 +47,31 @@ struct SignInOnDemand {
     private func signedIn(_ signIn: inout SignIn) throws(OIDCError) -> SessionAccess {
         var failure: OIDCError?
         signIn.onUnkept = { failure = $0 }
-        let session = try signIn.run()
+        let session: Session
+        access.store.leave(nil, for: attempt, replacing: nil)
+        do throws(OIDCError) { session = try signIn.run() } catch {
+            access.store.leave(
+                SharedFailure(
+                    error: unfinished(.loginRequired), time: Clock.now(), id: "sign-in", refreshTokenHash: nil
+                ), for: attempt, replacing: nil)
+            throw error
+        }
         guard let failure else { return access }
         provider.context.console.warn("the session could not be kept: \(failure.commandLine)")
         let memory = MemorySessionStore()
         try memory.save(session, replacingDamaged: true)
         return SessionAccess(access, in: memory)
+    }
+
+    /// The key under which a sign-in that ended without a session is noted for those that wait for it.
+    private var attempt: SessionKey {
+        var key = access.key
+        key.subject = "sign-in"
+        return key
+    }
+
+    private func hasFailed(since start: Instant) -> Bool {
+        access.store.failure(of: attempt).map { $0.time >= start } ?? false
     }
 
     private func unfinished(_ kind: OIDCError.Kind) -> OIDCError {

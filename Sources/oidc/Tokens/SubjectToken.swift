@@ -117,17 +117,24 @@ struct SubjectToken {
     /// Runs Buildkite's agent, which alone can request the job's token (Buildkite, `buildkite-agent oidc`, read 2026-11).
     private func buildkite(_ audience: String?) throws(OIDCError) -> Redacted<String> {
         var variables = provider.childEnvironment
-        for name in ProcessEnvironment.jobVariables { variables[name] = context.environment[name] }
+        let access = ProcessEnvironment.buildkiteAccess
+        variables[access] = context.environment[access]
         let command =
             ["buildkite-agent", "oidc", "request-token"] + (audience.map { ["--audience", $0] } ?? [])
         return try SecretReader(environment: variables, deadline: provider.deadline, warn: { _ in })
             .output(of: command, named: Setting.subjectTokenSource.name)
     }
 
-    /// Refuses an empty or expired token here: providers answer with a less clear error.
+    /// Refuses an empty or expired token here, and text that is no token, such as a page or two tokens: providers answer
+    /// with a less clear error.
     private func checked(_ token: Redacted<String>) throws(OIDCError) -> Redacted<String> {
         guard !token.revealed.isEmpty else {
             throw OIDCError.usage("the subject token is empty", hint: "check subject_token_source")
+        }
+        guard token.revealed.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
+            throw OIDCError.usage(
+                "the subject token holds spaces, line ends or characters beyond ASCII, which no token does",
+                hint: "check subject_token_source")
         }
         guard let claims = (try? JWS(compact: token.revealed))?.claims,
             let expiry = claims["exp"]?.number?.wholePart

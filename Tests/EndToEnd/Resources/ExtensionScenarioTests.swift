@@ -171,6 +171,21 @@ struct ExtensionScenarioTests {
         #expect(try world.storedText().includes(text) == false)
     }
 
+    @Test(
+        "id_jag by options: request finds the resource's server by itself, and the client that is named counts"
+    )
+    func byOptions() throws {
+        let (own, world) = try enterpriseWorld()
+        world.server.change { $0.metadata["token_endpoint_auth_methods_supported"] = ["none"] }
+        let options = ["--grant", "id_jag", "--set", "user_profile=work", "--client-id", "demo"]
+        expectSuccess(try world.run(["request", "POST", world.url, "-d", "{}"] + options))
+        expectSuccess(try world.run(["token", world.url] + options))
+        #expect(world.server.tokenRequests.count == 1)
+        let count = own.requestCount(grant: "urn:ietf:params:oauth:grant-type:token-exchange")
+        _ = try world.run(["token", world.url] + options.dropLast() + ["other"])
+        #expect(own.requestCount(grant: "urn:ietf:params:oauth:grant-type:token-exchange") == count + 1)
+    }
+
     private func proofWorld(nonce: String?) throws -> ResourceWorld {
         let world = try ResourceWorld {
             $0.requiresProof = true

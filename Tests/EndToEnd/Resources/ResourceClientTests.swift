@@ -81,6 +81,42 @@ struct ResourceClientTests {
         #expect(try world.run(["token", world.url]).status == 3)
     }
 
+    @Test("a server that only takes clients with a key registers none for us: the user names one")
+    func onlyWithKey() throws {
+        let world = try ResourceWorld {
+            $0.metadata = ["token_endpoint_auth_methods_supported": ["private_key_jwt"]]
+        }
+        let refused = try world.run(["login", world.url])
+        #expect(refused.status == 2 && refused.errorOutput.contains("private_key_jwt"), "\(refused)")
+        #expect(refused.errorOutput.contains("--client-id ID --set private_key_file=FILE"))
+        #expect(world.tabs.isEmpty && world.server.registrations.isEmpty)
+        world.server.change {
+            $0.metadata = ["token_endpoint_auth_methods_supported": ["private_key_jwt", "none"]]
+        }
+        try FileManager.default.removeItem(atPath: world.program.home.path + "/.cache")
+        expectSuccess(try world.run(["login", world.url]))
+    }
+
+    @Test("a token without a user is of the client that is named, and asks for no offline_access")
+    func machineClient() throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_SECRET": "s3cret"]) {
+            $0.metadata = ["scopes_supported": ["a", "offline_access"]]
+        }
+        let words = ["token", "--grant", "client_credentials", world.url, "--client-id"]
+        let tokens = try ["one", "one", "two", "one"].map { client in
+            let outcome = try world.run(words + [client])
+            expectSuccess(outcome)
+            return outcome.output
+        }
+        #expect(tokens[0] == tokens[1] && tokens[1] != tokens[2] && !tokens[2].isEmpty)
+        let variable = try world.program.run(
+            "token", "--grant", "client_credentials", world.url, variables: ["OIDC_CLIENT_ID": "three"])
+        #expect(variable.status == 0 && !tokens.contains(variable.output), "\(variable)")
+        #expect(world.server.tokenRequests.allSatisfy { $0.form["scope"]?.contains("offline") != true })
+        let call = ["request", "POST", world.url, "-d", "{}", "--grant", "client_credentials"]
+        expectSuccess(try world.run(call + ["--client-id", "four"]))
+    }
+
     @Test("a client whose secret has expired is registered again")
     func expired() throws {
         let world = try ResourceWorld {

@@ -101,9 +101,53 @@ struct ResourceSessionTests {
         let directory = world.program.home.path + "/.local/state/oidc/resources"
         let file = try #require(try FileManager.default.contentsOfDirectory(atPath: directory).first)
         try "{".write(toFile: "\(directory)/\(file)", atomically: false, encoding: .utf8)
-        #expect(try world.run(["token", world.url]).status == 3)
+        for command in ["token", "status", "request", "logout"] {
+            let refused = try world.run([command, world.url])
+            #expect(refused.status == 3, "\(refused)")
+            #expect(refused.errorOutput.contains("is damaged"), "\(refused.errorOutput)")
+            #expect(refused.errorOutput.contains(file) && refused.errorOutput.contains("try: oidc login"))
+        }
         expectSuccess(try world.run(["login", world.url]))
         expectSuccess(try world.run(["token", world.url]))
+    }
+
+    @Test("status without settings and sessions: nobody is signed in")
+    func nobody() throws {
+        let world = try ResourceWorld()
+        for more in [[], ["-o", "json"]] {
+            let nobody = try world.run(["status"] + more)
+            #expect(nobody.status == 3 && nobody.output.isEmpty, "\(nobody)")
+            #expect(nobody.errorOutput.contains("nobody is signed in"), "\(nobody.errorOutput)")
+            #expect(["oidc login URL", "oidc config init"].allSatisfy(nobody.errorOutput.contains))
+        }
+    }
+
+    @Test(
+        "token --refresh asks the resource first: a refresh token is not sent after it moved to another server"
+    )
+    func moved() throws {
+        let world = try ResourceWorld { $0.issuesRefreshTokens = true }
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.run(["token", "--refresh", world.url]))
+        world.trust(world.other)
+        world.server.forget()
+        let refused = try world.run(["token", "--refresh", world.url])
+        #expect(refused.status == 3 && refused.errorOutput.contains("takes tokens of"), "\(refused)")
+        #expect(world.server.log.isEmpty && world.other.tokenRequests.isEmpty)
+        world.trust(world.server)
+        world.resource.change { $0.metadataPath = "/gone" }
+        expectSuccess(try world.run(["token", "--refresh", world.url]))
+    }
+
+    @Test("logout --all names the resource of each session")
+    func logoutAll() throws {
+        let (world, second) = (try ResourceWorld(), try ResourceWorld())
+        second.trust(world.server)
+        for url in [world.url, second.url] { expectSuccess(try world.run(["login", url])) }
+        let outcome = try world.run(["logout", "--all"])
+        for url in [world.url, second.url] {
+            #expect(outcome.errorOutput.contains("for \(url)"), "\(outcome.errorOutput)")
+        }
     }
 
     @Test("resource_parameter=off leaves the resource out of every request, and the session is still its own")

@@ -51,6 +51,23 @@ struct SignInCrowdTests {
         #expect(calls(world) <= 2)
     }
 
+    @Test("if the process that signs in is killed, one that waits takes over")
+    func killed() throws {
+        let world = try withBrowser("exit 0")
+        defer { world.remove() }
+        let words = ["token", "--login", "--set", "timeout=60"]
+        let first = try world.program.start(words)
+        let limit = Date().addingTimeInterval(60)
+        while calls(world) == 0, Date() < limit { usleep(20_000) }
+        let second = try world.program.start(words)
+        _ = second.errorOutput { $0.contains("waiting for the sign-in") ? $0 : nil }
+        try world.install("browser", "#!/bin/sh\nexec curl -sL -o /dev/null \"$1\"\n")
+        first.signal(SIGKILL)
+        _ = first.finish()
+        let outcome = second.finish()
+        #expect(outcome.status == 0 && !outcome.output.isEmpty, "\(outcome)")
+    }
+
     @Test("without a callback, all end with 6 within the time-out of one sign-in")
     func nobodyComes() throws {
         let world = try withBrowser("exit 0")

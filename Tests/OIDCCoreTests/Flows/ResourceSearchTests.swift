@@ -83,6 +83,16 @@ struct ResourceSearchTests {
 
     // MARK: the resource
 
+    @Test("metadata that cannot be used is fetched once, also if the challenge names a well-known place")
+    func once() throws {
+        let place = Self.root + "/mcp"
+        let unusable = Places([place: Fixture.json("[]")])
+        #expect(throws: OIDCError.self) {
+            try unusable.search(Self.url).find(after: Self.challenge("resource_metadata=\"\(place)\""))
+        }
+        #expect(unusable.asked.filter { $0 == place }.count == 1)
+    }
+
     @Test("the challenge's resource_metadata comes first, then the path inserted, then the root")
     func order() throws {
         let places = Places([

@@ -21,6 +21,20 @@ struct ScopeChoiceTests {
             resource: resource(scopes), server: Fixture.metadata(["scopes_supported": server]))
     }
 
+    @Test("without a user, offline_access is never asked for, except by the caller")
+    func withoutUser() throws {
+        func choice(_ challenge: String?, _ caller: String? = nil) throws -> ScopeChoice {
+            try ScopeChoice(
+                caller: caller.map { Scope($0) },
+                challenge: ResourceChallenge(scope: challenge.map { Scope($0) }),
+                resource: resource(#""r","offline_access""#),
+                server: Fixture.metadata(["scopes_supported": ["r", "offline_access"]]), isForUser: false)
+        }
+        #expect(try choice(nil).scope.text == "r" && choice("c offline_access").scope.text == "c")
+        #expect(try !choice("c").addsOfflineAccess && choice("offline_access").scope.isEmpty)
+        #expect(try choice("c", "u offline_access").scope.text == "u offline_access")
+    }
+
     @Test("the caller's comes first, then the challenge's, then all that the resource supports, then none")
     func order() throws {
         let all = try choice(caller: "u", challenge: "c d", resource: #""r","s""#)
