@@ -7,11 +7,13 @@ extension ResourceOperand {
     func signedIn(
         _ evidence: Evidence = Evidence(), _ change: (inout SignIn) -> Void = { _ in }
     ) throws(OIDCError) -> (Session, SessionAccess) {
-        let provider = try resolved(evidence)
-        do throws(OIDCError) {
-            return try signedIn(provider, change)
-        } catch {
-            guard provider.hasLostClient(error) else { throw error }
+        var evidence = evidence
+        for _ in 0..<2 {
+            let provider = try resolved(evidence)
+            do throws(OIDCError) { return try signedIn(provider, change) } catch {
+                guard let next = evidence.next(after: error, of: provider) else { throw error }
+                evidence = next
+            }
         }
         return try signedIn(try resolved(evidence), change)
     }
@@ -32,7 +34,8 @@ extension ResourceOperand {
     func signedInOnDemand(
         _ evidence: Evidence, replacing earlier: Session?, key: SessionKey?
     ) throws(OIDCError) -> SessionAccess {
-        for _ in 0..<2 {
+        var evidence = evidence
+        for _ in 0..<3 {
             let provider = try resolved(evidence)
             let access = try SessionAccess(provider, mayKeepNothing: true)
             // At another server, or as another client, any session is a new one.
@@ -40,7 +43,10 @@ extension ResourceOperand {
                 provider: provider, access: access, earlier: access.key == key ? earlier : nil)
             signIn.takesAny = true
             do throws(OIDCError) { return try signIn.run() } catch {
-                guard provider.hasLostClient(error) else { throw provider.naming(error) }
+                guard let next = evidence.next(after: error, of: provider) else {
+                    throw provider.naming(error)
+                }
+                evidence = next
             }
         }
         throw notSignedIn

@@ -59,6 +59,20 @@ struct ResourceStepUpTests {
         #expect(token.status == 3 && token.errorOutput.contains("\(world.url) \(line)"), "\(token)")
     }
 
+    @Test("a scope that the server has dropped is forgotten by the next sign-in, unless --scope names it")
+    func droppedScope() throws {
+        let world = try world()
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.call(path: "/write"))
+        world.server.change { $0.refusedScopes = ["mcp:write"] }
+        world.forget()
+        for _ in 0..<2 { expectSuccess(try world.run(["login", world.url])) }
+        #expect(
+            world.server.authorizations.map { $0["scope"] } == ["mcp:read mcp:write", "mcp:read", "mcp:read"])
+        let asked = try world.run(["login", world.url, "--scope", "mcp:write"])
+        #expect(asked.status == 4 && asked.errorOutput.contains("invalid_scope"), "\(asked)")
+    }
+
     @Test("twenty parallel step-ups make one tab, and all succeed")
     func crowd() throws {
         let world = try world()
