@@ -59,6 +59,22 @@ struct ResourceStepUpTests {
         #expect(token.status == 3 && token.errorOutput.contains("\(world.url) \(line)"), "\(token)")
     }
 
+    @Test("parallel step-ups for different scopes keep each other's, also if clients are registered anew")
+    func differentScopes() throws {
+        for checksRegisteredScope in [false, true] {
+            let world = try world { $0.checksRegisteredScope = checksRegisteredScope }
+            world.resource.change { $0.metadata = ["scopes_supported": ["mcp:read"]] }
+            expectSuccess(try world.run(["login", world.url]))
+            let runs = try ["write", "admin"].map { path in
+                try world.program.start(["request", "--login", "POST", "\(world.url)/\(path)", "-d", "{}"])
+            }
+            for run in runs { expectSuccess(run.finish()) }
+            for path in ["/write", "/admin", ""] { expectSuccess(try world.call(path: path, options: [])) }
+            #expect(world.program.sessionFiles.count == 1)
+            if !checksRegisteredScope { #expect(world.tabs.count == 3) }
+        }
+    }
+
     @Test("a scope that the server has dropped is forgotten by the next sign-in, unless --scope names it")
     func droppedScope() throws {
         let world = try world()
