@@ -156,6 +156,15 @@ struct RegistrationsTests {
         #expect(Set(names).count == 3 && names.allSatisfy { $0.hasPrefix("op.example-") })
     }
 
+    @Test("a client with an ID that is too long is not read back, so another one is registered")
+    func longID() throws {
+        for count in [2_048, 2_049] {
+            let client = RegisteredRecord(clientID: String(repeating: "x", count: count))
+            try registrations.keep(client, as: name, issuer: issuer)
+        }
+        #expect(try registrations.clients(name, issuer: issuer).map(\.clientID.utf8.count) == [2_048])
+    }
+
     @Test("a client that was given up or has an expired secret is not used, but kept")
     func usable() throws {
         let client = RegisteredRecord(clientID: "c-1", secretExpiresAt: now.adding(10), scope: Scope("a b"))

@@ -118,8 +118,17 @@ package struct RegisteredClient: Sendable {
     package let registrationClientURI: WebURL?
     package let redirectURIs: [String]?
 
+    /// How long a client's ID may be: it is part of every URL that the browser opens.
+    package static let clientIDLimit = 2_048
+
     init(_ answer: JSONAnswer) throws(OIDCError) {
         clientID = try answer.requiredString("client_id")
+        guard clientID.utf8.count <= RegisteredClient.clientIDLimit else {
+            throw .protocolViolation(
+                answer.stage, "client_id",
+                expected: "at most \(RegisteredClient.clientIDLimit) characters",
+                found: "\(clientID.utf8.count)")
+        }
         guard clientID.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
             throw .protocolViolation(
                 answer.stage, "client_id", expected: "ASCII characters", found: clientID)

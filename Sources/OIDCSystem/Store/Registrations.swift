@@ -25,7 +25,9 @@ package struct RegisteredRecord: Hashable, Sendable {
     }
 
     init?(_ json: JSONValue) {
-        guard let clientID = json["client_id"]?.string else { return nil }
+        guard let clientID = json["client_id"]?.string,
+            clientID.utf8.count <= RegisteredClient.clientIDLimit
+        else { return nil }
         self.init(
             clientID: clientID, clientSecret: json["client_secret"]?.string.map { Redacted($0) },
             secretExpiresAt: json["client_secret_expires_at"]?.integer.map {

@@ -34,7 +34,7 @@ package struct ResourceLink: Hashable, Sendable {
     }
 
     /// Returns whether one link takes the other's place: a resource has one for each grant and account.
-    func replaces(_ other: ResourceLink) -> Bool {
+    package func replaces(_ other: ResourceLink) -> Bool {
         resource == other.resource && grant == other.grant && account == other.account
     }
 

@@ -151,6 +151,7 @@ struct ResourceRequest {
             provider: provider, access: try SessionAccess(provider, mayKeepNothing: true),
             earlier: demand.session)
         signIn.takesAny = demand.head != nil
+        signIn.needed = demand.scope
         return try signIn.run()
     }
 }

@@ -14,7 +14,7 @@ extension ResourceOperand {
     }
 
     /// Returns whether a link has the grant, account, issuer and client that are asked for.
-    private func fits(_ link: ResourceLink, _ ownership: ResourceOwnership) -> Bool {
+    func fits(_ link: ResourceLink, _ ownership: ResourceOwnership) -> Bool {
         func isAsked(_ setting: Setting, _ value: String?, in layers: Set<SettingLayers.Layer>) -> Bool {
             ownership.text(setting, in: layers).map { $0 == value } ?? true
         }

@@ -7,11 +7,13 @@ extension ResourceOperand {
     func signedIn(
         _ evidence: Evidence = Evidence(), _ change: (inout SignIn) -> Void = { _ in }
     ) throws(OIDCError) -> (Session, SessionAccess) {
-        let provider = try resolved(evidence)
-        do throws(OIDCError) {
-            return try signedIn(provider, change)
-        } catch {
-            guard provider.hasLostClient(error) else { throw error }
+        var evidence = evidence
+        for _ in 0..<2 {
+            let provider = try resolved(evidence)
+            do throws(OIDCError) { return try signedIn(provider, change) } catch {
+                guard let next = evidence.next(after: error, of: provider) else { throw error }
+                evidence = next
+            }
         }
         return try signedIn(try resolved(evidence), change)
     }
@@ -32,15 +34,24 @@ extension ResourceOperand {
     func signedInOnDemand(
         _ evidence: Evidence, replacing earlier: Session?, key: SessionKey?
     ) throws(OIDCError) -> SessionAccess {
-        for _ in 0..<2 {
+        var evidence = evidence
+        for _ in 0..<3 {
+            // Another process may have signed in meanwhile, for another scope.
+            if let scope = evidence.scope, let session = try? existingAccess()?.load() {
+                evidence.scope = scope.union(session.knownScope)
+            }
             let provider = try resolved(evidence)
             let access = try SessionAccess(provider, mayKeepNothing: true)
             // At another server, or as another client, any session is a new one.
             var signIn = SignInOnDemand(
                 provider: provider, access: access, earlier: access.key == key ? earlier : nil)
             signIn.takesAny = true
+            signIn.needed = evidence.scope
             do throws(OIDCError) { return try signIn.run() } catch {
-                guard provider.hasLostClient(error) else { throw provider.naming(error) }
+                guard let next = evidence.next(after: error, of: provider) else {
+                    throw provider.naming(error)
+                }
+                evidence = next
             }
         }
         throw notSignedIn
@@ -111,6 +122,17 @@ extension ProviderContext {
     func adding(_ entries: [SettingLayers.Entry]) -> ProviderContext {
         guard !entries.isEmpty else { return self }
         let layers = SettingLayers(profile: settings.profile, entries: entries + settings.layers.given)
+        return ProviderContext(context.settings(layers), context, until: deadline, target: target)
+    }
+
+    /// Returns the provider with a wider scope for the sign-in.
+    func requesting(_ scope: Scope) -> ProviderContext {
+        let origin: SettingLayers.Origin =
+            target.map { .resource($0.operand.url.text) } ?? .option("the resource's challenge")
+        let entry = SettingLayers.Entry(setting: .scope, value: .string(scope.text), origin: origin)
+        let layers = SettingLayers(profile: settings.profile, entries: [entry] + settings.layers.given)
+        var target = target
+        target?.link.scope = scope
         return ProviderContext(context.settings(layers), context, until: deadline, target: target)
     }
 

@@ -11,6 +11,21 @@ extension ResourceOperand {
         var isRefetching = false
         /// The scope to request instead of the one that is found, when stepping up.
         var scope: Scope?
+        /// Whether the scope of the last sign-in is forgotten, as the server refused it.
+        var forgetsScope = false
+
+        /// Returns what the next attempt after a failure starts with; nil if it would fail again.
+        func next(after error: OIDCError, of provider: ProviderContext) -> Evidence? {
+            guard error.oauthError == "invalid_scope", !forgetsScope,
+                provider.target?.isScopeRemembered == true
+            else { return provider.hasLostClient(error) ? self : nil }
+            provider.context.console.trace(
+                "the server refuses the scope of the last sign-in; asking the resource again")
+            var next = self
+            next.forgetsScope = true
+            if response == nil { next.isRefetching = true }
+            return next
+        }
     }
 
     /// Finds the server and the client, which is registered if necessary. Without evidence, the resource is asked,
@@ -41,7 +56,7 @@ extension ResourceOperand {
         }
         let issuer = server.issuer ?? ""
         console.trace("authorization server: \(issuer)")
-        let scope = try scope(found, server, evidence, link, grant)
+        let (scope, isScopeRemembered) = try scope(found, server, evidence, link, grant)
         let client = try ResourceClient(
             operand: self, environment: environment, resource: found.metadata, server: server, scope: scope
         ).choice(for: grant)
@@ -53,7 +68,7 @@ extension ResourceOperand {
             clientID: client.clientID, grant: grant,
             account: own.text(.account, in: [.options, .variables, .profile]))
         let isNamed = found.challenge.scope != nil || evidence.scope != nil
-        let earlier = link?.resource == target.resource ? link?.scope : nil
+        let earlier = link?.resource == target.resource && !evidence.forgetsScope ? link?.scope : nil
         target.scope = isNamed || !grant.needsUser ? scope : earlier
         target.profile = client.profile
         target.registration = client.registration
@@ -63,7 +78,8 @@ extension ResourceOperand {
             || !isAsked && link?.resource == target.resource && link?.bindsTokens == true
         return provider(
             ResourceTarget(
-                operand: self, link: target, earlierLink: link, isNewlyRegistered: client.isNew),
+                operand: self, link: target, earlierLink: link, isNewlyRegistered: client.isNew,
+                isScopeRemembered: isScopeRemembered),
             client.registered,
             try entries(of: client.profile), scope: scope.isEmpty ? nil : scope)
     }
@@ -124,18 +140,18 @@ extension ResourceOperand {
 
     private func scope(
         _ found: ResourceSearch.Found, _ server: ProviderMetadata, _ evidence: Evidence,
-        _ link: ResourceLink?,
-        _ grant: GrantType
-    ) throws(OIDCError) -> Scope {
+        _ link: ResourceLink?, _ grant: GrantType
+    ) throws(OIDCError) -> (Scope, isRemembered: Bool) {
         if let scope = evidence.scope {
             context.console.trace(
                 "scope: \(DisplayText.quoted(scope.text)), of the session and the challenge")
-            return scope
+            return (scope, false)
         }
         let own = ResourceOwnership(entries: ownership.entries(for: server.issuer ?? ""))
         let caller = own.text(.scope, in: [.options, .variables, .profile]).map { Scope($0) }
         let remembered =
             found.challenge.scope == nil && link?.resource == found.metadata.resource
+                && !evidence.forgetsScope
             ? link?.scope : nil
         let choice = try ScopeChoice(
             caller: caller,
@@ -150,6 +166,6 @@ extension ResourceOperand {
             }
         let offline = choice.addsOfflineAccess ? ", and offline_access, which the server lists" : ""
         context.console.trace("scope: \(DisplayText.quoted(choice.scope.text)), \(reason)\(offline)")
-        return choice.scope
+        return (choice.scope, choice.source == .challenge && remembered != nil)
     }
 }

@@ -11,6 +11,8 @@ struct ResourceTarget: Sendable {
     var earlierLink: ResourceLink?
     /// Whether the client was registered just now.
     var isNewlyRegistered = false
+    /// Whether the scope to request is that of the last sign-in, which the resource did not name again.
+    var isScopeRemembered = false
 
     /// Returns whether the resource's token may be sent to a URL.
     func covers(_ url: WebURL) -> Bool { ResourceIdentifier(link.resource)?.covers(url) == true }

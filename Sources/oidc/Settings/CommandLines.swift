@@ -16,7 +16,10 @@ extension Settings {
         var words: [String] = []
         func given(_ setting: Setting) -> String? {
             let entry = layers.entries.first { $0.setting == setting }
-            return entry?.origin.layer == .options ? entry?.value.string : nil
+            let option = layers.given.first { $0.setting == setting && $0.origin.layer == .options }
+            // What is known of a resource says again what the option said.
+            let isOption = entry?.origin.layer == .options || entry?.origin.layer == .resource
+            return isOption && entry?.value == option?.value ? option?.value.string : nil
         }
         for (option, setting) in [
             ("--issuer", Setting.issuer), ("--client-id", .clientID), ("--audience", .audience),

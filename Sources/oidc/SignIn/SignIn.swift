@@ -56,7 +56,7 @@ struct SignIn {
         reporter.end()
         provider.traceIDToken(outcome.idToken, nonce: true)
         for warning in outcome.warnings { console.warn(warning.commandLine) }
-        provider.target?.remember(provider.context)
+        remember()
         remarkOnTokenRefresh(outcome.session, metadata)
         return outcome.session
     }
@@ -96,6 +96,15 @@ struct SignIn {
     private func refuseBinding() throws(OIDCError) {
         guard provider.settings.token.bindsTokens else { return }
         throw OIDCError.usage("dpop needs a session to keep its key in", hint: "oidc login")
+    }
+
+    /// Remembers the resource, and ends the session that this one takes the place of.
+    private func remember() {
+        guard let target = provider.target else { return }
+        let superseded = target.superseded(by: key, provider.context)
+        target.remember(provider.context)
+        guard let superseded, let stored = try? store.load(key), stored.key == key else { return }
+        target.end(superseded, in: store, provider)
     }
 
     private func keep(_ outcome: SignInFlow.Outcome) throws(OIDCError) {

@@ -10,6 +10,16 @@ struct SignInOnDemand {
     let earlier: Session?
     /// Whether any other session than the earlier one is taken, so that the resource decides whether it is enough.
     var takesAny = false
+    /// The scope that the resource asked for, with what the session had; nil if it named none.
+    var needed: Scope?
+
+    /// The key of the lock. A resource has one for each account, whatever the client: another process may have to
+    /// register a new one.
+    private var lockKey: SessionKey {
+        var key = access.key
+        if provider.target != nil { key.clientID = "" }
+        return key
+    }
 
     /// Returns where the session is now: in memory if it could not be saved.
     func run() throws(OIDCError) -> SessionAccess {
@@ -25,16 +35,24 @@ struct SignInOnDemand {
                 console.note("waiting for the sign-in of another oidc process …")
             })
         do throws(OIDCError) {
-            return try access.store.withLock(access.key, for: .signIn, wait) {
+            return try access.store.withLock(lockKey, for: .signIn, wait) {
                 () throws(OIDCError) -> SessionAccess in
                 let found = try? access.load()
-                if let found, found != earlier, takesAny || found.source(for: access.demand()).isGranted {
-                    return access
+                if let found, found != earlier, isEnough(found) { return access }
+                let moved = try provider.target?.movedAccess(provider, than: earlier)
+                let elsewhere = moved.flatMap { try? $0.load() }
+                if let moved, let elsewhere, moved.key.provider != access.key.provider || isEnough(elsewhere)
+                {
+                    return moved
                 }
-                if let moved = try provider.target?.movedAccess(provider, than: earlier) { return moved }
+                let newer = elsewhere ?? (found == earlier ? nil : found)
                 // Only one process opens a browser, even if the user declines. A process that was killed asked nobody.
-                if hasWaited, found == earlier, hasFailed(since: startedAt) {
+                if hasWaited, newer == nil, hasFailed(since: startedAt) {
                     throw unfinished(.loginRequired)
+                }
+                if let newer, let needed {
+                    let scope = needed.union(newer.knownScope)
+                    signIn = SignIn(provider: signIn.provider.requesting(scope), access: access)
                 }
                 return try signedIn(&signIn)
             }
@@ -42,6 +60,12 @@ struct SignInOnDemand {
             guard hasWaited, error.kind == .failed, MonotonicTime.now() >= deadline else { throw error }
             throw unfinished(.timedOut)
         }
+    }
+
+    /// Returns whether a session of another process will do: the same was asked for, whatever was granted.
+    private func isEnough(_ session: Session) -> Bool {
+        if let needed, !needed.isSubset(of: session.knownScope) { return false }
+        return takesAny || session.source(for: access.demand()).isGranted
     }
 
     private func signedIn(_ signIn: inout SignIn) throws(OIDCError) -> SessionAccess {
@@ -65,7 +89,7 @@ struct SignInOnDemand {
 
     /// The key under which a sign-in that ended without a session is noted for those that wait for it.
     private var attempt: SessionKey {
-        var key = access.key
+        var key = lockKey
         key.subject = "sign-in"
         return key
     }
@@ -93,4 +117,9 @@ extension SessionAccess {
             return try body(try SignInOnDemand(provider: provider, access: self, earlier: earlier).run())
         }
     }
+}
+
+extension Session {
+    /// What was asked for and what was granted.
+    var knownScope: Scope { (requestedScope ?? Scope("")).union(grantedScope ?? Scope("")) }
 }

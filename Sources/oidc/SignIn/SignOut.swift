@@ -5,6 +5,8 @@ import OIDCSystem
 struct SignOut {
     let provider: ProviderContext
     let session: Session
+    /// Whether nothing is said about tokens that are revoked.
+    var isSilent = false
 
     private var console: Console { provider.context.console }
 
@@ -13,13 +15,14 @@ struct SignOut {
 
     func revoke() -> [OIDCError] {
         guard let endpoint = session.endpoints.revocation else {
-            console.note("The provider offers no revocation.")
+            if !isSilent { console.note("The provider offers no revocation.") }
             return []
         }
         do throws(OIDCError) {
             let environment = try provider.environment()
             let client = try provider.tokenEndpoint(of: session, environment).client
             return SessionRevocation(session, as: client, environment).run(at: endpoint) { step in
+                guard !isSilent else { return }
                 switch step {
                 case .revoked(.refreshToken): console.note("Revoked the refresh token.")
                 case .revoked(.accessToken): console.note("Revoked the access token.")

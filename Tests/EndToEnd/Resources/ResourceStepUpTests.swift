@@ -8,7 +8,7 @@ import Testing
     "sign-ins that a resource asks for", .serialized, .waiting,
     .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
 struct ResourceStepUpTests {
-    /// A resource whose path `/write` takes the scope `mcp:write`.
+    /// A resource whose path `/write` takes the scope `mcp:write`, and `/admin` likewise.
     private func world(
         _ variables: [String: String] = [:], _ server: (inout ServerStandIn.Rules) -> Void = { _ in }
     ) throws -> ResourceWorld {
@@ -20,11 +20,11 @@ struct ResourceStepUpTests {
         let issuing = world.server
         world.resource.change {
             $0.answer = { request, token in
-                guard request.url.path.hasSuffix("/write"),
-                    let scope = issuing.scope(of: token), !scope.contains("mcp:write")
+                guard let name = ["write", "admin"].first(where: { request.url.path.hasSuffix("/\($0)") }),
+                    let scope = issuing.scope(of: token), !scope.contains("mcp:\(name)")
                 else { return nil }
                 return rules.challenge(
-                    403, at: request.url.origin, [("error", "insufficient_scope"), ("scope", "mcp:write")])
+                    403, at: request.url.origin, [("error", "insufficient_scope"), ("scope", "mcp:\(name)")])
             }
         }
         return world
@@ -44,6 +44,49 @@ struct ResourceStepUpTests {
         expectSuccess(try world.call(path: "/write", options: []))
         expectSuccess(try world.call(options: []))
         #expect(world.tabs.count == 2 && world.program.sessionFiles.count == 1)
+    }
+
+    @Test("the command in the hint has the client and the account that were given")
+    func hintWithOptions() throws {
+        let world = try world()
+        let options = ["--client-id", "pre", "--account", "bob"]
+        expectSuccess(try world.run(["login", world.url] + options))
+        let line = "--client-id pre --account bob --scope 'mcp:read mcp:write'"
+        let refused = try world.call(path: "/write", options: options)
+        #expect(refused.status == 3, "\(refused)")
+        #expect(refused.errorOutput.contains("try: oidc login \(world.url)/write \(line)"), "\(refused)")
+        let token = try world.run(["token", world.url, "--scope", "mcp:write"] + options)
+        #expect(token.status == 3 && token.errorOutput.contains("\(world.url) \(line)"), "\(token)")
+    }
+
+    @Test("parallel step-ups for different scopes keep each other's, also if clients are registered anew")
+    func differentScopes() throws {
+        for checksRegisteredScope in [false, true] {
+            let world = try world { $0.checksRegisteredScope = checksRegisteredScope }
+            world.resource.change { $0.metadata = ["scopes_supported": ["mcp:read"]] }
+            expectSuccess(try world.run(["login", world.url]))
+            let runs = try ["write", "admin"].map { path in
+                try world.program.start(["request", "--login", "POST", "\(world.url)/\(path)", "-d", "{}"])
+            }
+            for run in runs { expectSuccess(run.finish()) }
+            for path in ["/write", "/admin", ""] { expectSuccess(try world.call(path: path, options: [])) }
+            #expect(world.program.sessionFiles.count == 1)
+            if !checksRegisteredScope { #expect(world.tabs.count == 3) }
+        }
+    }
+
+    @Test("a scope that the server has dropped is forgotten by the next sign-in, unless --scope names it")
+    func droppedScope() throws {
+        let world = try world()
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.call(path: "/write"))
+        world.server.change { $0.refusedScopes = ["mcp:write"] }
+        world.forget()
+        for _ in 0..<2 { expectSuccess(try world.run(["login", world.url])) }
+        #expect(
+            world.server.authorizations.map { $0["scope"] } == ["mcp:read mcp:write", "mcp:read", "mcp:read"])
+        let asked = try world.run(["login", world.url, "--scope", "mcp:write"])
+        #expect(asked.status == 4 && asked.errorOutput.contains("invalid_scope"), "\(asked)")
     }
 
     @Test("twenty parallel step-ups make one tab, and all succeed")

@@ -25,6 +25,11 @@ final class ServerStandIn: Sendable {
         var responseIssuer: @Sendable (String) -> String? = { $0 }
         /// The error of authorization responses, instead of a code.
         var responseError: [String: String]?
+        /// Scopes that no client gets.
+        var refusedScopes: Set<String> = []
+        /// Whether a client gets only scopes that it registered for.
+        var checksRegisteredScope = false
+        var revocationStatus = 200
         /// Answers a token request instead of the server, if it returns something.
         var token: @Sendable (TokenRequest) -> HTTPResponse? = { _ in nil }
         /// Whether refresh tokens are issued.
@@ -55,6 +60,8 @@ final class ServerStandIn: Sendable {
         var log: [HTTPRequest] = []
         /// The authorization requests behind the codes.
         var codes: [String: [String: String]] = [:]
+        /// The scopes that clients registered for.
+        var registeredScopes: [String: Scope] = [:]
         /// The scopes of the access tokens.
         var tokens: [String: Scope] = [:]
         /// The keys that access tokens are bound to.
@@ -101,6 +108,11 @@ final class ServerStandIn: Sendable {
         }
     }
 
+    /// The parameters of each revocation.
+    var revocations: [[String: String]] {
+        requests("/revoke").map { ServerStandIn.parameters(String(decoding: $0.body, as: UTF8.self)) }
+    }
+
     private func requests(_ path: String) -> [HTTPRequest] {
         let path = rules.prefix + path
         return log.filter { $0.url.path == path }
@@ -130,6 +142,7 @@ extension ServerStandIn.State {
         case "/register" where rules.registers: return register(request)
         case "/authorize": return authorize(ServerStandIn.parameters(request.url.query ?? ""))
         case "/token": return token(request)
+        case "/revoke": return HTTPResponse(status: rules.revocationStatus)
         default: return HTTPResponse(status: 404)
         }
     }
@@ -150,7 +163,9 @@ extension ServerStandIn.State {
     private mutating func register(_ request: HTTPRequest) -> HTTPResponse {
         count += 1
         var members: [String: JSONValue] = ["client_id": .string("registered-\(count)")]
-        members["redirect_uris"] = (try? JSONValue(parsing: request.body))?["redirect_uris"] ?? []
+        let asked = try? JSONValue(parsing: request.body)
+        members["redirect_uris"] = asked?["redirect_uris"] ?? []
+        registeredScopes["registered-\(count)"] = Scope(asked?["scope"]?.string ?? "")
         return .value(.members(members, rules.registered), status: 201)
     }
 
@@ -159,11 +174,19 @@ extension ServerStandIn.State {
         let code = "code-\(count)"
         codes[code] = parameters
         var answer = rules.responseError ?? ["code": code]
+        if !allows(parameters) { answer = ["error": "invalid_scope"] }
         answer["state"] = parameters["state"]
         answer["iss"] = rules.responseIssuer(issuer)
         let query = FormEncoding.encode(answer.map { FormEncoding.Pair($0.key, $0.value) })
         let location = "\(parameters["redirect_uri"] ?? "/")?\(query)"
         return HTTPResponse(status: 302, headers: HTTPHeaders([("Location", location)]))
+    }
+
+    private func allows(_ parameters: [String: String]) -> Bool {
+        let asked = Scope(parameters["scope"] ?? "")
+        guard rules.refusedScopes.isDisjoint(with: asked.tokens) else { return false }
+        guard rules.checksRegisteredScope else { return true }
+        return asked.isSubset(of: registeredScopes[parameters["client_id"] ?? ""] ?? Scope(""))
     }
 
     private mutating func token(_ request: HTTPRequest) -> HTTPResponse {

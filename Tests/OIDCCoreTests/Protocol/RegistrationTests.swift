@@ -187,6 +187,17 @@ struct RegistrationTests {
         }
     }
 
+    @Test("a client's ID has at most 2,048 characters")
+    func longID() throws {
+        func answer(_ count: Int) throws -> RegisteredClient {
+            try call(Registration(clientName: "oidc")).read(
+                Fixture.json(#"{"client_id":"\#(String(repeating: "x", count: count))"}"#, status: 201))
+        }
+        #expect(try answer(2_048).clientID.utf8.count == 2_048)
+        let error = Fixture.error { try answer(2_049) }
+        #expect(error?.member == "client_id" && error?.message.contains("at most 2048") == true)
+    }
+
     @Test("a secret expires when the answer says so, and zero means never")
     func expiry() throws {
         let now = Instant(secondsSinceEpoch: 1_000)

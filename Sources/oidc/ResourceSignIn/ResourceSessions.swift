@@ -1,0 +1,79 @@
+import OIDCCore
+import OIDCSystem
+
+/// The sessions of one resource, which may be at several servers and of several clients.
+extension ResourceOperand {
+    /// A session, and where it is.
+    struct Stored {
+        let session: StoredSession
+        let key: SessionKey
+        let store: any SessionStoring
+    }
+
+    /// Finds every session of the URL's resource that fits the settings, whatever its server and client. Without a
+    /// link, the resource is the one whose identifier covers the most of the URL.
+    func sessions(_ known: KnownProviders, of link: ResourceLink?) throws(OIDCError) -> [Stored] {
+        let ownership = ownership
+        var found: [Stored] = []
+        for store in try known.stores() {
+            for stored in try store.all() {
+                guard let key = stored.session?.key, let resource = key.resources.first,
+                    key.resources.count == 1, ResourceIdentifier(resource)?.covers(url) == true,
+                    fits(self.link(of: key, resource), ownership)
+                else { continue }
+                found.append(Stored(session: stored, key: key, store: store))
+            }
+        }
+        let resources = found.compactMap(\.key.resources.first)
+        let own = link?.resource ?? resources.max { $0.utf8.count < $1.utf8.count }
+        return found.filter { $0.key.resources.first == own }
+    }
+
+    /// Returns the link that would lead to a session.
+    private func link(of key: SessionKey, _ resource: String) -> ResourceLink {
+        var link = ResourceLink(
+            resource: resource, issuer: key.provider, clientID: key.clientID, grant: key.grant,
+            account: key.account)
+        if ownership.text(.clientID, in: [.profile]) == key.clientID { link.profile = namedProfile }
+        return link
+    }
+}
+
+/// The session that a new one takes the place of.
+extension ResourceTarget {
+    /// Returns the key of the session that a sign-in supersedes: that of another client at the same server, for the
+    /// same resource and account. Tokens of another server are left to `oidc logout`.
+    func superseded(by key: SessionKey, _ context: CommandContext) -> SessionKey? {
+        guard let records = ResourceRecords(context), let url = WebURL(link.resource),
+            let links = try? records.links.links(of: url),
+            let earlier = links.first(where: { link.replaces($0) }),
+            ExactText.isSame(earlier.issuer, key.provider), !ExactText.isSame(earlier.clientID, key.clientID)
+        else { return nil }
+        var superseded = key
+        superseded.clientID = earlier.clientID
+        return superseded
+    }
+
+    /// Removes a superseded session, and revokes it as its own client. If that fails, its tokens stay valid until they
+    /// expire.
+    func end(_ superseded: SessionKey, in store: any SessionStoring, _ provider: ProviderContext) {
+        let console = provider.context.console
+        do throws(OIDCError) {
+            guard try store.load(superseded) != nil else { return }
+            var taken: Session?
+            try store.withLock(superseded, provider.refreshWait) { () throws(OIDCError) in
+                taken = try store.load(superseded)
+                try store.remove(superseded)
+            }
+            guard let taken else { return }
+            console.trace(
+                "the session of the client \(DisplayText.clean(superseded.clientID)) is superseded")
+            var signOut = SignOut(
+                provider: try KnownProviders(provider).provider(of: superseded), session: taken)
+            signOut.isSilent = true
+            if let failure = signOut.revoke().first { throw failure }
+        } catch {
+            console.trace("the superseded session was not revoked: \(error.message)")
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite(
+    "the end of a resource's sessions", .serialized, .waiting,
+    .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
+struct ResourceLogoutTests {
+    /// A world whose servers issue refresh tokens, and revoke tokens.
+    private func world() throws -> ResourceWorld {
+        let world = try ResourceWorld { $0.issuesRefreshTokens = true }
+        for server in [world.server, world.other] {
+            let endpoint = JSONValue.string("\(server.origin)/revoke")
+            server.change {
+                $0.issuesRefreshTokens = true
+                $0.metadata["revocation_endpoint"] = endpoint
+            }
+        }
+        return world
+    }
+
+    /// The clients that revoked a refresh token at a server.
+    private func revocations(_ server: ServerStandIn) -> [String] {
+        server.revocations.filter { $0["token_type_hint"] == "refresh_token" }.compactMap { $0["client_id"] }
+    }
+
+    @Test("a sign-in as another client of the same server ends the session that it supersedes")
+    func superseded() throws {
+        let world = try world()
+        expectSuccess(try world.run(["login", world.url, "--client-id", "first"]))
+        let first = try world.run(["token", world.url]).output
+        expectSuccess(try world.run(["login", world.url, "--client-id", "first"]))
+        #expect(world.server.revocations.isEmpty)
+        expectSuccess(try world.run(["login", world.url, "--client-id", "second"]))
+        #expect(revocations(world.server) == ["first"] && world.program.sessionFiles.count == 1)
+        let token = try world.run(["token", world.url])
+        #expect(token.status == 0 && token.output != first, "\(token)")
+        world.server.change { $0.revocationStatus = 503 }
+        expectSuccess(try world.run(["login", world.url, "--client-id", "third"]))
+        #expect(world.program.sessionFiles.count == 1)
+    }
+
+    @Test("nothing is superseded for another account, or by a sign-in that fails")
+    func kept() throws {
+        let world = try world()
+        expectSuccess(try world.run(["login", world.url, "--client-id", "first"]))
+        expectSuccess(try world.run(["login", world.url, "--client-id", "second", "--account", "b"]))
+        world.server.change { $0.responseError = ["error": "access_denied"] }
+        #expect(try world.run(["login", world.url, "--client-id", "third"]).status == 4)
+        #expect(world.server.revocations.isEmpty)
+        expectSuccess(try world.run(["token", world.url]))
+        expectSuccess(try world.run(["logout", world.url]))
+        #expect(revocations(world.server) == ["first"])
+        expectSuccess(try world.run(["token", world.url, "--account", "b"]))
+        expectSuccess(try world.run(["logout", world.url, "--account", "b"]))
+        #expect(revocations(world.server) == ["first", "second"] && world.program.sessionFiles.isEmpty)
+    }
+
+    @Test("logout ends the session at an earlier server too, and each server sees only its own tokens")
+    func earlierServer() throws {
+        let world = try world()
+        expectSuccess(try world.call())
+        world.trust(world.other)
+        expectSuccess(try world.call())
+        #expect(world.program.sessionFiles.count == 2 && world.server.revocations.isEmpty)
+        let outcome = try world.run(["logout", world.url, "-o", "json"])
+        let answer = try JSONValue(parsing: outcome.output)
+        #expect(answer["issuer"] == .string(world.other.issuer), "\(outcome)")
+        #expect(answer["others"]?.array?.first?["issuer"] == .string(world.server.issuer))
+        #expect(answer["others"]?.array?.first?["provider"] == "revoked")
+        #expect(revocations(world.server) == ["registered-1"])
+        #expect(revocations(world.other) == ["at-the-other"])
+        #expect(world.program.sessionFiles.isEmpty)
+        #expect(try world.run(["token", world.url]).status == 3)
+        #expect(try world.run(["status"]).output.isEmpty)
+    }
+
+    @Test("logout ends sessions without a link, of the URL's resource only")
+    func withoutLink() throws {
+        let world = try world()
+        expectSuccess(try world.run(["login", world.url, "--client-id", "first"]))
+        let file = try #require(world.program.sessionFiles.first)
+        let kept = try Data(contentsOf: file)
+        expectSuccess(try world.run(["login", world.url, "--client-id", "second"]))
+        // As a program left it that did not end what it superseded.
+        try kept.write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
+        #expect(try world.run(["logout", "\(world.resource.origin)/other"]).status == 0)
+        #expect(world.program.sessionFiles.count == 2)
+        world.server.forget()
+        expectSuccess(try world.run(["logout", "\(world.url)/below"]))
+        #expect(revocations(world.server) == ["second", "first"] && world.program.sessionFiles.isEmpty)
+    }
+
+    @Test("a server that refuses to revoke one session does not keep the others")
+    func refused() throws {
+        let world = try world()
+        expectSuccess(try world.call())
+        world.trust(world.other)
+        expectSuccess(try world.call())
+        world.other.change { $0.revocationStatus = 400 }
+        let outcome = try world.run(["logout", world.url])
+        #expect(outcome.status == 4 && world.program.sessionFiles.isEmpty, "\(outcome)")
+        #expect(revocations(world.server) == ["registered-1"])
+    }
+}
