@@ -10,6 +10,9 @@ package struct ResourceSearch: Sendable {
         package let metadata: ProtectedResourceMetadata
         /// Where the metadata came from.
         package let metadataURL: WebURL
+        /// The URL that the metadata is good for, with what is below it: the one that was asked, if the resource itself does
+        /// not say the same. Nil for the whole resource.
+        package let prefix: WebURL?
         /// Whether the resource's challenge named that URL.
         package let isNamedByChallenge: Bool
         /// The demand of the resource; empty if it was not asked.
@@ -55,7 +58,9 @@ package struct ResourceSearch: Sendable {
             do throws(OIDCError) {
                 let (metadata, url) = try document(at: [named], refetching: refetching)
                 return Found(
-                    metadata: metadata, metadataURL: url, isNamedByChallenge: true, challenge: challenge)
+                    metadata: metadata, metadataURL: url,
+                    prefix: try prefix(of: metadata, from: url, refetching: refetching),
+                    isNamedByChallenge: true, challenge: challenge)
             } catch {
                 guard error.kind == .refused else { throw error }
                 failure = error
@@ -65,7 +70,9 @@ package struct ResourceSearch: Sendable {
             let (metadata, url) = try document(
                 at: ProtectedResourceMetadata.wellKnownURLs(for: url), refetching: refetching)
             return Found(
-                metadata: metadata, metadataURL: url, isNamedByChallenge: false, challenge: challenge)
+                metadata: metadata, metadataURL: url,
+                prefix: try prefix(of: metadata, from: url, refetching: refetching),
+                isNamedByChallenge: false, challenge: challenge)
         } catch {
             throw error.kind == .refused ? failure ?? error : error
         }
@@ -76,7 +83,41 @@ package struct ResourceSearch: Sendable {
         try checkPlace(metadataURL.text)
         let (metadata, url) = try document(at: [metadataURL], refetching: refetching)
         return Found(
-            metadata: metadata, metadataURL: url, isNamedByChallenge: false, challenge: ResourceChallenge())
+            metadata: metadata, metadataURL: url,
+            prefix: try prefix(of: metadata, from: url, refetching: refetching),
+            isNamedByChallenge: false, challenge: ResourceChallenge())
+    }
+
+    /// Returns what a document is good for; nil for its whole resource. Whoever controls one path of an origin could
+    /// otherwise decide where the users of the others sign in, so a resource above the URL must say the same of itself
+    /// (RFC 9728 §3.3).
+    private func prefix(
+        of metadata: ProtectedResourceMetadata, from place: WebURL, refetching: Bool
+    ) throws(OIDCError) -> WebURL? {
+        guard let identifier = ResourceIdentifier(metadata.resource), !identifier.isSamePlace(as: url) else {
+            return nil
+        }
+        let own = ProtectedResourceMetadata.ownPlaces(of: identifier.url)
+        if own.contains(place) { return nil }
+        let insecure = documents.allowsInsecureHTTP
+        do throws(OIDCError) {
+            let calls = own.map {
+                ProtectedResourceMetadata.call($0, for: identifier.url, allowsInsecureHTTP: insecure)
+            }
+            let said = try documents.document(
+                calls, search: MetadataSearch(hint: ResourceSearch.hint),
+                notFound: OIDCError(.refused, "discovery: no metadata", stage: .discovery),
+                refetching: refetching
+            ).document
+            if ExactText.isSame(said.resource, metadata.resource),
+                Set(said.authorizationServers) == Set(metadata.authorizationServers)
+            {
+                return nil
+            }
+        } catch {
+            guard error.kind != .interrupted else { throw error }
+        }
+        return WebURL(url.withoutQuery)
     }
 
     private func document(

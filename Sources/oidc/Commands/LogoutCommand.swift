@@ -8,7 +8,8 @@ struct LogoutCommand: RunnableCommand {
     static let declaration = Declaration<LogoutCommand>(
         discussion: """
             Revokes the refresh token and the access token at the provider, and always removes the local session, \
-            even if the provider is unreachable. With a URL, it ends the session of that resource.
+            even if the provider is unreachable. With a URL, it ends the session of exactly that resource: one for \
+            a URL above it stays.
             """,
         examples: [
             Example("oidc logout", "log out of the default profile"),
@@ -51,7 +52,7 @@ struct LogoutCommand: RunnableCommand {
         if let url {
             let operand = try ResourceOperand(
                 try ResourceOperand.url(url, command: "logout", context), options, context, and: bound)
-            guard let linked = try operand.linked() else {
+            guard let linked = try operand.linkedExactly() else {
                 context.console.note("there was no session")
                 if context.console.isJSON { try context.console.output(Ending.none.json(of: nil, nil)) }
                 return 0

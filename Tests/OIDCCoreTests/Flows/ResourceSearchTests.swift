@@ -218,6 +218,39 @@ struct ResourceSearchTests {
         #expect(Fixture.error { try places.search("https://mcp.example.com/other").find() } != nil)
     }
 
+    @Test(
+        "a document that is not the resource's own holds for the URL that was asked, unless the resource says the same"
+    )
+    func prefix() throws {
+        let named = "https://mcp.example.com/evil/metadata.json"
+        let origin = "https://mcp.example.com/"
+        let places = Places([named: Self.resource(origin)])
+        let search = try places.search("https://mcp.example.com/evil?x=1")
+        let challenge = Self.challenge("resource_metadata=\"\(named)\"")
+        #expect(try search.find(after: challenge).prefix?.text == "https://mcp.example.com/evil")
+        #expect(places.asked.prefix(2) == [named, Self.root])
+        for other in [
+            Self.resource(origin, servers: ["https://other.example"]), Self.resource(origin, servers: []),
+            Self.resource("https://mcp.example.com"), HTTPResponse(status: 500), Fixture.html(),
+        ] {
+            places[Self.root] = .success(other)
+            #expect(try search.find(after: challenge).prefix?.text == "https://mcp.example.com/evil")
+        }
+        places[Self.root] = .failure(OIDCError(.unreachable, "no route", stage: .discovery))
+        #expect(try search.find(at: Fixture.url(named)).prefix != nil)
+        places[Self.root] = .failure(OIDCError(.interrupted, "x", stage: .discovery))
+        #expect(Fixture.error { try search.find(after: challenge) }?.kind == .interrupted)
+        places[Self.root] = .success(Self.resource(origin))
+        #expect(try search.find(after: challenge).prefix == nil)
+        // At its own place, or for exactly the URL that was asked, it needs no second word.
+        _ = places.asked
+        #expect(try search.find().prefix == nil && places.asked.suffix(1) == [Self.root])
+        places[named] = .success(Self.resource("https://mcp.example.com/evil/"))
+        #expect(
+            try places.search("https://mcp.example.com/evil").find(after: challenge).prefix == nil
+                && places.asked == [named])
+    }
+
     @Test("the probe has no token, and an answer that the transport refuses counts as none")
     func probe() throws {
         let places = Places([Self.url: Self.challenge(#"scope="s""#)])
