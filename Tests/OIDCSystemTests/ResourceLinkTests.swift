@@ -63,9 +63,9 @@ struct ResourceLinkTests {
         func url(_ path: String) throws -> WebURL { try #require(WebURL("https://mcp.example\(path)")) }
         for path in ["/evil", "/evil/", "/evil/x"] { #expect(part.covers(try url(path))) }
         for path in ["/", "/evilx", "/good", "/evil/../good"] { #expect(!part.covers(try url(path))) }
-        #expect(part.isFor(try url("/evil")) && part.isFor(try url("/evil/")))
-        #expect(!part.isFor(try url("/evil/x")) && !part.isFor(try url("/")))
-        #expect(link("/").isFor(try url("")) && !link("/").isFor(try url("/evil")))
+        for path in ["/evil", "/evil/"] { #expect(part.isFor(try url(path))) }
+        for path in ["/evil/x", "/"] { #expect(!part.isFor(try url(path))) }
+        #expect(link("/").isFor(try url("")))
         #expect(!link().isFor(try url("/mcp?x=1")))
         var beyond = link()
         beyond.prefix = "https://mcp.example/other"
