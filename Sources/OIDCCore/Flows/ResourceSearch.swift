@@ -36,7 +36,9 @@ package struct ResourceSearch: Sendable {
     /// only a challenge in it would have mattered.
     package func probe() throws(OIDCError) -> HTTPResponse? {
         do throws(OIDCError) {
-            return try documents.environment.transport.send(.json(url), stage: .resource)
+            var request = HTTPRequest.json(url)
+            request.needsOnlyHead = true
+            return try documents.environment.transport.send(request, stage: .resource)
         } catch {
             guard error.kind == .refused else { throw error }
             return nil
@@ -213,11 +215,28 @@ extension ResourceSearch {
                 return metadata
             }
         }
-        return try documents.document(
-            calls, search: MetadataSearch(), notFound: ProviderMetadata.notFound(issuer: issuer),
-            refetching: refetching
-        ).document
+        do throws(OIDCError) {
+            return try documents.document(
+                calls, search: MetadataSearch(), notFound: ProviderMetadata.notFound(issuer: issuer),
+                refetching: refetching
+            ).document
+        } catch {
+            guard error.kind == .refused || error.kind == .untrusted, error.stage == .discovery else {
+                throw error
+            }
+            // No setting can help: the resource names its server, and the server says the rest.
+            var error = error
+            error.hint =
+                error.member == "issuer"
+                ? "the server's metadata names another issuer than the resource does: report it to whoever runs them"
+                : ResourceSearch.faultHint
+            throw error
+        }
     }
+
+    /// The hint for what only the resource or its server can set right.
+    package static let faultHint: Hint =
+        "this is a fault of the resource or of its authorization server: report it to whoever runs them"
 }
 
 extension ProtectedResourceMetadata {

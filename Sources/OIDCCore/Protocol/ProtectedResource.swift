@@ -49,7 +49,8 @@ package struct ProtectedResourceMetadata: Hashable, Sendable {
                 expected: url.withoutQuery, found: found.isEmpty ? "none" : DisplayText.address(found))
             throw .untrusted(
                 .discovery, "resource", expected: "a prefix of \(sides.expected)", found: sides.found,
-                hint: "if the found one is right, use its URL")
+                hint: found.isEmpty
+                    ? ResourceSearch.faultHint : "if the found one is right, use its URL")
         }
         return found
     }
@@ -116,7 +117,13 @@ extension ProtectedResourceMetadata {
             case 404, 405, 410: return nil
             default: throw OAuthErrorResponse.failure(response, stage: .discovery, place: url) { _ in nil }
             }
-            let answer = try JSONAnswer(response, stage: .discovery)
+            let answer: JSONAnswer
+            do throws(OIDCError) { answer = try JSONAnswer(response, stage: .discovery) } catch {
+                // The usual hint is about the metadata of a provider.
+                var error = error
+                error.hint = nil
+                throw error
+            }
             return try ProtectedResourceMetadata(
                 document: answer.members, for: resourceURL, allowsInsecureHTTP: allowsInsecureHTTP)
         }

@@ -32,6 +32,8 @@ private final class Places: HTTPTransport, DocumentCache {
 
     func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
         #expect(request.method == .get && request.headers["Authorization"] == nil)
+        // The resource itself may answer with a stream that does not end.
+        #expect(request.needsOnlyHead == (stage == .resource))
         let answer = state.withLock {
             $0.asked.append(request.url.text)
             return $0.answers[request.url.text]
@@ -350,6 +352,27 @@ struct ResourceSearchTests {
         "https://localhost/token", "https://[::1]/token", "https://2130706433/token",
         "https://x.localhost/token",
     ]
+
+    @Test("what no setting can help with is reported as a fault of theirs")
+    func faults() throws {
+        func hint(_ answer: HTTPResponse) throws -> String? {
+            let places = Places(["\(Self.server)/.well-known/oauth-authorization-server": answer])
+            return Fixture.error { try server(places) }?.hint.map { "\($0)" }
+        }
+        #expect(try hint(Self.metadata(Self.server + "/"))?.contains("names another issuer") == true)
+        for answer in [Self.metadata(more: ""), HTTPResponse(status: 404), Fixture.html()] {
+            #expect(try hint(answer)?.contains("fault of the resource") == true)
+        }
+        let scripted = Fixture.json(
+            #"{"issuer":"https://as.example","authorization_endpoint":"javascript:alert(1)"}"#)
+        #expect(try hint(scripted)?.contains("fault of the resource") == true)
+        let page = Places(["\(Self.root)/mcp": Fixture.json("[]")])
+        let other = Fixture.error { try page.search(Self.url).find() }?.hint.map { "\($0)" }
+        #expect(other?.hasPrefix("check the URL") == true)
+        page["\(Self.root)/mcp"] = .success(Fixture.json(#"{"authorization_servers":[]}"#))
+        let missing = Fixture.error { try page.search(Self.url).find() }?.hint.map { "\($0)" }
+        #expect(missing?.contains("fault of the resource") == true)
+    }
 
     @Test("endpoints are https URLs that do not lead to this machine", arguments: endpoints)
     func badEndpoint(_ url: String) throws {
