@@ -53,6 +53,25 @@ struct ResourceLinkTests {
         #expect(try found("https://mcp.example/") == [link("/second"), moved, link(account: "other")])
     }
 
+    @Test("a link for a part of its resource covers only that part, and is kept beside the whole")
+    func prefix() throws {
+        var part = link("/")
+        part.prefix = "https://mcp.example/evil"
+        try links.keep(part)
+        try links.keep(link("/"))
+        #expect(try found("https://mcp.example/") == [link("/"), part])
+        func url(_ path: String) throws -> WebURL { try #require(WebURL("https://mcp.example\(path)")) }
+        for path in ["/evil", "/evil/", "/evil/x"] { #expect(part.covers(try url(path))) }
+        for path in ["/", "/evilx", "/good", "/evil/../good"] { #expect(!part.covers(try url(path))) }
+        for path in ["/evil", "/evil/"] { #expect(part.isFor(try url(path))) }
+        for path in ["/evil/x", "/"] { #expect(!part.isFor(try url(path))) }
+        #expect(link("/").isFor(try url("")))
+        #expect(!link().isFor(try url("/mcp?x=1")))
+        var beyond = link()
+        beyond.prefix = "https://mcp.example/other"
+        #expect(!beyond.covers(try url("/other")))
+    }
+
     @Test("a link that was replaced meanwhile is not removed")
     func removed() throws {
         try links.keep(link())

@@ -10,6 +10,9 @@ package struct ResourceSearch: Sendable {
         package let metadata: ProtectedResourceMetadata
         /// Where the metadata came from.
         package let metadataURL: WebURL
+        /// The URL that the metadata is good for, with what is below it: the one that was asked, if the resource itself does
+        /// not say the same. Nil for the whole resource.
+        package let prefix: WebURL?
         /// Whether the resource's challenge named that URL.
         package let isNamedByChallenge: Bool
         /// The demand of the resource; empty if it was not asked.
@@ -33,7 +36,9 @@ package struct ResourceSearch: Sendable {
     /// only a challenge in it would have mattered.
     package func probe() throws(OIDCError) -> HTTPResponse? {
         do throws(OIDCError) {
-            return try documents.environment.transport.send(.json(url), stage: .resource)
+            var request = HTTPRequest.json(url)
+            request.needsOnlyHead = true
+            return try documents.environment.transport.send(request, stage: .resource)
         } catch {
             guard error.kind == .refused else { throw error }
             return nil
@@ -56,7 +61,9 @@ package struct ResourceSearch: Sendable {
             do throws(OIDCError) {
                 let (metadata, url) = try document(at: [named], refetching: refetching)
                 return Found(
-                    metadata: metadata, metadataURL: url, isNamedByChallenge: true, challenge: challenge)
+                    metadata: metadata, metadataURL: url,
+                    prefix: try prefix(of: metadata, from: url, refetching: refetching),
+                    isNamedByChallenge: true, challenge: challenge)
             } catch {
                 guard error.kind == .refused else { throw error }
                 failure = error
@@ -68,7 +75,9 @@ package struct ResourceSearch: Sendable {
         do throws(OIDCError) {
             let (metadata, url) = try document(at: left, refetching: refetching)
             return Found(
-                metadata: metadata, metadataURL: url, isNamedByChallenge: false, challenge: challenge)
+                metadata: metadata, metadataURL: url,
+                prefix: try prefix(of: metadata, from: url, refetching: refetching),
+                isNamedByChallenge: false, challenge: challenge)
         } catch {
             throw error.kind == .refused ? failure ?? error : error
         }
@@ -79,7 +88,41 @@ package struct ResourceSearch: Sendable {
         try checkPlace(metadataURL.text)
         let (metadata, url) = try document(at: [metadataURL], refetching: refetching)
         return Found(
-            metadata: metadata, metadataURL: url, isNamedByChallenge: false, challenge: ResourceChallenge())
+            metadata: metadata, metadataURL: url,
+            prefix: try prefix(of: metadata, from: url, refetching: refetching),
+            isNamedByChallenge: false, challenge: ResourceChallenge())
+    }
+
+    /// Returns what a document is good for; nil for its whole resource. Whoever controls one path of an origin could
+    /// otherwise decide where the users of the others sign in, so a resource above the URL must say the same of itself
+    /// (RFC 9728 §3.3).
+    private func prefix(
+        of metadata: ProtectedResourceMetadata, from place: WebURL, refetching: Bool
+    ) throws(OIDCError) -> WebURL? {
+        guard let identifier = ResourceIdentifier(metadata.resource), !identifier.isSamePlace(as: url) else {
+            return nil
+        }
+        let own = ProtectedResourceMetadata.ownPlaces(of: identifier.url)
+        if own.contains(place) { return nil }
+        let insecure = documents.allowsInsecureHTTP
+        do throws(OIDCError) {
+            let calls = own.map {
+                ProtectedResourceMetadata.call($0, for: identifier.url, allowsInsecureHTTP: insecure)
+            }
+            let said = try documents.document(
+                calls, search: MetadataSearch(hint: ResourceSearch.hint),
+                notFound: OIDCError(.refused, "discovery: no metadata", stage: .discovery),
+                refetching: refetching
+            ).document
+            if ExactText.isSame(said.resource, metadata.resource),
+                Set(said.authorizationServers) == Set(metadata.authorizationServers)
+            {
+                return nil
+            }
+        } catch {
+            guard error.kind != .interrupted else { throw error }
+        }
+        return WebURL(url.withoutQuery)
     }
 
     private func document(
@@ -175,11 +218,28 @@ extension ResourceSearch {
                 return metadata
             }
         }
-        return try documents.document(
-            calls, search: MetadataSearch(), notFound: ProviderMetadata.notFound(issuer: issuer),
-            refetching: refetching
-        ).document
+        do throws(OIDCError) {
+            return try documents.document(
+                calls, search: MetadataSearch(), notFound: ProviderMetadata.notFound(issuer: issuer),
+                refetching: refetching
+            ).document
+        } catch {
+            guard error.kind == .refused || error.kind == .untrusted, error.stage == .discovery else {
+                throw error
+            }
+            // No setting can help: the resource names its server, and the server says the rest.
+            var error = error
+            error.hint =
+                error.member == "issuer"
+                ? "the server's metadata names another issuer than the resource does: report it to whoever runs them"
+                : ResourceSearch.faultHint
+            throw error
+        }
     }
+
+    /// The hint for what only the resource or its server can set right.
+    package static let faultHint: Hint =
+        "this is a fault of the resource or of its authorization server: report it to whoever runs them"
 }
 
 extension ProtectedResourceMetadata {

@@ -80,6 +80,8 @@ public struct HTTPRequest: Hashable, Sendable {
     /// request is sent, neither a signal nor a cancellation ends the wait, as losing the answer would lose
     /// the session.
     public var redeemsSingleUseSecret = false
+    /// Whether the status and the headers suffice, so the body need not end: a stream may never do.
+    package var needsOnlyHead = false
 
     /// Makes a message from its parts.
     public init(

@@ -49,7 +49,8 @@ package struct ProtectedResourceMetadata: Hashable, Sendable {
                 expected: url.withoutQuery, found: found.isEmpty ? "none" : DisplayText.address(found))
             throw .untrusted(
                 .discovery, "resource", expected: "a prefix of \(sides.expected)", found: sides.found,
-                hint: "if the found one is right, use its URL")
+                hint: found.isEmpty
+                    ? ResourceSearch.faultHint : "if the found one is right, use its URL")
         }
         return found
     }
@@ -84,10 +85,17 @@ extension ProtectedResourceMetadata {
     /// Returns where the metadata of a URL may be (RFC 9728 §3.1), each once: with the path and query inserted, then
     /// with the path alone, then at the root.
     package static func wellKnownURLs(for url: WebURL) -> [WebURL] {
+        places(of: url, also: [""])
+    }
+
+    /// Returns where only the resource itself can put its metadata: with its own path and query inserted.
+    static func ownPlaces(of url: WebURL) -> [WebURL] { places(of: url, also: []) }
+
+    private static func places(of url: WebURL, also others: [String]) -> [WebURL] {
         let place = "/.well-known/oauth-protected-resource"
         let path = url.path == "/" ? "" : url.path
         let withoutSlash = path.hasSuffix("/") ? String(path.dropLast()) : path
-        var tails = [path, withoutSlash, ""]
+        var tails = [path, withoutSlash] + others
         if let query = url.query { tails.insert("\(path)?\(query)", at: 0) }
         var urls: [WebURL] = []
         for tail in tails {
@@ -109,7 +117,13 @@ extension ProtectedResourceMetadata {
             case 404, 405, 410: return nil
             default: throw OAuthErrorResponse.failure(response, stage: .discovery, place: url) { _ in nil }
             }
-            let answer = try JSONAnswer(response, stage: .discovery)
+            let answer: JSONAnswer
+            do throws(OIDCError) { answer = try JSONAnswer(response, stage: .discovery) } catch {
+                // The usual hint is about the metadata of a provider.
+                var error = error
+                error.hint = nil
+                throw error
+            }
             return try ProtectedResourceMetadata(
                 document: answer.members, for: resourceURL, allowsInsecureHTTP: allowsInsecureHTTP)
         }
@@ -128,6 +142,15 @@ package struct ResourceIdentifier: Hashable, Sendable {
     package init?(_ text: String) {
         guard let url = WebURL(text), url.fragment == nil, !url.hasDotSegments else { return nil }
         self.url = url
+    }
+
+    /// Returns whether a URL is the identifier itself; a slash at the end makes no difference.
+    package func isSamePlace(as other: WebURL) -> Bool {
+        func path(_ url: WebURL) -> String {
+            url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
+        }
+        return other.origin == url.origin && ExactText.isSame(path(other), path(url))
+            && ExactText.isSame(other.query ?? "", url.query ?? "")
     }
 
     /// Returns whether a URL has the same origin and is at or below the identifier's path, segment by segment. Hosts are

@@ -17,6 +17,8 @@ final class CurlExchange {
 
     let body: RequestBody
     let decodesContent: Bool
+    /// Whether a body that may be long is not waited for.
+    private let endsAfterHead: Bool
     let stage: Stage
     private var sentBytes = 0
     private let onHead: (Int, HTTPHeaders) throws(OIDCError) -> Void
@@ -24,12 +26,13 @@ final class CurlExchange {
     let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(OIDC_CURL_ERROR_SIZE))
 
     init(
-        body: RequestBody, decodesContent: Bool = true, stage: Stage,
+        body: RequestBody, decodesContent: Bool = true, endsAfterHead: Bool = false, stage: Stage,
         onHead: @escaping (Int, HTTPHeaders) throws(OIDCError) -> Void = { _, _ in },
         onBody: @escaping (UnsafeRawBufferPointer) throws(OIDCError) -> Void
     ) {
         self.body = body
         self.decodesContent = decodesContent
+        self.endsAfterHead = endsAfterHead
         self.stage = stage
         self.onHead = onHead
         self.onBody = onBody
@@ -53,6 +56,7 @@ final class CurlExchange {
         defer { touch() }
         switch head.take(line) {
         case .more: return true
+        case .complete where endsAfterHead && head.announcesLongBody: return false
         case .complete: return attempt { () throws(OIDCError) in try onHead(head.status, head.headers) }
         case .tooLarge:
             refusal = OIDCError(

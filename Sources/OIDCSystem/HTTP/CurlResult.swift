@@ -30,6 +30,14 @@ struct CurlResult {
     var isSuccess: Bool {
         if case .code(0) = ending { true } else { false }
     }
+
+    /// Whether the transfer ended by itself, or its own time limit did it; not a signal or the overall deadline.
+    var isEndOfBody: Bool {
+        switch ending {
+        case .code, .timeOut, .silence: true
+        case .cancelled, .deadline: false
+        }
+    }
 }
 
 extension CurlConfiguration {

@@ -70,8 +70,9 @@ package final class CurlTransport: HTTPTransport {
         while true {
             tries += 1
             var body: [UInt8] = []
-            let exchange = CurlExchange(body: .bytes(request.body), stage: stage) {
-                (bytes) throws(OIDCError) in
+            let exchange = CurlExchange(
+                body: .bytes(request.body), endsAfterHead: request.needsOnlyHead, stage: stage
+            ) { (bytes) throws(OIDCError) in
                 guard body.count + bytes.count <= Self.bodyLimit else {
                     throw OIDCError(
                         .refused,
@@ -127,6 +128,9 @@ package final class CurlTransport: HTTPTransport {
 
     private func failure(_ result: CurlResult, _ exchange: CurlExchange, _ request: HTTPRequest) -> OIDCError?
     {
+        if request.needsOnlyHead, exchange.head.isComplete, result.isEndOfBody {
+            return nil
+        }
         if let refusal = exchange.refusal { return refusal }
         let failure = CurlFailure(
             result: result, request: request, stage: exchange.stage, configuration: configuration)

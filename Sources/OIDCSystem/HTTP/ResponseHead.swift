@@ -15,6 +15,14 @@ struct ResponseHead {
 
     var headers: HTTPHeaders { HTTPHeaders(fields) }
 
+    /// Whether the body may be long, or never end, so that a new connection costs less than the rest of it.
+    var announcesLongBody: Bool {
+        let type = headers["Content-Type"] ?? ""
+        if ASCII.lowercased(type).hasPrefix("text/event-stream") { return true }
+        guard let length = headers["Content-Length"] else { return status < 400 }
+        return (Int(length) ?? .max) > 65_536
+    }
+
     enum Line {
         case more
         /// The empty line after the final answer's fields

@@ -7,6 +7,9 @@ package struct ResourceLink: Hashable, Sendable {
     package var resource: String
     /// The URL of the resource's metadata.
     package var metadataURL: String?
+    /// The URL that the link is good for, with what is below it: less than the whole resource if only that URL says that
+    /// it is part of the resource. Nil for the whole resource.
+    package var prefix: String?
     package var issuer: String
     package var clientID: String
     package var grant: GrantType
@@ -33,9 +36,25 @@ package struct ResourceLink: Hashable, Sendable {
         self.account = account
     }
 
-    /// Returns whether one link takes the other's place: a resource has one for each grant and account.
+    /// The URL that the token may be sent to, and below which.
+    package var reach: String { prefix ?? resource }
+
+    /// Returns whether the token may be sent to a URL.
+    package func covers(_ url: WebURL) -> Bool {
+        ResourceIdentifier(resource)?.covers(url) == true && ResourceIdentifier(reach)?.covers(url) == true
+    }
+
+    /// Returns whether the link is for exactly a URL, not for one above it.
+    package func isFor(_ url: WebURL) -> Bool {
+        guard let identifier = ResourceIdentifier(reach) else { return false }
+        return covers(url) && identifier.isSamePlace(as: url)
+    }
+
+    /// Returns whether one link takes the other's place: a resource has one for each grant and account, and for each URL
+    /// that only speaks for itself.
     package func replaces(_ other: ResourceLink) -> Bool {
-        resource == other.resource && grant == other.grant && account == other.account
+        resource == other.resource && prefix == other.prefix && grant == other.grant
+            && account == other.account
     }
 
     init?(_ json: JSONValue) {
@@ -47,6 +66,7 @@ package struct ResourceLink: Hashable, Sendable {
             clientID: clientID, grant: GrantType(rawValue: grant),
             scope: json["scope"]?.string.map { Scope($0) },
             account: json["account"]?.string)
+        prefix = json["prefix"]?.string
         profile = json["profile"]?.string
         registration = json["registration"]?.string
         bindsTokens = json["dpop"]?.bool ?? false
@@ -56,6 +76,7 @@ package struct ResourceLink: Hashable, Sendable {
         var object = JSONObject()
         object["resource"] = .string(resource)
         object["metadata_url"] = metadataURL.map { .string($0) }
+        object["prefix"] = prefix.map { .string($0) }
         object["issuer"] = .string(issuer)
         object["client_id"] = .string(clientID)
         object["grant"] = .string(grant.rawValue)

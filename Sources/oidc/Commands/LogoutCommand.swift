@@ -8,7 +8,8 @@ struct LogoutCommand: RunnableCommand {
     static let declaration = Declaration<LogoutCommand>(
         discussion: """
             Revokes the refresh token and the access token at the provider, and always removes the local session, \
-            even if the provider is unreachable. With a URL, it ends the session of that resource.
+            even if the provider is unreachable. With a URL, it ends the session of exactly that resource: one for \
+            a URL above it stays.
             """,
         examples: [
             Example("oidc logout", "log out of the default profile"),
@@ -68,7 +69,7 @@ struct LogoutCommand: RunnableCommand {
 
     /// Ends every session of a resource: that of its link, and those of earlier clients and servers.
     private func run(_ operand: ResourceOperand, _ context: CommandContext) throws(OIDCError) -> Int32 {
-        let linked = try operand.linked()
+        let linked = try operand.linkedExactly()
         let known = try KnownProviders(linked ?? ProviderContext(operand.asked, context))
         var key: SessionKey?
         if let linked { key = try SessionAccess(linked).key }

@@ -56,13 +56,14 @@ struct RequestCommand: RunnableCommand {
                     hint: "oidc request \(url) https://api.example.com/")
             }
             throw UsageError(
-                "\(UsageError.quoted(url)) is not a URL",
-                hint: WebURL.completing(url).map { "oidc request \(ShellWord.quoted($0.text))" })
+                ResourceOperand.fault(of: url),
+                hint: ResourceOperand.meantURL(url).map { "oidc request \(ShellWord.quoted($0.text))" })
         }
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        guard let url = WebURL(url) else { throw .usage("expected a URL") }
+        // A fragment is not sent, and no resource has one.
+        guard let url = WebURL(String(url.prefix { $0 != "#" })) else { throw .usage("expected a URL") }
         let provider = try context.provider(options)
         let isForResource = options.resource.isEmpty && allowedOrigins.isEmpty
         let operand = isForResource ? ResourceOperand(url, provider.settings, context) : nil

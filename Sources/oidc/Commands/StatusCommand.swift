@@ -81,12 +81,12 @@ struct StatusCommand: RunnableCommand {
     private func resourceLines(_ provider: ProviderContext, _ context: CommandContext) -> [(String, String)] {
         guard let links = try? ResourceRecords(context)?.links.all() else { return [] }
         return links.compactMap { link in
-            guard let url = WebURL(link.resource),
+            guard let url = WebURL(link.reach),
                 let own = try? ResourceOperand(url, provider.settings, context).provider(link),
                 let access = try? SessionAccess(own), let session = try? access.load()
             else { return nil }
             let report = SessionReport(session: session, profile: nil, location: "", now: context.now)
-            return ("signed in to", DisplayText.clean("\(link.resource), \(report.validity)"))
+            return ("signed in to", DisplayText.clean("\(link.reach), \(report.validity)"))
         }
     }
 

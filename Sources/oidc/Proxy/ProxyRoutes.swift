@@ -31,7 +31,7 @@ enum ProxyRoutes {
     private static func url(_ text: String, _ provider: ProviderContext) throws(OIDCError) -> WebURL {
         guard let url = WebURL(text) else {
             throw .usage(
-                "\(DisplayText.quoted(text, limit: 200)) is not a URL",
+                "\(DisplayText.quoted(DisplayText.address(text), limit: 200)) is not a URL",
                 hint: WebURL("https://\(text)").map { "oidc proxy \(ShellWord.quoted($0.text))" })
         }
         try RequestOptions.checkScheme(url, provider)

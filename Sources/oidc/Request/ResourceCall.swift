@@ -112,7 +112,7 @@ struct ResourceCall {
             // A skipped body may end in any way.
             guard !reading.isShown, error.kind != .interrupted else { throw error }
         }
-        try output.end()
+        if reading.isShown { try output.end() }
         return reading.answer
     }
 

@@ -179,7 +179,9 @@ struct ResourceDemand {
     /// have its own reasons.
     init?(_ answer: ResourceCall.Answer, of access: SessionAccess, hasRefetched: Bool) {
         guard let delivery = answer.delivery, answer.head.status == 401 || answer.head.status == 403,
-            let challenge = try? ResourceChallenge(answer.head)
+            let challenge = try? ResourceChallenge(answer.head),
+            // A proof with the nonce was sent already; the next session's would be refused like it.
+            !DPoP.isNonceDemand(resourceResponse: answer.head)
         else { return nil }
         session = delivery.session
         head = answer.head

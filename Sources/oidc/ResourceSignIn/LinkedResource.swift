@@ -8,9 +8,8 @@ extension ResourceOperand {
         guard let records = ResourceRecords(context) else { return nil }
         let ownership = ownership
         return try records.links.links(of: url).filter { link in
-            guard ResourceIdentifier(link.resource)?.covers(url) == true else { return false }
-            return fits(link, ownership)
-        }.max { $0.resource.utf8.count < $1.resource.utf8.count }
+            link.covers(url) && fits(link, ownership)
+        }.max { $0.reach.utf8.count < $1.reach.utf8.count }
     }
 
     /// Returns whether a link has the grant, account, issuer and client that are asked for.
@@ -42,6 +41,25 @@ extension ResourceOperand {
     func linked() throws(OIDCError) -> ProviderContext? {
         guard let link = try link() else { return nil }
         context.console.trace("resource: \(link.resource), of \(link.issuer) as \(link.clientID)")
+        return try provider(link)
+    }
+
+    /// Returns the provider of a link for exactly this URL; nil if no session covers it. Throws if one for a URL above
+    /// does, which nobody named.
+    func linkedExactly() throws(OIDCError) -> ProviderContext? {
+        guard let link = try link() else {
+            // A resource may be known only by a URL below it, which is all that its token is sent to.
+            let ownership = ownership
+            return try ResourceRecords(context)?.links.links(of: url).first {
+                ResourceIdentifier($0.resource)?.isSamePlace(as: url) == true && fits($0, ownership)
+            }.map { link throws(OIDCError) in try provider(link) }
+        }
+        guard link.isFor(url) else {
+            let reach = DisplayText.clean(link.reach)
+            throw .usage(
+                "there is no session for exactly \(DisplayText.clean(url.withoutQuery)): it is part of \(reach)",
+                hint: "oidc logout \(ShellWord.quoted(link.reach))")
+        }
         return try provider(link)
     }
 

@@ -138,6 +138,11 @@ extension ProviderContext {
 
     /// Returns an error whose hint to sign in names the resource.
     func naming(_ error: OIDCError) -> OIDCError {
+        if let target, target.link.bindsTokens, error.hint == .advice(.allowUnboundTokens) {
+            var error = error
+            error.hint = ResourceSearch.faultHint
+            return error
+        }
         let command = "oidc login"
         guard settings.resource != nil, let hint = error.hint?.commandLine, hint.hasPrefix(command),
             !hint.hasPrefix(settings.loginLine)

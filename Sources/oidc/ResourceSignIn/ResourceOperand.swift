@@ -35,10 +35,41 @@ struct ResourceOperand: Sendable {
         var hint = "oidc help \(command)"
         if profiles.contains(where: { $0.name == text }) {
             hint = "oidc \(command) -p \(ShellWord.quoted(text))"
-        } else if text.includes("."), let meant = WebURL("https://\(text)"), meant.fragment == nil {
+        } else if let meant = meantURL(text) {
             hint = "oidc \(command) \(ShellWord.quoted(meant.text))"
         }
-        throw .usage("\(DisplayText.quoted(text, limit: 100)) is not a URL", hint: hint)
+        throw .usage(fault(of: text), hint: hint)
+    }
+
+    /// Says why a text is not the URL of a resource, without a password in it.
+    static func fault(of text: String) -> String {
+        guard let parts = text.parts(around: "://") else {
+            return "\(DisplayText.quoted(DisplayText.address(text), limit: 100)) is not a URL"
+        }
+        let authority = parts.after.prefix { !"/?#".contains($0) }
+        let shown = DisplayText.quoted(DisplayText.address(text), limit: 100)
+        guard ["http", "https"].contains(ASCII.lowercased(parts.before)) else {
+            return "\(shown) is not an http or https URL"
+        }
+        if authority.contains("@") { return "\(shown) contains a user name or a password" }
+        let end = authority.lastIndex(of: ":").map { authority[authority.index(after: $0)...] } ?? ""
+        if let port = Int(end), !(1...65_535).contains(port) {
+            return "\(shown) has no port between 1 and 65535"
+        }
+        if text.contains("#") { return "\(shown) has a fragment, which no resource has" }
+        return "\(shown) is not a URL"
+    }
+
+    /// Guesses the URL that was meant: without what must not be in it, or with the scheme that is missing.
+    static func meantURL(_ text: String) -> WebURL? {
+        let text = String(text.prefix { $0 != "#" })
+        guard let parts = text.parts(around: "://") else {
+            let isURL = text.includes(".") || text.includes(":") || text.includes("/") || text == "localhost"
+            return isURL ? WebURL.completing(text) : nil
+        }
+        let authority = parts.after.prefix { !"/?".contains($0) }
+        let host = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
+        return WebURL("\(parts.before)://\(host)\(parts.after.dropFirst(authority.count))")
     }
 
     var ownership: ResourceOwnership { ResourceOwnership(entries: asked.layers.given) }

@@ -67,6 +67,10 @@ extension ResourceOperand {
             resource: found.metadata.resource, metadataURL: found.metadataURL.text, issuer: issuer,
             clientID: client.clientID, grant: grant,
             account: own.text(.account, in: [.options, .variables, .profile]))
+        target.prefix = found.prefix?.text
+        if let prefix = found.prefix {
+            console.trace("only \(prefix.text) says so, so the token is for it and what is below it")
+        }
         let isNamed = found.challenge.scope != nil || evidence.scope != nil
         let earlier = link?.resource == target.resource && !evidence.forgetsScope ? link?.scope : nil
         target.scope = isNamed || !grant.needsUser ? scope : earlier
@@ -100,7 +104,9 @@ extension ResourceOperand {
         if let response = evidence.response {
             return try search.find(after: response, refetching: evidence.isRefetching)
         }
-        if !evidence.isRefetching, let link, let place = link.metadataURL.flatMap({ WebURL($0) }),
+        // A link for a URL above says nothing about who protects this one.
+        if !evidence.isRefetching, let link, link.isFor(url),
+            let place = link.metadataURL.flatMap({ WebURL($0) }),
             environment.cache.lookup(place, at: environment.now()) != nil,
             let found = try? search.find(at: place)
         {

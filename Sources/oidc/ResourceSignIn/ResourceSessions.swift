@@ -18,7 +18,8 @@ extension ResourceOperand {
         for store in try known.stores() {
             for stored in try store.all() {
                 guard let key = stored.session?.key, let resource = key.resources.first,
-                    key.resources.count == 1, ResourceIdentifier(resource)?.covers(url) == true,
+                    key.resources.count == 1,
+                    resource == link?.resource || ResourceIdentifier(resource)?.isSamePlace(as: url) == true,
                     fits(self.link(of: key, resource), ownership)
                 else { continue }
                 found.append(Stored(session: stored, key: key, store: store))

@@ -15,11 +15,20 @@ struct ResourceTarget: Sendable {
     var isScopeRemembered = false
 
     /// Returns whether the resource's token may be sent to a URL.
-    func covers(_ url: WebURL) -> Bool { ResourceIdentifier(link.resource)?.covers(url) == true }
+    func covers(_ url: WebURL) -> Bool { link.covers(url) }
 
     /// Remembers the resource. A failure costs the next command a search, and is reported.
     func remember(_ context: CommandContext) {
-        do throws(OIDCError) { try ResourceRecords(context)?.links.keep(link) } catch {
+        do throws(OIDCError) {
+            let links = ResourceRecords(context)?.links
+            try links?.keep(link)
+            // A link for this URL only would come before the one for the whole resource.
+            if let earlierLink, earlierLink.isFor(operand.url), earlierLink.resource == link.resource,
+                earlierLink.prefix != link.prefix
+            {
+                try links?.remove(earlierLink)
+            }
+        } catch {
             context.console.warn("the resource could not be remembered: \(error.commandLine)")
         }
     }

@@ -148,9 +148,19 @@ struct SessionAccess {
                 stored == nil
                     ? "the session has no ID token"
                     : "the ID token has expired, and a refresh brings no new one",
-                hint: provider.settings.loginLine, stage: .idToken)
+                hint: .text(signInLine(forIDTokenOf: session)), stage: .idToken)
         }
         return idToken
+    }
+
+    /// Returns the command that brings an ID token: without the scope openid, no sign-in does.
+    private func signInLine(forIDTokenOf session: Session) -> String {
+        let line = provider.settings.loginLine
+        let scope = session.requestedScope ?? Scope("")
+        guard provider.target != nil, !scope.contains("openid"), !provider.settings.isScopeAnOption else {
+            return line
+        }
+        return "\(line) --scope \(ShellWord.quoted(Scope("openid").union(scope).text))"
     }
 
     private func isFresh(_ token: IDToken, _ minimumValidity: Int64) -> Bool {

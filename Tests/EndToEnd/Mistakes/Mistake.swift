@@ -63,7 +63,17 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake(
             "config init localhost:8080", "expected the name of a provider, found the URL",
             "oidc config init --issuer http://localhost:8080 --client-id ID"),
-        Mistake("request localhost:1/x", "'localhost:1/x' is not a URL", "oidc request http://localhost:1/x"),
+        Mistake("request localhost:1/x", "“localhost:1/x” is not a URL", "oidc request http://localhost:1/x"),
+        Mistake("login localhost:1/x", "“localhost:1/x” is not a URL", "oidc login http://localhost:1/x"),
+        Mistake("token 127.0.0.1:1/x", "“127.0.0.1:1/x” is not a URL", "oidc token http://127.0.0.1:1/x"),
+        Mistake(
+            "login http://u:pw@127.0.0.1:1/x",
+            "“http://…@127.0.0.1:1/x” contains a user name or a password", "oidc login http://127.0.0.1:1/x"),
+        Mistake(
+            "token http://127.0.0.1:1/x#f", "has a fragment, which no resource has",
+            "oidc token http://127.0.0.1:1/x"),
+        Mistake("login https://h:99999/x", "has no port between 1 and 65535", "oidc help login"),
+        Mistake("request ftp://x/", "“ftp://x/” is not an http or https URL", "oidc help request"),
         Mistake(
             "token --issuer 127.0.0.1:1 --client-id x", "expected an https URL", "--issuer http://127.0.0.1:1"
         ),
@@ -107,7 +117,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake("userinfo --claim ''", "--claim takes the name of a claim, not ''", "oidc help userinfo"),
         Mistake("userinfo email", "unexpected argument 'email'", "oidc help userinfo"),
         Mistake("request", "oidc request needs URL", "oidc help request"),
-        Mistake("request example.com", "'example.com' is not a URL", "oidc request https://example.com"),
+        Mistake("request example.com", "“example.com” is not a URL", "oidc request https://example.com"),
         Mistake(
             "request GET", "the URL is missing after the method GET",
             "oidc request GET https://api.example.com/"),

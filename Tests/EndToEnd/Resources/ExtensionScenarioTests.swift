@@ -186,7 +186,7 @@ struct ExtensionScenarioTests {
         #expect(own.requestCount(grant: "urn:ietf:params:oauth:grant-type:token-exchange") == count + 1)
     }
 
-    private func proofWorld(nonce: String?) throws -> ResourceWorld {
+    fileprivate func proofWorld(nonce: String?) throws -> ResourceWorld {
         let world = try ResourceWorld {
             $0.requiresProof = true
             $0.nonce = nonce
@@ -230,6 +230,39 @@ struct ExtensionScenarioTests {
         }
         #expect(nonces(world.server.log) == [nil, "as-nonce"])
         #expect(nonces(world.resource.log) == [nil, "rs-nonce"])
+    }
+}
+
+extension ExtensionScenarioTests {
+    @Test("a resource that asks for one nonce after another leads to no sign-in")
+    func endlessNonce() throws {
+        let world = try proofWorld(nonce: nil)
+        expectSuccess(try world.call())
+        let rules = world.resource.rules
+        world.resource.change {
+            $0.answer = { request, token in
+                var answer = rules.challenge(401, at: request.url.origin, [("error", "use_dpop_nonce")])
+                answer.headers["DPoP-Nonce"] = "nonce-\(request.headers["DPoP"]?.utf8.count ?? 0)"
+                return answer
+            }
+        }
+        let outcome = try world.call()
+        #expect(outcome.status == 4 && outcome.errorOutput.contains("asks for a nonce again"), "\(outcome)")
+        #expect(world.tabs.count == 1)
+    }
+
+    @Test("a server that gives plain tokens for a resource that takes only bound ones is at fault")
+    func unboundTokens() throws {
+        let world = try ResourceWorld { _ in
+        } resource: {
+            $0.metadata = ["dpop_bound_access_tokens_required": true]
+        }
+        world.server.change {
+            $0.token = { _ in .value(["access_token": "plain", "token_type": "Bearer", "expires_in": 60]) }
+        }
+        let outcome = try world.call()
+        #expect(outcome.status == 4 && outcome.errorOutput.contains("fault of the resource"), "\(outcome)")
+        #expect(!outcome.errorOutput.contains("dpop=false"))
     }
 }
 

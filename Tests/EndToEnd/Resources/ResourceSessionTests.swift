@@ -64,6 +64,23 @@ struct ResourceSessionTests {
         #expect(try json(try world.run(["logout", world.url, "-o", "json"]))["session"] == "none")
     }
 
+    @Test("without an ID token, the hint names the scope that brings one")
+    func idToken() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url, "--scope", "a b"]))
+        let outcome = try world.run(["token", "--type", "id", world.url])
+        #expect(outcome.status == 3 && outcome.output.isEmpty)
+        #expect(
+            outcome.errorOutput.contains("try: oidc login \(world.url) --scope 'openid a b'"), "\(outcome)")
+    }
+
+    @Test("with -o json, a request whose sign-in fails prints only the error")
+    func noBody() throws {
+        let world = try ResourceWorld { $0.responseError = ["error": "access_denied"] }
+        let outcome = try world.run(["request", "-o", "json", "--login", "POST", world.url])
+        #expect(outcome.status != 0 && outcome.output.isEmpty, "\(outcome)")
+    }
+
     @Test("a profile's session and a resource's at the same server and client are two")
     func apartFromProfile() throws {
         let world = try ResourceWorld()

@@ -32,6 +32,8 @@ private final class Places: HTTPTransport, DocumentCache {
 
     func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
         #expect(request.method == .get && request.headers["Authorization"] == nil)
+        // The resource itself may answer with a stream that does not end.
+        #expect(request.needsOnlyHead == (stage == .resource))
         let answer = state.withLock {
             $0.asked.append(request.url.text)
             return $0.answers[request.url.text]
@@ -228,6 +230,39 @@ struct ResourceSearchTests {
         #expect(Fixture.error { try places.search("https://mcp.example.com/other").find() } != nil)
     }
 
+    @Test(
+        "a document that is not the resource's own holds for the URL that was asked, unless the resource says the same"
+    )
+    func prefix() throws {
+        let named = "https://mcp.example.com/evil/metadata.json"
+        let origin = "https://mcp.example.com/"
+        let places = Places([named: Self.resource(origin)])
+        let search = try places.search("https://mcp.example.com/evil?x=1")
+        let challenge = Self.challenge("resource_metadata=\"\(named)\"")
+        #expect(try search.find(after: challenge).prefix?.text == "https://mcp.example.com/evil")
+        #expect(places.asked.prefix(2) == [named, Self.root])
+        for other in [
+            Self.resource(origin, servers: ["https://other.example"]), Self.resource(origin, servers: []),
+            Self.resource("https://mcp.example.com"), HTTPResponse(status: 500), Fixture.html(),
+        ] {
+            places[Self.root] = .success(other)
+            #expect(try search.find(after: challenge).prefix?.text == "https://mcp.example.com/evil")
+        }
+        places[Self.root] = .failure(OIDCError(.unreachable, "no route", stage: .discovery))
+        #expect(try search.find(at: Fixture.url(named)).prefix != nil)
+        places[Self.root] = .failure(OIDCError(.interrupted, "x", stage: .discovery))
+        #expect(Fixture.error { try search.find(after: challenge) }?.kind == .interrupted)
+        places[Self.root] = .success(Self.resource(origin))
+        #expect(try search.find(after: challenge).prefix == nil)
+        // At its own place, or for exactly the URL that was asked, it needs no second word.
+        _ = places.asked
+        #expect(try search.find().prefix == nil && places.asked.suffix(1) == [Self.root])
+        places[named] = .success(Self.resource("https://mcp.example.com/evil/"))
+        #expect(
+            try places.search("https://mcp.example.com/evil").find(after: challenge).prefix == nil
+                && places.asked == [named])
+    }
+
     @Test("the probe has no token, and an answer that the transport refuses counts as none")
     func probe() throws {
         let places = Places([Self.url: Self.challenge(#"scope="s""#)])
@@ -327,6 +362,27 @@ struct ResourceSearchTests {
         "https://localhost/token", "https://[::1]/token", "https://2130706433/token",
         "https://x.localhost/token",
     ]
+
+    @Test("what no setting can help with is reported as a fault of theirs")
+    func faults() throws {
+        func hint(_ answer: HTTPResponse) throws -> String? {
+            let places = Places(["\(Self.server)/.well-known/oauth-authorization-server": answer])
+            return Fixture.error { try server(places) }?.hint.map { "\($0)" }
+        }
+        #expect(try hint(Self.metadata(Self.server + "/"))?.contains("names another issuer") == true)
+        for answer in [Self.metadata(more: ""), HTTPResponse(status: 404), Fixture.html()] {
+            #expect(try hint(answer)?.contains("fault of the resource") == true)
+        }
+        let scripted = Fixture.json(
+            #"{"issuer":"https://as.example","authorization_endpoint":"javascript:alert(1)"}"#)
+        #expect(try hint(scripted)?.contains("fault of the resource") == true)
+        let page = Places(["\(Self.root)/mcp": Fixture.json("[]")])
+        let other = Fixture.error { try page.search(Self.url).find() }?.hint.map { "\($0)" }
+        #expect(other?.hasPrefix("check the URL") == true)
+        page["\(Self.root)/mcp"] = .success(Fixture.json(#"{"authorization_servers":[]}"#))
+        let missing = Fixture.error { try page.search(Self.url).find() }?.hint.map { "\($0)" }
+        #expect(missing?.contains("fault of the resource") == true)
+    }
 
     @Test("endpoints are https URLs that do not lead to this machine", arguments: endpoints)
     func badEndpoint(_ url: String) throws {
