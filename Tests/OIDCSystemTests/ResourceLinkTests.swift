@@ -118,8 +118,10 @@ struct ResourceLinkTests {
             try FileManager.default.contentsOfDirectory(atPath: state["resources"]).first)
         try Data(text.utf8).write(to: URL(fileURLWithPath: state["resources/\(name)"]))
         #expect(try found("https://mcp.example/").isEmpty)
+        let url = try #require(WebURL("https://mcp.example/"))
+        #expect(links.damagedFile(of: url)?.hasSuffix("\(name)") == true)
         try links.keep(link())
-        #expect(try found("https://mcp.example/") == [link()])
+        #expect(try found("https://mcp.example/") == [link()] && links.damagedFile(of: url) == nil)
     }
 
     @Test("a link of another origin in the file is not used")
