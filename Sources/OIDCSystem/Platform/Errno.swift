@@ -28,6 +28,10 @@ package struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
     static let badDescriptor = Errno(EBADF)
     static let brokenPipe = Errno(EPIPE)
     static let noSpace = Errno(ENOSPC)
+    /// What open returns for a symbolic link that must not be followed.
+    package static let tooManyLinks = Errno(ELOOP)
+    /// What open returns for a pipe that nobody reads.
+    package static let noReader = Errno(ENXIO)
     static let addressInUse = Errno(EADDRINUSE)
     static let connectionRefused = Errno(ECONNREFUSED)
     static let addressNotAvailable = Errno(EADDRNOTAVAIL)

@@ -37,7 +37,8 @@ extension FileDescriptor {
     /// Opens a file to append to, to be closed by the caller. A new one is only for this user; a link is not
     /// followed.
     package static func open(appendingTo path: String) throws(Errno) -> FileDescriptor {
-        let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW
+        // A pipe without a reader is an error, and is not waited for.
+        let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK
         return FileDescriptor(rawValue: try Errno.check { openat(AT_FDCWD, path, flags, 0o600) })
     }
 

@@ -60,6 +60,11 @@ struct ProxyListener {
             descriptor = first
             file = nil
         case .socket(let path):
+            if let kind = try? FilePath.status(path).kind, kind != .other {
+                throw OIDCError(
+                    .failed, "\(DisplayText.clean(path)) is \(kind.rawValue), not a socket",
+                    hint: "choose another path")
+            }
             do throws(Errno) {
                 try ProxyListener.removeAbandoned(path)
                 let result = oidc_listen_unix(path, LoopbackListener.backlog)

@@ -88,7 +88,7 @@ struct ExecCommand: RunnableCommand {
     /// Runs the command beside a proxy that lives as long as it does.
     private func serve(_ provider: ProviderContext) throws(OIDCError) -> Int32 {
         let context = provider.context
-        let routes = try ProxyRoutes.routes(proxies, provider)
+        let routes = try ProxyRoutes.routes(proxies, provider, for: "oidc exec --proxy")
         let (sessions, indices) = try ProxySession.sessions(
             of: routes, provider, minimumValidity: Int64(minimumValidity))
         let first = try sessions.map { session throws(OIDCError) in

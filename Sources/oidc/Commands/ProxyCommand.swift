@@ -7,8 +7,9 @@ struct ProxyCommand: RunnableCommand {
     static let summary = "Add the token to requests of programs that must not hold it"
     static let declaration = Declaration<ProxyCommand>(
         discussion: """
-            Listens on this machine, prints one line for each URL, and forwards requests to it with a fresh token, \
-            until a signal. The printed URL contains a secret: whoever knows it may use the token, but never sees \
+            Listens on this machine, prints one line for each URL, and forwards requests to it with a fresh token of \
+            the profile, until a signal. Whatever server is named gets the profile's token, so name only servers that \
+            it is meant for. The printed URL contains a secret: whoever knows it may use the token, but never sees \
             it. Without URLs, the routes are those of the setting proxy_routes.
             """,
         examples: [
@@ -45,6 +46,7 @@ struct ProxyCommand: RunnableCommand {
     func validate() throws(UsageError) {
         if port != nil, listen != nil { throw UsageError("--port and --listen exclude each other") }
         if let listen { _ = try ProxyCommand.socketPath(listen) }
+        if log == "" { throw UsageError("--log takes a file, or - for stdout") }
     }
 
     private static func socketPath(_ text: String) throws(UsageError) -> String {

@@ -18,7 +18,13 @@ final class ProxyLog {
         do throws(Errno) {
             descriptor = try FileDescriptor.open(appendingTo: path)
         } catch {
-            throw .usage("--log \(DisplayText.clean(path)) can't be written: \(error)")
+            let reason =
+                switch error {
+                case .tooManyLinks: "it is a symbolic link"
+                case .noReader: "it is a pipe that nobody reads"
+                default: "\(error)"
+                }
+            throw .usage("--log \(DisplayText.clean(path)) can't be written: \(reason)")
         }
     }
 

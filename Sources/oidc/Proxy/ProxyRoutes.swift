@@ -6,20 +6,21 @@ enum ProxyRoutes {
     /// Returns the routes of the URLs that were given, else of `proxy_routes`. Naming a URL is the user's word
     /// that the token is meant for it.
     static func routes(
-        _ urls: [String], _ provider: ProviderContext, onSocket: Bool = false
+        _ urls: [String], _ provider: ProviderContext, onSocket: Bool = false,
+        for command: String = "oidc proxy"
     ) throws(OIDCError) -> [ProxyRoute] {
         let given: [(url: String, path: String?)] =
             urls.isEmpty ? provider.settings.tools.proxyRoutes : urls.map { ($0, nil) }
         guard !given.isEmpty else {
             throw .usage(
                 "no URL to serve",
-                hint: "oidc proxy https://api.example.com, or set proxy_routes in the profile")
+                hint: "\(command) https://api.example.com, or set proxy_routes in the profile")
         }
         var routes: [ProxyRoute] = []
         for (index, entry) in given.enumerated() {
             // On a socket no secret in the path tells the routes apart.
             let path = entry.path ?? (onSocket && given.count > 1 ? "/\(index + 1)" : "/")
-            let route = try ProxyRoute(try url(entry.url, provider), path: path)
+            let route = try ProxyRoute(try url(entry.url, provider, for: command), path: path)
             guard !onSocket || !routes.contains(where: { $0.path == route.path }) else {
                 throw .usage("proxy_routes: two routes have the path \(DisplayText.quoted(route.path))")
             }
@@ -28,13 +29,48 @@ enum ProxyRoutes {
         return routes
     }
 
-    private static func url(_ text: String, _ provider: ProviderContext) throws(OIDCError) -> WebURL {
-        guard let url = WebURL(text) else {
-            throw .usage(
-                "\(DisplayText.quoted(DisplayText.address(text), limit: 200)) is not a URL",
-                hint: WebURL("https://\(text)").map { "oidc proxy \(ShellWord.quoted($0.text))" })
-        }
+    private static func url(
+        _ text: String, _ provider: ProviderContext, for command: String
+    ) throws(OIDCError) -> WebURL {
+        guard let url = WebURL(text) else { throw problem(text, command) }
         try RequestOptions.checkScheme(url, provider)
         return url
+    }
+
+    /// Returns what is wrong with a text that is not a URL. It never shows user information, which may be a password.
+    private static func problem(_ text: String, _ command: String) -> OIDCError {
+        let scheme = scheme(text)
+        let rest = scheme.map { text.dropFirst($0.count + 3) } ?? text[...]
+        let authority = rest.prefix { !"/?#".contains($0) }
+        let mayHaveSecret = text.utf8.contains(.at) || text.includes("%40")
+        guard !mayHaveSecret || !(authority.utf8.contains(.at) || scheme == nil) else {
+            return .usage(
+                "the URL has user information",
+                hint: "leave out what is before the @: the token takes its place")
+        }
+        let shown = mayHaveSecret ? "the text" : DisplayText.quoted(text, limit: 200)
+        guard let scheme else {
+            return .usage(
+                "\(shown) is not a URL",
+                hint: WebURL("https://\(text)").map { "\(command) \(ShellWord.quoted($0.text))" })
+        }
+        guard ["http", "https"].contains(ASCII.lowercased(scheme)) else {
+            return .usage("\(shown): the scheme is not https", hint: "use https")
+        }
+        let port = authority.utf8.lastIndex(of: .colon).map { authority[$0...].dropFirst() }
+        if let port, authority.utf8.last != .rightBracket, !port.isEmpty,
+            port.utf8.allSatisfy({ ASCII.isDigit($0) }), !(1...65_535).contains(Int(port) ?? 0)
+        {
+            return .usage("\(shown): the port is not 1 to 65535")
+        }
+        return .usage("\(shown) is not a URL")
+    }
+
+    /// Returns what is before `://`; nil if that is missing.
+    private static func scheme(_ text: String) -> String? {
+        guard let colon = text.utf8.firstIndex(of: .colon), text[colon...].hasPrefix("://") else {
+            return nil
+        }
+        return String(text[..<colon])
     }
 }

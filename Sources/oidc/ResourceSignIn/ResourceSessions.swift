@@ -10,8 +10,8 @@ extension ResourceOperand {
         let store: any SessionStoring
     }
 
-    /// Finds every session of the URL's resource that fits the settings, whatever its server and client. Without a
-    /// link, the resource is the one whose identifier covers the most of the URL.
+    /// Finds every session of the resource of the link, or of exactly the URL, that fits the settings, whatever its server
+    /// and client.
     func sessions(_ known: KnownProviders, of link: ResourceLink?) throws(OIDCError) -> [Stored] {
         let ownership = ownership
         var found: [Stored] = []
@@ -25,9 +25,7 @@ extension ResourceOperand {
                 found.append(Stored(session: stored, key: key, store: store))
             }
         }
-        let resources = found.compactMap(\.key.resources.first)
-        let own = link?.resource ?? resources.max { $0.utf8.count < $1.utf8.count }
-        return found.filter { $0.key.resources.first == own }
+        return found
     }
 
     /// Returns the link that would lead to a session.

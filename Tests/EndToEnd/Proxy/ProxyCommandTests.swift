@@ -48,7 +48,9 @@ struct ProxyCommandTests {
         "mistakes on the command line are explained",
         arguments: [
             ([], "no URL to serve"), (["a.example"], "is not a URL"), (["http://a.example"], "plain http"),
-            (["https://a.example/?q"], "query"), (["https://u:p@a.example"], "is not a URL"),
+            (["https://a.example/?q"], "query"), (["https://u:p@a.example"], "user information"),
+            (["u:p@a.example"], "user information"), (["ftp://a.example"], "the scheme"),
+            (["https://a.example:99999"], "the port"), (["--log", "", "https://a.example"], "--log takes"),
             (["--listen", "tcp:1", "https://a.example"], "unix:PATH"),
             (["--listen", "unix:x", "--port", "1", "https://a.example"], "exclude"),
             (["--log", "/no/such/file", "https://a.example"], "--log"),
@@ -57,6 +59,27 @@ struct ProxyCommandTests {
         let world = try ToolWorld()
         let result = try world.run(["proxy"] + options, world.machine)
         #expect(result.code == 2 && result.errors.contains(message) && result.output == "", "\(result)")
+        #expect(!result.errors.contains("u:p"), "\(result)")
+    }
+
+    @Test("a log that is a pipe without a reader, or a symbolic link, is refused")
+    func log() throws {
+        let world = try ToolWorld()
+        let (pipe, link) = ("\(world.home)/pipe", "\(world.home)/link")
+        try #require(mkfifo(pipe, 0o600) == 0 && symlink("/dev/null", link) == 0)
+        for (path, word) in [(pipe, "nobody reads"), (link, "symbolic link")] {
+            let result = try world.run(["proxy", "--log", path, "https://a.example"], world.machine)
+            #expect(result.code == 2 && result.errors.contains(word), "\(result)")
+        }
+    }
+
+    @Test("a file in place of the socket is told to be one")
+    func fileAsSocket() throws {
+        let world = try ToolWorld()
+        let path = "\(world.home)/file"
+        try "x".write(toFile: path, atomically: false, encoding: .utf8)
+        let result = try world.run(["proxy", "--listen", "unix:\(path)", "https://a.example"], world.machine)
+        #expect(result.code == 1 && result.errors.contains("is a file, not a socket"), "\(result)")
     }
 
     @Test("a session that ends is reported once; a new one is used without a restart")
