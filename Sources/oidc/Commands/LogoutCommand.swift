@@ -67,70 +67,8 @@ struct LogoutCommand: RunnableCommand {
         return try runAll(provider, context)
     }
 
-    /// Ends every session of a resource: that of its link, and those of earlier clients and servers.
-    private func run(_ operand: ResourceOperand, _ context: CommandContext) throws(OIDCError) -> Int32 {
-        let linked = try operand.linkedExactly()
-        let known = try KnownProviders(linked ?? ProviderContext(operand.asked, context))
-        var key: SessionKey?
-        if let linked { key = try SessionAccess(linked).key }
-        var others: [ResourceOperand.Stored] = []
-        do throws(OIDCError) {
-            others = try operand.sessions(known, of: linked?.target?.link).filter { $0.key != key }
-        } catch {
-            guard error.kind != .interrupted else { throw error }
-            context.console.warn(error.commandLine)
-        }
-        var documents: [JSONValue] = []
-        var failures: [OIDCError] = []
-        func note(_ key: SessionKey?, _ provider: ProviderContext?, _ end: () throws(OIDCError) -> Ending)
-            throws(OIDCError)
-        {
-            do throws(OIDCError) {
-                let ending = try end()
-                documents.append(ending.json(of: key?.provider, provider?.settings.profile))
-                if let failure = ending.failure { failures.append(failure) }
-            } catch {
-                guard error.kind != .interrupted else { throw error }
-                failures.append(error)
-            }
-        }
-        if let linked, let key {
-            if !others.isEmpty, try isGone(key, linked) {
-                linked.target?.forget(context)
-            } else {
-                try note(key, linked) { () throws(OIDCError) in try end(key, linked, context) }
-            }
-        }
-        for other in others {
-            let provider = known.provider(of: other.key)
-            ResourceRecords(context)?.forget(other.key)
-            try note(other.key, provider) { () throws(OIDCError) in
-                try forget(try take(other.session, from: other.store, provider), provider, context)
-            }
-        }
-        if documents.isEmpty, failures.isEmpty {
-            if ResourceRecords(context)?.links.damagedFile(of: operand.url) != nil { throw operand.notSignedIn }
-            context.console.note("there was no session")
-            documents.append(Ending.none.json(of: nil, nil))
-        }
-        if context.console.isJSON, var document = documents.first?.object {
-            if documents.count > 1 { document["others"] = .array(Array(documents.dropFirst())) }
-            try context.console.output(.object(document))
-        }
-        for failure in failures.dropFirst() { context.console.warn(failure.commandLine) }
-        if let failure = failures.first { throw failure }
-        return 0
-    }
-
-    private func isGone(_ key: SessionKey, _ provider: ProviderContext) throws(OIDCError) -> Bool {
-        guard EarlierSession(provider, key) == nil else { return false }
-        let store = try provider.store()
-        // One that cannot be read is there.
-        do { return try store.load(key) == nil } catch { return false }
-    }
-
     /// Ends the session of the settings, wherever it is stored.
-    private func end(
+    func end(
         _ key: SessionKey, _ provider: ProviderContext, _ context: CommandContext
     ) throws(OIDCError) -> Ending {
         provider.target?.forget(context)
@@ -171,7 +109,7 @@ struct LogoutCommand: RunnableCommand {
     }
 
     /// The end of a session.
-    private struct Ending {
+    struct Ending {
         /// What the provider said; nil if it was not asked.
         let answer: RevocationAnswer?
         let hadSession: Bool
@@ -189,14 +127,14 @@ struct LogoutCommand: RunnableCommand {
     }
 
     /// A session removed from the store, and the error if a part of it could not be removed.
-    private struct Taken {
+    struct Taken {
         var content: Result<Session?, OIDCError>
         var failure: OIDCError?
 
         var session: Session? { (try? content.get()) ?? nil }
     }
 
-    private func take(
+    func take(
         _ stored: StoredSession, from store: any SessionStoring, _ provider: ProviderContext
     ) throws(OIDCError) -> Taken {
         if let key = stored.session?.key { return try take(key, from: store, provider) }
@@ -235,7 +173,7 @@ struct LogoutCommand: RunnableCommand {
     }
 
     /// Logs out of a session, also of one that could not be read.
-    private func forget(
+    func forget(
         _ taken: Taken, _ provider: ProviderContext, _ context: CommandContext
     ) throws(OIDCError) -> Ending {
         var failures: [OIDCError] = []

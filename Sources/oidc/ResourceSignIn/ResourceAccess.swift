@@ -35,7 +35,7 @@ extension ResourceOperand {
         _ evidence: Evidence, replacing earlier: Session?, key: SessionKey?
     ) throws(OIDCError) -> SessionAccess {
         var evidence = evidence
-        for _ in 0..<3 {
+        for _ in 0..<5 {
             // Another process may have signed in meanwhile, for another scope.
             if let scope = evidence.scope, let session = try? existingAccess()?.load() {
                 evidence.scope = scope.union(session.knownScope)

@@ -34,10 +34,19 @@ struct ResourceClient {
             context.console.trace("client_metadata_url is not used: \(issuer) does not support it")
         }
         guard server.registrationEndpoint != nil, grant == .authorizationCode else {
+            if let earlier = try earlier(grant) { return earlier }
             throw unregistered(grant)
         }
         try checkMethods()
         return try registered()
+    }
+
+    /// Returns the client of the last sign-in, which an option may have named.
+    private func earlier(_ grant: GrantType) throws(OIDCError) -> Choice? {
+        guard let link = try operand.link(), link.resource == resource.resource, link.grant == grant,
+            ExactText.isSame(link.issuer, issuer), link.registration == nil, link.profile == nil
+        else { return nil }
+        return Choice(clientID: link.clientID, reason: "of the last sign-in")
     }
 
     /// Returns the client of the settings, or of the profile for this issuer if none is named.

@@ -13,12 +13,18 @@ struct SignInOnDemand {
     /// The scope that the resource asked for, with what the session had; nil if it named none.
     var needed: Scope?
 
-    /// The key of the lock. A resource has one for each account, whatever the client: another process may have to
-    /// register a new one.
-    private var lockKey: SessionKey {
-        var key = access.key
-        if provider.target != nil { key.clientID = "" }
-        return key
+    /// Runs `body` while no other process signs in to the same. A resource also has a lock for each account, whatever
+    /// the client: another process may have to register a new one.
+    private func withLock<Value>(
+        _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        let store = access.store
+        guard provider.target != nil else { return try store.withLock(access.key, for: .signIn, wait, body) }
+        var ofResource = access.key
+        ofResource.clientID = ""
+        return try store.withLock(ofResource, for: .signIn, wait) { () throws(OIDCError) in
+            try store.withLock(access.key, for: .signIn, wait, body)
+        }
     }
 
     /// Returns where the session is now: in memory if it could not be saved.
@@ -35,7 +41,7 @@ struct SignInOnDemand {
                 console.note("waiting for the sign-in of another oidc process …")
             })
         do throws(OIDCError) {
-            return try access.store.withLock(lockKey, for: .signIn, wait) {
+            return try withLock(wait) {
                 () throws(OIDCError) -> SessionAccess in
                 let found = try? access.load()
                 if let found, found != earlier, isEnough(found) { return access }
@@ -74,10 +80,13 @@ struct SignInOnDemand {
         let session: Session
         access.store.leave(nil, for: attempt, replacing: nil)
         do throws(OIDCError) { session = try signIn.run() } catch {
-            access.store.leave(
-                SharedFailure(
-                    error: unfinished(.loginRequired), time: Clock.now(), id: "sign-in", refreshTokenHash: nil
-                ), for: attempt, replacing: nil)
+            // Noted before the lock is released. A client that is unknown at the server is not the user's answer.
+            if !provider.hasLostClient(error) {
+                access.store.leave(
+                    SharedFailure(
+                        error: unfinished(.loginRequired), time: Clock.now(), id: "sign-in",
+                        refreshTokenHash: nil), for: attempt, replacing: nil)
+            }
             throw error
         }
         guard let failure else { return access }
@@ -89,7 +98,8 @@ struct SignInOnDemand {
 
     /// The key under which a sign-in that ended without a session is noted for those that wait for it.
     private var attempt: SessionKey {
-        var key = lockKey
+        var key = access.key
+        if provider.target != nil { key.clientID = "" }
         key.subject = "sign-in"
         return key
     }

@@ -176,6 +176,15 @@ struct ResourceClientTests {
         #expect(check.status == 2 && check.errorOutput.contains("an https URL with a path"), "\(check)")
     }
 
+    @Test("where no client can be registered, that of the last sign-in is used again")
+    func ofLastSignIn() throws {
+        let world = try ResourceWorld { $0.registers = false }
+        #expect(try world.run(["login", world.url]).status == 2)
+        expectSuccess(try world.run(["login", world.url, "--client-id", "known"]))
+        expectSuccess(try world.run(["login", world.url]))
+        #expect(world.server.authorizations.map { $0["client_id"] } == ["known", "known"])
+    }
+
     @Test("a server that refuses scopes beyond the registered ones gets a new registration, once")
     func narrowRegistration() throws {
         let world = try ResourceWorld()

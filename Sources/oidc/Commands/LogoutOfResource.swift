@@ -1,0 +1,66 @@
+import OIDCCore
+import OIDCSystem
+
+extension LogoutCommand {
+    /// Ends every session of a resource: that of its link, and those of earlier clients and servers.
+    func run(_ operand: ResourceOperand, _ context: CommandContext) throws(OIDCError) -> Int32 {
+        let linked = try operand.linkedExactly()
+        let known = try KnownProviders(linked ?? ProviderContext(operand.asked, context))
+        var key: SessionKey?
+        if let linked { key = try SessionAccess(linked).key }
+        var others: [ResourceOperand.Stored] = []
+        do throws(OIDCError) {
+            others = try operand.sessions(known, of: linked?.target?.link).filter { $0.key != key }
+        } catch {
+            guard error.kind != .interrupted else { throw error }
+            context.console.warn(error.commandLine)
+        }
+        var documents: [JSONValue] = []
+        var failures: [OIDCError] = []
+        func note(_ key: SessionKey?, _ provider: ProviderContext?, _ end: () throws(OIDCError) -> Ending)
+            throws(OIDCError)
+        {
+            do throws(OIDCError) {
+                let ending = try end()
+                documents.append(ending.json(of: key?.provider, provider?.settings.profile))
+                if let failure = ending.failure { failures.append(failure) }
+            } catch {
+                guard error.kind != .interrupted else { throw error }
+                failures.append(error)
+            }
+        }
+        if let linked, let key {
+            if !others.isEmpty, try isGone(key, linked) {
+                linked.target?.forget(context)
+            } else {
+                try note(key, linked) { () throws(OIDCError) in try end(key, linked, context) }
+            }
+        }
+        for other in others {
+            let provider = known.provider(of: other.key)
+            ResourceRecords(context)?.forget(other.key)
+            try note(other.key, provider) { () throws(OIDCError) in
+                try forget(try take(other.session, from: other.store, provider), provider, context)
+            }
+        }
+        if documents.isEmpty, failures.isEmpty {
+            if ResourceRecords(context)?.links.damagedFile(of: operand.url) != nil { throw operand.notSignedIn }
+            context.console.note("there was no session")
+            documents.append(Ending.none.json(of: nil, nil))
+        }
+        if context.console.isJSON, var document = documents.first?.object {
+            if documents.count > 1 { document["others"] = .array(Array(documents.dropFirst())) }
+            try context.console.output(.object(document))
+        }
+        for failure in failures.dropFirst() { context.console.warn(failure.commandLine) }
+        if let failure = failures.first { throw failure }
+        return 0
+    }
+
+    private func isGone(_ key: SessionKey, _ provider: ProviderContext) throws(OIDCError) -> Bool {
+        guard EarlierSession(provider, key) == nil else { return false }
+        let store = try provider.store()
+        // One that cannot be read is there.
+        do { return try store.load(key) == nil } catch { return false }
+    }
+}
