@@ -18,8 +18,11 @@ extension HTTP1 {
             let lengths = request.headers.values("Content-Length")
             let codings = request.headers.values("Transfer-Encoding")
             guard codings.isEmpty else {
-                guard lengths.isEmpty, request.minorVersion == 1 else {
-                    throw Rejection(400, "Transfer-Encoding is not allowed here")
+                guard lengths.isEmpty else {
+                    throw Rejection(400, "the request has both Content-Length and Transfer-Encoding")
+                }
+                guard request.minorVersion == 1 else {
+                    throw Rejection(400, "HTTP/1.0 has no Transfer-Encoding")
                 }
                 guard codings.count == 1, ASCII.isSameIgnoringCase(codings[0], "chunked") else {
                     throw Rejection(501, "Transfer-Encoding is not served")
@@ -31,7 +34,10 @@ extension HTTP1 {
                 self = .length(0)
                 return
             }
-            guard lengths.count == 1, (1...18).contains(length.utf8.count),
+            guard lengths.count == 1 else {
+                throw Rejection(400, "the request has two Content-Length fields")
+            }
+            guard (1...18).contains(length.utf8.count),
                 length.utf8.allSatisfy({ ASCII.isDigit($0) }), let number = Int(length)
             else { throw Rejection(400, "Content-Length is malformed") }
             self = .length(number)

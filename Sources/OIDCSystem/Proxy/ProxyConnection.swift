@@ -3,6 +3,7 @@ import OIDCCore
 /// A caller's connection: its requests one after another, and the bytes of the answers. Nothing blocks.
 final class ProxyConnection {
     let descriptor: FileDescriptor
+    let began: MonotonicTime
     private(set) var isEnded = false
     /// Whether everything is sent and the sending side is closed; further bytes of the caller are discarded.
     private(set) var isDraining = false
@@ -14,6 +15,10 @@ final class ProxyConnection {
     private(set) var requestBegan: MonotonicTime
     /// Whether the caller's user was checked.
     var isIdentified = false
+    /// Whether the caller will send nothing more, but awaits its answer.
+    private(set) var isHalfClosed = false
+    /// Whether a request on this connection had the secret.
+    private(set) var hasProof = false
     /// Whether the caller does not take the bytes of the output now.
     private(set) var isBlocked = false
 
@@ -36,6 +41,7 @@ final class ProxyConnection {
         parser = HTTP1.RequestParser(limits: limits, leavesBody: true)
         lastActivity = now
         requestBegan = now
+        began = now
     }
 
     /// Whether the caller has sent nothing since the last answer, or at all.
@@ -51,7 +57,7 @@ final class ProxyConnection {
         if isDraining { return .reading }
         var interest: Poll.Direction = isBlocked ? .writing : []
         guard let exchange else { return isBlocked || closesAfterOutput ? .writing : .reading }
-        let watchesForEnd = exchange.hasWholeBody && pendingStart == pending.count
+        let watchesForEnd = !isHalfClosed && exchange.hasWholeBody && pendingStart == pending.count
         if exchange.awaitsBody || watchesForEnd { interest.insert(.reading) }
         return interest
     }
@@ -89,6 +95,7 @@ final class ProxyConnection {
             pending = parser.takeUnread()
             pendingStart = 0
             exchange = take(request)
+            if exchange != nil { hasProof = true }
             exchange?.begin(now: now)
         }
     }
@@ -118,8 +125,7 @@ final class ProxyConnection {
         do throws(Errno) {
             let bytes = try descriptor.read(limit: Self.readSize)
             if bytes.isEmpty {
-                exchange.cancel()
-                end()
+                endUnlessHalfClosed()
             } else {
                 pending = bytes
                 pendingStart = 0
@@ -127,6 +133,16 @@ final class ProxyConnection {
         } catch {
             guard error != .wouldBlock else { return }
             exchange.cancel()
+            end()
+        }
+    }
+
+    /// Ends the connection if the caller has closed it. One that closed only its sending side gets its answer.
+    func endUnlessHalfClosed() {
+        if PeerOwner.identified(descriptor) == .thisUser {
+            isHalfClosed = true
+        } else {
+            exchange?.cancel()
             end()
         }
     }

@@ -23,20 +23,23 @@ extension ProxyExchange: ProxyTransferOwner {
         lastActivity = .now()
         switch head.take(line) {
         case .more: return true
+        case .interim where head.status == 101:
+            problem = ProxyProblem(502, "refused", "\(host) upgraded the connection, which was not asked for")
+            return false
         case .interim:
             passInterimOn()
             return true
         case .complete: return receiveHead()
         case .malformed:
             problem = ProxyProblem(
-                502, "refused", "the header of the server's answer is malformed or too large")
+                502, "refused", "the header of the answer of \(host) is malformed or too large")
             return false
         }
     }
 
     /// Passes an interim answer on, such as 103; 100 is sent when the body is wanted.
     private func passInterimOn() {
-        guard request.minorVersion == 1, head.status != 100, head.status != 101 else { return }
+        guard request.minorVersion == 1, head.status != 100 else { return }
         connection.write(statusAndFields())
         connection.write([.carriageReturn, .lineFeed])
     }
@@ -49,7 +52,22 @@ extension ProxyExchange: ProxyTransferOwner {
             return true
         }
         if head.status == 401, !mayRefresh { state.refused = grant?.token }
+        if head.status == 401, !body.canRepeat { refreshForOthers(state) }
+        if head.status != 401, state.unproven == grant?.token { state.unproven = nil }
         return beginAnswer()
+    }
+
+    /// Refreshes a refused token although this request can't be sent again, so that the next one succeeds.
+    private func refreshForOthers(_ state: ProxyServer.RouteState) {
+        let response = head.response
+        guard mayRefresh, let grant, state.refused != grant.token, StepUp(response.challenges) == nil,
+            grant.key == nil || !DPoP.isNonceDemand(resourceResponse: response)
+        else { return }
+        // A server that refuses the new token as well is not helped by another.
+        guard state.unproven != grant.token else { return state.refused = grant.token }
+        server.tokens(of: admission.route).obtain(insteadOf: grant.token, now: .now()) { result, _ in
+            if case .success(let next) = result { state.unproven = next.token }
+        }
     }
 
     /// Returns the attempt that the answer asks for, if the request can be sent again and it was not yet made.
@@ -73,7 +91,7 @@ extension ProxyExchange: ProxyTransferOwner {
     private func beginAnswer() -> Bool {
         let length: Int?
         do { length = try head.bodyLength() } catch {
-            problem = ProxyProblem(error)
+            problem = ProxyProblem(error.status, "refused", "the answer of \(host): \(error.reason)")
             return false
         }
         let hasNoBody = isHead || head.status == 204 || head.status == 304

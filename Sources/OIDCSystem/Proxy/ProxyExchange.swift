@@ -75,6 +75,8 @@ final class ProxyExchange {
     }
 
     var route: ProxyRoute { server.routes[admission.route] }
+    /// The server's name in messages.
+    var host: String { route.url.hostAndPort }
     var isHead: Bool { request.method == HTTPMethod("HEAD") }
 
     /// Whether the caller has sent the whole request.
@@ -125,7 +127,9 @@ final class ProxyExchange {
         phase = .sending
         lastActivity = .now()
         let state = server.states[admission.route]
+        let own = ProxyOwnURLs(address: server.listener.address, route: route, prefix: admission.prefix)
         var fields = ProxyHeaders.request(request.headers) { server.acceptsCookie($0, on: admission.route) }
+            .compactMap(own.mapped)
         do throws(OIDCError) {
             fields += try grant.authorization(
                 request.method, admission.target, nonce: state.nonce,
@@ -133,7 +137,9 @@ final class ProxyExchange {
             let multi = try server.multi()
             let transfer = try ProxyTransfer(
                 ProxyTransfer.Order(
-                    method: request.method, url: admission.target, fields: fields, framing: framing,
+                    method: request.method, url: admission.target, rawTarget: admission.rawTarget,
+                    fields: fields,
+                    framing: framing,
                     expectsContinue: expectsContinue),
                 multi.library, server.configuration.curl, owner: self)
             self.transfer = transfer
@@ -168,6 +174,10 @@ final class ProxyExchange {
         case .answering(let framing): finish(framing, isComplete: code == 0)
         case .sending, .waitingForToken:
             var problem = problem ?? server.problem(ended.failure(server.configuration.curl))
+            if code == 0, self.problem == nil {
+                problem = ProxyProblem(
+                    502, "refused", "\(host) closed the connection within the header of its answer")
+            }
             if code == 28, problem.status == 502 { problem.status = 504 }
             fail(problem)
         case .done: break

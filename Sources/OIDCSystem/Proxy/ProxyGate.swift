@@ -10,6 +10,8 @@ struct ProxyGate {
     struct Admission {
         let route: Int
         let target: WebURL
+        /// The request target as the caller wrote it, if it has characters that a URL can't hold.
+        let rawTarget: String?
         /// The start of targets on this route, without the `/` at its end.
         let prefix: String
         /// The target after the route's own path, without the query.
@@ -30,10 +32,23 @@ struct ProxyGate {
             return refuseHere(
                 ProxyProblem(501, "usage", "the method \(request.method.name) is not forwarded"))
         }
-        guard request.headers["Upgrade"] == nil else { return refuseHere(.upgrade) }
+        guard !asksForWebSocket(request) else { return refuseHere(.upgrade) }
+        guard place.rest.utf8.first != .slash || !ProxyRoute.hasPath(place.rest.dropFirst()) else {
+            return refuseHere(.doubleSlash)
+        }
         guard let target = routes[place.route].target(place.rest) else { return refuseHere(.target) }
         return .success(
-            Admission(route: place.route, target: target, prefix: place.prefix, shownPath: shown))
+            Admission(
+                route: place.route, target: target, rawTarget: routes[place.route].rawTarget(place.rest),
+                prefix: place.prefix, shownPath: shown))
+    }
+
+    /// Returns whether the caller can only go on with a WebSocket. Other upgrades are optional and are not passed on
+    /// (RFC 9110 §7.8).
+    private func asksForWebSocket(_ request: HTTPServerRequest) -> Bool {
+        ProxyHeaders.connectionOptions(request.headers.values("Upgrade")).contains { option in
+            option.prefix { $0 != "/" } == "websocket"
+        }
     }
 
     private func refuse(_ problem: ProxyProblem) -> Result<Admission, ProxyProblem.Refusal> {

@@ -40,11 +40,15 @@ struct ProxyProblem: Hashable, Sendable {
     static let origin = ProxyProblem(403, "refused", "web pages may not use this proxy")
     static let stranger = ProxyProblem(403, "refused", "another user of this machine may not use this proxy")
     static let target = ProxyProblem(400, "usage", "the path leads out of the route, or is malformed")
+    static let doubleSlash = ProxyProblem(
+        400, "usage", "the path begins with two slashes", hint: "the proxy's URL ends with one; leave one out"
+    )
     static let noRoute = ProxyProblem(404, "usage", "no route has this path")
     static let upgrade = ProxyProblem(
         501, "usage", "the proxy does not upgrade connections, so WebSocket is not available",
         hint: "use HTTP, such as server-sent events")
-    static let timeout = ProxyProblem(504, "unreachable", "the server did not answer in time")
+    static let timeout = ProxyProblem(
+        504, "unreachable", "the server did not answer in time", hint: "oidc proxy --timeout SECONDS")
     static let slowCaller = ProxyProblem(408, "usage", "the request did not arrive in time")
 
     var response: HTTPResponse {

@@ -91,7 +91,7 @@ struct ProxyResponseHead {
         guard let text = lengths.first else { return nil }
         guard lengths.count == 1, (1...18).contains(text.utf8.count),
             text.utf8.allSatisfy({ ASCII.isDigit($0) }), let length = Int(text)
-        else { throw HTTP1.Rejection(502, "Content-Length is malformed") }
+        else { throw HTTP1.Rejection(502, "Content-Length is malformed, or given twice") }
         return length
     }
 }

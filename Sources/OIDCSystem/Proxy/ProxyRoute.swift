@@ -43,20 +43,29 @@ package struct ProxyRoute: Sendable {
 
     private var root: String { "\(url.scheme)://\(url.hostAndPort)" }
 
-    /// Returns the URL that a request goes to, from the rest of its target after the route's own path. One
-    /// more `/` at the start is ignored, as callers append `/path` to a URL that ends with `/`; alone, it
+    /// Returns the URL that a request goes to, from the rest of its target after the route's own path. A lone `/`
     /// names the route's path with a `/` at its end.
     func target(_ rest: Substring) -> WebURL? {
+        pathAndQuery(rest).flatMap { WebURL(root + ProxyTarget.escaped($0[...])) }
+    }
+
+    /// Returns the request target byte for byte, if it has characters that a URL can't hold, else nil.
+    func rawTarget(_ rest: Substring) -> String? {
+        pathAndQuery(rest).flatMap { ProxyTarget.escaped($0[...]) == $0 ? nil : $0 }
+    }
+
+    private func pathAndQuery(_ rest: Substring) -> String? {
         let mark = rest.utf8.firstIndex(of: .questionMark) ?? rest.endIndex
-        let query = ProxyTarget.escaped(rest[mark...])
-        var path = rest[..<mark]
-        let hasSlash = path.utf8.first == .slash
-        if hasSlash { path = path.dropFirst() }
+        let (path, query) = (rest[..<mark], rest[mark...])
+        if path.isEmpty { return (url.path.isEmpty ? "/" : url.path) + query }
+        if path == "/" { return "\(base)/\(query)" }
         guard path.utf8.first != .slash, ProxyTarget.isWithin(path) else { return nil }
-        if path.isEmpty {
-            return WebURL(root + (hasSlash ? "\(base)/" : url.path.isEmpty ? "/" : url.path) + query)
-        }
-        return WebURL("\(root)\(base)/\(ProxyTarget.escaped(path))\(query)")
+        return "\(base)/\(path)\(query)"
+    }
+
+    /// Returns whether a target has a path before its query.
+    static func hasPath(_ target: Substring) -> Bool {
+        target.utf8.first.map { $0 != .questionMark } ?? false
     }
 
     /// Returns the rest of the target that leads to a URL, the inverse of `target`; nil if the URL is not on

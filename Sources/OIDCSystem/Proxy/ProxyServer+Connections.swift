@@ -80,10 +80,15 @@ extension ProxyServer {
         }
     }
 
-    /// Closes the connection that has been idle for the longest time; returns false if there is none.
+    /// Closes the oldest connection without the secret, whatever it has sent, else the one that has been idle for the
+    /// longest time; returns false if there is none.
     private func giveOneUp() -> Bool {
+        let strange = connections.filter { !$0.hasProof && $0.exchange == nil }
         let idle = connections.filter { $0.isIdle || $0.isDraining }
-        guard let oldest = idle.min(by: { $0.lastActivity < $1.lastActivity }) else { return false }
+        guard
+            let oldest = strange.min(by: { $0.began < $1.began })
+                ?? idle.min(by: { $0.lastActivity < $1.lastActivity })
+        else { return false }
         oldest.end()
         connections.removeAll { $0.isEnded }
         return true
@@ -101,7 +106,21 @@ extension ProxyServer {
             : connection.lastActivity.adding(milliseconds: configuration.idleConnection)
     }
 
+    /// Ends the connections of callers that closed their sending side and left since.
+    private func expireHalfClosed(now: MonotonicTime) {
+        guard connections.contains(where: \.isHalfClosed) else { return looksAtHalfClosed = nil }
+        guard let moment = looksAtHalfClosed else {
+            return looksAtHalfClosed = now.adding(milliseconds: 1_000)
+        }
+        guard moment <= now else { return }
+        for connection in connections where connection.isHalfClosed && !connection.isEnded {
+            connection.endUnlessHalfClosed()
+        }
+        looksAtHalfClosed = now.adding(milliseconds: 1_000)
+    }
+
     func expire(now: MonotonicTime) {
+        expireHalfClosed(now: now)
         for connection in connections {
             guard let deadline = deadline(of: connection), deadline <= now else { continue }
             if let exchange = connection.exchange, !connection.isBlocked {
@@ -121,6 +140,7 @@ extension ProxyServer {
         var moments = connections.compactMap { deadline(of: $0) } + sessions.map(\.nextMoment)
         if let timer = requests?.timer { moments.append(timer) }
         if let acceptsAgain { moments.append(acceptsAgain) }
+        if let looksAtHalfClosed { moments.append(looksAtHalfClosed) }
         if let limit = configuration.idleTimeout { moments.append(lastUse.adding(milliseconds: limit)) }
         return moments.min()
     }

@@ -39,6 +39,8 @@ package final class ProxyServer {
         var nonce: String?
         /// A new token that the server refused all the same; refreshing again would not help.
         var refused: Redacted<String>?
+        /// A new token that the server has not accepted yet, obtained for a request that could not be sent again.
+        var unproven: Redacted<String>?
         /// The names of the cookies that the server set.
         var cookies: Set<Substring> = []
         static let cookieLimit = 256
@@ -58,6 +60,7 @@ package final class ProxyServer {
     var connections: [ProxyConnection] = []
     var lastUse = MonotonicTime.now()
     var acceptsAgain: MonotonicTime?
+    var looksAtHalfClosed: MonotonicTime?
     private var hasLogged = false
     let limits: HTTP1.Limits
 

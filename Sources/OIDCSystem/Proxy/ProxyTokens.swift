@@ -70,6 +70,8 @@ package final class ProxyTokens {
 
     /// Milliseconds that a token or a failure is used without looking at the session again.
     static let trust: Int64 = 1_000
+    /// Milliseconds that a missing session is believed in: the user may be signing in.
+    static let signedOutTrust: Int64 = 50
     /// Milliseconds between looks at the session of an idle proxy.
     static let lookInterval: Int64 = 10_000
 
@@ -168,7 +170,8 @@ package final class ProxyTokens {
             failure = nil
             isEnded = false
         case .failure(let error):
-            failure = (error, now.adding(milliseconds: ProxyTokens.trust))
+            let trust = error.kind == .loginRequired ? ProxyTokens.signedOutTrust : ProxyTokens.trust
+            failure = (error, now.adding(milliseconds: trust))
             if error.kind == .loginRequired {
                 current = nil
                 end(error)

@@ -32,6 +32,8 @@ final class ProxyTransfer {
     struct Order {
         var method: HTTPMethod
         var url: WebURL
+        /// The request target to send in place of the URL's.
+        var rawTarget: String?
         var fields: [HTTPHeaders.Field]
         var framing: HTTP1.BodyFraming
         var expectsContinue: Bool
@@ -81,6 +83,10 @@ final class ProxyTransfer {
         var options = CurlOptions(easy)
         let setup = CurlSetup(library: library, configuration: configuration, stage: .resource)
         setup.setConnection(order.url, addresses: addresses, &options)
+        // Another proxy in between would need the whole URL.
+        if let target = order.rawTarget, order.url.isSecure || order.url.isLoopback {
+            options.set(OIDC_CURLOPT_REQUEST_TARGET, target)
+        }
         setMethod(&options)
         addHeaders()
         options.set(OIDC_CURLOPT_HTTPHEADER, pointer: headers.head)

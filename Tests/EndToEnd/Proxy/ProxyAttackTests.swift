@@ -209,7 +209,8 @@ private struct ProxyAttack: CustomTestStringConvertible, Sendable {
         ProxyAttack("a WebSocket", .refused(501)) {
             $0.get("\($0.prefix)x", "Upgrade: websocket", "Sec-WebSocket-Key: x", "Sec-WebSocket-Version: 13")
         },
-        ProxyAttack("HTTP/2 in the clear", .refused(501)) { $0.get("\($0.prefix)x", "Upgrade: h2c") },
+        ProxyAttack("HTTP/2 in the clear", .forwarded("/v1/x")) { $0.get("\($0.prefix)x", "Upgrade: h2c") },
+        ProxyAttack("two slashes", .refused(400)) { $0.get("\($0.prefix)/x") },
         ProxyAttack("HTTP/2 at once", .refused(505)) { _ in "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" },
         ProxyAttack("TLS", .refused(400)) { _ in "\u{16}\u{3}\u{1}\r\n" },
     ]

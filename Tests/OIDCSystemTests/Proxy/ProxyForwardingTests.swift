@@ -48,6 +48,82 @@ struct ProxyForwardingTests {
         #expect(requests.last?.hasPrefix("\(method) /y ") == true)
     }
 
+    @Test("a target goes on byte for byte, also with characters that no URL has")
+    func strangeTarget() throws {
+        let server = try echo()
+        let world = try ProxyWorld(server, path: "/v1")
+        for rest in ["a|b?q=\"<>^`{|}", "x?titles=A|B&c=%7c%7C", "x?a//b"] {
+            #expect(try world.exchange("GET", rest).hasSuffix("hello"))
+            #expect(server.requests.last?.hasPrefix("GET /v1/\(rest) HTTP/1.1\r\n") == true)
+        }
+    }
+
+    @Test("the server gets its own URLs in place of the proxy's, and never the secret")
+    func ownURLs() throws {
+        let server = try echo()
+        let world = try ProxyWorld(server, path: "/v1")
+        let (prefix, upstream) = (world.prefixes[0], "http://127.0.0.1:\(server.port)")
+        func seen(_ field: String) throws -> String? {
+            #expect(try world.exchange("GET", "x", [field]).hasSuffix("hello"))
+            let request = try #require(server.requests.last)
+            #expect(!request.contains(prefix.dropFirst().dropLast()), "\(request)")
+            let name = field.prefix { $0 != ":" }
+            return request.components(separatedBy: "\r\n").first { $0.hasPrefix("\(name):") }
+        }
+        #expect(try seen("Referer: http://\(world.host)\(prefix)a?b=c") == "Referer: \(upstream)/v1/a?b=c")
+        #expect(try seen("Referer: https://b.example/x") == "Referer: https://b.example/x")
+        #expect(try seen("Referer: http://x\(prefix)a") == nil)
+        #expect(try seen("Destination: http://\(world.host)\(prefix)a") == "Destination: \(upstream)/v1/a")
+        #expect(try seen("Destination: \(prefix)a") == "Destination: \(upstream)/v1/a")
+        #expect(try seen("Destination: \(upstream)/v1/a") == "Destination: \(upstream)/v1/a")
+        for elsewhere in ["http://\(world.host)\(prefix)../a", "\(upstream)/v2/a", "https://b.example/v1/a"] {
+            #expect(try seen("Destination: \(elsewhere)") == nil)
+        }
+        #expect(try seen("X-Own: see \(prefix)") == nil)
+    }
+
+    @Test("an upgrade that is optional is not passed on")
+    func upgrade() throws {
+        let server = try echo()
+        let world = try ProxyWorld(server)
+        let reply = try world.exchange("GET", "x", ["Upgrade: h2c", "HTTP2-Settings: AAMAAABk"])
+        #expect(reply.hasSuffix("hello"))
+        let request = try #require(server.requests.last)
+        #expect(!request.contains("Upgrade") && !request.contains("HTTP2-Settings"))
+        #expect(try world.exchange("GET", "x", ["Upgrade: h2c, WebSocket/13"]).contains(" 501 "))
+    }
+
+    @Test("a caller that closed its sending side gets its answer")
+    func halfClosed() throws {
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            Poll.sleep(until: .now().adding(milliseconds: 100))
+            peer.write(answer("200 OK", body: "hello"))
+        }
+        let world = try ProxyWorld(server)
+        let connection = try world.connect()
+        connection.send(world.head("GET", "x"))
+        connection.finishSending()
+        #expect(connection.received().hasSuffix("hello"))
+    }
+
+    @Test(
+        "the server's faults are told as its own",
+        arguments: [
+            ("HTTP/1.1 200 OK\r\nContent-Le", "header"),
+            ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nab", "upgraded"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "Content-Length"),
+        ])
+    func faults(text: String, word: String) throws {
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write(text)
+        }
+        let reply = try ProxyWorld(server).exchange("POST", "x", ["Content-Length: 0"])
+        #expect(reply.hasPrefix("HTTP/1.1 502 ") && reply.contains(word), "\(reply)")
+        #expect(reply.contains("\"refused\"") && reply.contains("127.0.0.1:\(server.port)"), "\(reply)")
+    }
+
     @Test("an empty POST has a length, an empty DELETE has none")
     func empty() throws {
         let server = try echo()

@@ -37,15 +37,29 @@ struct ProxyTokenUseTests {
         #expect(server.requests.count == 3)
     }
 
-    @Test("a body over 64 KiB is not sent again: the caller gets the server's 401")
+    @Test(
+        "a body over 64 KiB is not sent again: the caller gets the server's 401, and the next one a new token"
+    )
     func largeBody() throws {
         let server = try server(accepting: "token-2")
         let world = try ProxyWorld(server)
-        for (size, status) in [(65_537, 401), (65_536, 200)] {
+        for (size, status) in [(65_537, 401), (65_537, 200), (65_536, 200)] {
             let reply = try world.exchange(
                 "PUT", "x", ["Content-Length: \(size)"], body: String(repeating: "a", count: size))
             #expect(RawConnection.status(reply) == status, "\(reply)")
         }
+        #expect(world.tokens.requests == 2)
+    }
+
+    @Test("large bodies cost one refresh if the server refuses the new token as well")
+    func largeBodyUseless() throws {
+        let world = try ProxyWorld(try server(accepting: "none"))
+        for _ in 0..<4 {
+            let reply = try world.exchange(
+                "PUT", "x", ["Content-Length: 65537"], body: String(repeating: "a", count: 65_537))
+            #expect(RawConnection.status(reply) == 401, "\(reply)")
+        }
+        #expect(world.tokens.requests == 2)
     }
 
     @Test(
@@ -219,6 +233,24 @@ struct ProxyTokenUseTests {
         let world = try ProxyWorld(server) { $0.idleTimeout = 300 }
         #expect(try world.exchange("GET", "x").contains("hello"))
         #expect(world.finish() == .idle)
+    }
+
+    @Test("callers that send a part of a request without the secret do not keep others out")
+    func partialHeads() throws {
+        let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
+        let world = try ProxyWorld(server) { $0.connections = 8 }
+        let known = try world.connect()
+        known.send(world.head("GET", "x"))
+        #expect(known.received(until: "hello").contains("200 OK"))
+        let partial = try (0..<40).map { _ in
+            let connection = try world.connect()
+            connection.send("G")
+            return connection
+        }
+        #expect(try world.exchange("GET", "x").contains("hello"))
+        known.send(world.head("GET", "x"))
+        #expect(known.received(until: "hello").contains("200 OK"))
+        withExtendedLifetime(partial) {}
     }
 
     @Test("hundreds of idle callers do not keep others out, and slow heads end")

@@ -151,6 +151,29 @@ struct ProxyTokensTests {
         #expect(world.callCount == 2)
     }
 
+    @Test("a missing session is looked for again soon, as the user may be signing in")
+    func signedOutAndIn() throws {
+        let world = try World()
+        let tokens = world.tokens()
+        world.failure.withLock { $0 = OIDCError(.loginRequired, "signed out") }
+        var isSignedIn: [Bool] = []
+        func ask(_ milliseconds: Int64) {
+            tokens.obtain(now: moment(milliseconds)) { result, _ in
+                if case .success = result { isSignedIn.append(true) } else { isSignedIn.append(false) }
+            }
+        }
+        ask(0)
+        world.wait()
+        tokens.advance(now: moment(0))
+        ask(ProxyTokens.signedOutTrust - 1)
+        #expect(isSignedIn == [false, false] && world.callCount == 1)
+        world.failure.withLock { $0 = nil }
+        ask(ProxyTokens.signedOutTrust)
+        world.wait()
+        tokens.advance(now: moment(ProxyTokens.signedOutTrust))
+        #expect(isSignedIn == [false, false, true])
+    }
+
     @Test("a session that ended is reported once, also if no request comes")
     func ending() throws {
         let world = try World()
