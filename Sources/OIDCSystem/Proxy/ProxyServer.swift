@@ -39,6 +39,8 @@ package final class ProxyServer {
         var nonce: String?
         /// A new token that the server refused all the same; refreshing again would not help.
         var refused: Redacted<String>?
+        /// A token that no sign-in for more helped, or the user declined one: nobody is asked again while it lives.
+        var withoutStepUp: Redacted<String>?
         /// The names of the cookies that the server set.
         var cookies: Set<Substring> = []
         static let cookieLimit = 256
