@@ -80,12 +80,26 @@ extension ProxyExchange: ProxyTransferOwner {
             if grant?.key != nil, DPoP.isNonceDemand(resourceResponse: response) {
                 return mayProveAgain ? .proof : nil
             }
-            guard mayRefresh, StepUp(response.challenges) == nil, state.refused != grant?.token else {
-                return nil
-            }
+            if StepUp(response.challenges) != nil { return stepUp(state) }
+            guard mayRefresh, state.refused != grant?.token else { return nil }
             return .anotherToken
+        case 403:
+            guard (try? ResourceChallenge(head.response))?.isScopeInsufficient == true else { return nil }
+            return stepUp(state)
         default: return nil
         }
+    }
+
+    /// Returns a sign-in for more, once for each token: if it does not help, the caller sees the server's answer.
+    private func stepUp(_ state: ProxyServer.RouteState) -> Next? {
+        guard server.tokens(of: admission.route).canStepUp, state.withoutStepUp != grant?.token else {
+            return nil
+        }
+        guard mayStepUp else {
+            state.withoutStepUp = grant?.token
+            return nil
+        }
+        return .stepUp
     }
 
     private func beginAnswer() -> Bool {

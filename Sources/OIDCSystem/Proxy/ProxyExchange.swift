@@ -14,6 +14,8 @@ final class ProxyExchange {
 
     enum Next {
         case anotherToken
+        /// A token of a sign-in with more scope, or a stronger or more recent one.
+        case stepUp
         case proof
         case withoutExpectation
     }
@@ -42,6 +44,7 @@ final class ProxyExchange {
     var problem: ProxyProblem?
     var mayRefresh = true
     var mayProveAgain = true
+    var mayStepUp = true
     var expectsContinue: Bool
     var owesContinue: Bool
     var closes: Bool
@@ -105,16 +108,21 @@ final class ProxyExchange {
         obtain(insteadOf: nil, now: now)
     }
 
-    private func obtain(insteadOf refused: Redacted<String>?, now: MonotonicTime) {
+    private func obtain(
+        insteadOf refused: Redacted<String>?, after answer: HTTPResponse? = nil, now: MonotonicTime
+    ) {
         phase = .waitingForToken
-        server.tokens(of: admission.route).obtain(insteadOf: refused, now: now) { [weak self] result, count in
+        server.tokens(of: admission.route).obtain(insteadOf: refused, after: answer, now: now) {
+            [weak self] result, count in
             guard let self, case .waitingForToken = phase else { return }
             entry.refreshes += count
             switch result {
             case .success(let grant):
                 self.grant = grant
                 send()
-            case .failure(let error): fail(server.problem(error))
+            case .failure(let error):
+                if answer != nil { server.states[admission.route].withoutStepUp = refused }
+                fail(server.problem(error))
             }
         }
     }
@@ -190,6 +198,11 @@ final class ProxyExchange {
             mayRefresh = false
             mayProveAgain = true
             obtain(insteadOf: grant?.token, now: now)
+        case .stepUp:
+            mayStepUp = false
+            mayRefresh = false
+            mayProveAgain = true
+            obtain(insteadOf: grant?.token, after: head.response, now: now)
         case .proof:
             mayProveAgain = false
             send()

@@ -41,6 +41,8 @@ package final class ProxyServer {
         var refused: Redacted<String>?
         /// A new token that the server has not accepted yet, obtained for a request that could not be sent again.
         var unproven: Redacted<String>?
+        /// A token that no sign-in for more helped, or the user declined one: nobody is asked again while it lives.
+        var withoutStepUp: Redacted<String>?
         /// The names of the cookies that the server set.
         var cookies: Set<Substring> = []
         static let cookieLimit = 256

@@ -6,6 +6,13 @@ package struct ProxyTokenSource: Sendable {
     /// Returns a fresh token, or another one than a refused one.
     package var token:
         @Sendable (_ refused: SessionTokens.Delivery?) throws(OIDCError) -> SessionTokens.Delivery
+    /// Signs in for more after an answer that asks for that, and returns a token of the new session; nil if nobody may
+    /// be asked.
+    package var stepUp:
+        (
+            @Sendable (_ refused: SessionTokens.Delivery, _ answer: HTTPResponse) throws(OIDCError) ->
+                SessionTokens.Delivery
+        )?
     /// Returns why no token is available without signing in; nil if one is.
     package var ending: @Sendable () -> OIDCError?
     /// Called once when a session has ended.
@@ -43,12 +50,15 @@ package final class ProxyTokens {
 
     private struct Waiter {
         let refused: Redacted<String>?
+        /// The answer that asks for a sign-in with more; nil if a new token is enough.
+        let answer: HTTPResponse?
         var refreshes: Int
         let completion: Completion
     }
 
     private enum JobResult: Sendable {
         case token(Result<SessionTokens.Delivery, OIDCError>)
+        case stepUp(Result<SessionTokens.Delivery, OIDCError>, refused: Redacted<String>)
         case ending(OIDCError?)
     }
 
@@ -66,6 +76,8 @@ package final class ProxyTokens {
     private var failure: (error: OIDCError, until: MonotonicTime)?
     private var waiters: [Waiter] = []
     private var isEnded = false
+    /// Whether a user is signing in for more. Other requests go on with the token that there is.
+    private var isSteppingUp = false
     private var nextLook: MonotonicTime
 
     /// Milliseconds that a token or a failure is used without looking at the session again.
@@ -94,17 +106,23 @@ package final class ProxyTokens {
 
     /// Returns the token in memory, if it needs no look at the session.
     func ready(insteadOf refused: Redacted<String>? = nil, now: MonotonicTime) -> Grant? {
-        guard now < trustedUntil, let current, current.token != refused, isFresh(current) else { return nil }
+        guard now < trustedUntil || isSteppingUp, let current, current.token != refused, isFresh(current)
+        else { return nil }
         return current
     }
 
-    /// Calls `completion` with a token other than the refused one, at once if it is in memory.
+    /// Whether a user may be asked to sign in for more.
+    var canStepUp: Bool { source.stepUp != nil }
+
+    /// Calls `completion` with a token other than the refused one, at once if it is in memory. `answer` is the one that
+    /// asks for a sign-in with more.
     func obtain(
-        insteadOf refused: Redacted<String>? = nil, now: MonotonicTime, _ completion: @escaping Completion
+        insteadOf refused: Redacted<String>? = nil, after answer: HTTPResponse? = nil, now: MonotonicTime,
+        _ completion: @escaping Completion
     ) {
         if let grant = ready(insteadOf: refused, now: now) { return completion(.success(grant), 0) }
         if let failure, now < failure.until { return completion(.failure(failure.error), 0) }
-        waiters.append(Waiter(refused: refused, refreshes: 0, completion: completion))
+        waiters.append(Waiter(refused: refused, answer: answer, refreshes: 0, completion: completion))
         startNext()
     }
 
@@ -112,6 +130,15 @@ package final class ProxyTokens {
         guard job == nil, let first = waiters.first else { return }
         let refused = first.refused.flatMap { token in
             current.flatMap { $0.token == token ? $0.delivery : nil }
+        }
+        if let refused, let answer = first.answer, let stepUp = source.stepUp {
+            isSteppingUp = true
+            start {
+                .stepUp(
+                    Result { () throws(OIDCError) in try stepUp(refused, answer) },
+                    refused: refused.access.token)
+            }
+            return
         }
         start { [source] in
             .token(Result { () throws(OIDCError) in try source.token(refused) })
@@ -136,9 +163,12 @@ package final class ProxyTokens {
         if let result = mailbox.result.withLock({ $0.take() }) {
             job?.join()
             job = nil
+            isSteppingUp = false
             nextLook = now.adding(milliseconds: ProxyTokens.lookInterval)
             switch result {
             case .token(let result): complete(result, now: now)
+            case .stepUp(.success(let delivery), _): complete(.success(delivery), now: now)
+            case .stepUp(.failure(let error), let refused): failStepUp(error, of: refused)
             case .ending(let error?): end(error)
             case .ending(nil): isEnded = false
             }
@@ -190,6 +220,13 @@ package final class ProxyTokens {
                 waiter.completion(outcome, waiter.refreshes)
             }
         }
+    }
+
+    /// Reports a sign-in for more that failed to those that wait for it; the session stays as it is.
+    private func failStepUp(_ error: OIDCError, of refused: Redacted<String>) {
+        let served = waiters.filter { $0.answer != nil && $0.refused == refused }
+        waiters.removeAll { $0.answer != nil && $0.refused == refused }
+        for waiter in served { waiter.completion(.failure(error), waiter.refreshes) }
     }
 
     private func end(_ error: OIDCError) {

@@ -18,6 +18,8 @@ struct ProxySession {
     private final class Memory: Sendable {
         /// The store, if a session could not be kept.
         let store = Mutex<(any SessionStoring)?>(nil)
+        /// Whether the session's own token is used, as a sign-in gave it more scope than the settings name.
+        let usesOwnToken = Mutex(false)
     }
 
     private init(_ owner: Owner, mayLogIn: Bool, minimumValidity: Int64) {
@@ -89,13 +91,35 @@ struct ProxySession {
     ) throws(OIDCError) -> SessionTokens.Delivery {
         try access(console).signingIn(mayLogIn) { access throws(OIDCError) in
             if access.store is MemorySessionStore { memory.store.withLock { $0 = access.store } }
-            let demand = access.demand(minimumValidity: minimumValidity)
+            let demand = demand(of: access)
             guard let refused else { return try access.token(demand) }
             guard let target = access.provider.target else {
                 return try access.token(demand, insteadOf: refused)
             }
             return try ResourceTokens(access, target).token(demand, insteadOf: refused)
         }
+    }
+
+    private func demand(of access: SessionAccess) -> TokenDemand {
+        var demand = access.demand(minimumValidity: minimumValidity)
+        if memory.usesOwnToken.withLock({ $0 }) { demand.scope = nil }
+        return demand
+    }
+
+    /// Signs in as an answer asks, and returns a token of the new session.
+    private func steppedUp(
+        _ refused: SessionTokens.Delivery, _ head: HTTPResponse, _ console: Console
+    ) throws(OIDCError) -> SessionTokens.Delivery {
+        let access = try access(console)
+        let url = access.provider.target?.operand.url ?? refused.session.endpoints.token
+        let answer = ResourceCall.Answer(head: head, delivery: refused, url: url)
+        guard access.key.grant.needsUser,
+            let demand = ResourceDemand(answer, of: access, hasRefetched: false)
+        else { return try token(insteadOf: refused, console) }
+        let signedIn = try demand.signedIn(access, access.provider.target?.operand)
+        if signedIn.store is MemorySessionStore { memory.store.withLock { $0 = signedIn.store } }
+        memory.usesOwnToken.withLock { $0 = true }
+        return try signedIn.token(self.demand(of: signedIn))
     }
 
     /// Gets a token before the proxy starts, so that it does not start without a session. If the provider is
@@ -123,6 +147,9 @@ struct ProxySession {
                 console.warn("the session has ended: \(error.commandLine)")
             })
         source.minimumValidity = minimumValidity
+        if mayLogIn {
+            source.stepUp = { (refused, head) throws(OIDCError) in try steppedUp(refused, head, console) }
+        }
         return source
     }
 

@@ -70,7 +70,7 @@ struct ResourceRequest {
                 progress.access = try SessionAccess(try operand.resolved(demand.evidence))
                 continue
             }
-            progress.access = try signedIn(access, demand)
+            progress.access = try demand.signedIn(access, operand)
         }
     }
 
@@ -131,28 +131,6 @@ struct ResourceRequest {
     private func mayFollow(_ progress: Progress, _ error: OIDCError) -> Bool {
         guard progress.rounds < Self.roundLimit, call.body.isRepeatable else { return false }
         return progress.access.key.grant.needsUser ? mayLogIn : error.stage == .resource && operand != nil
-    }
-
-    private func signedIn(_ access: SessionAccess, _ demand: ResourceDemand) throws(OIDCError)
-        -> SessionAccess
-    {
-        if access.provider.target != nil, let operand {
-            return try operand.adding(demand.entries).signedInOnDemand(
-                demand.evidence, replacing: demand.session, key: access.key)
-        }
-        var entries = demand.entries
-        if let scope = demand.scope {
-            entries.append(
-                SettingLayers.Entry(
-                    setting: .scope, value: .string(scope.text), origin: .option("the resource's challenge")))
-        }
-        let provider = access.provider.adding(entries)
-        var signIn = SignInOnDemand(
-            provider: provider, access: try SessionAccess(provider, mayKeepNothing: true),
-            earlier: demand.session)
-        signIn.takesAny = demand.head != nil
-        signIn.needed = demand.scope
-        return try signIn.run()
     }
 }
 
@@ -222,5 +200,26 @@ struct ResourceDemand {
             entries.append(SettingLayers.Entry(setting: .prompt, value: "login", origin: origin))
         }
         return entries
+    }
+
+    /// Signs in as the answer asks, once for all processes that wait for it.
+    func signedIn(_ access: SessionAccess, _ operand: ResourceOperand?) throws(OIDCError) -> SessionAccess {
+        if access.provider.target != nil, let operand {
+            return try operand.adding(entries).signedInOnDemand(
+                evidence, replacing: session, key: access.key)
+        }
+        var entries = self.entries
+        if let scope {
+            entries.append(
+                SettingLayers.Entry(
+                    setting: .scope, value: .string(scope.text), origin: .option("the resource's challenge")))
+        }
+        let provider = access.provider.adding(entries)
+        var signIn = SignInOnDemand(
+            provider: provider, access: try SessionAccess(provider, mayKeepNothing: true),
+            earlier: session)
+        signIn.takesAny = head != nil
+        signIn.needed = scope
+        return try signIn.run()
     }
 }

@@ -137,19 +137,17 @@ struct SessionAccess {
         let session = try session()
         let stored = session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }
         if !forced, let stored, isFresh(stored, minimumValidity) { return stored }
+        let missing = OIDCError(
+            .loginRequired,
+            stored == nil
+                ? "the session has no ID token" : "the ID token has expired, and a refresh brings no new one",
+            hint: .text(signInLine(forIDTokenOf: session)), stage: .idToken)
+        guard stored != nil || session.canRefresh else { throw missing }
         let demand = TokenDemand(minimumValidity: minimumValidity)
         let delivery = try refreshed(demand, seen: session, refusing: .of(session.tokens.access))
         guard let idToken = delivery.session.tokens.idToken.flatMap({ IDToken.stored($0.revealed) }),
             isFresh(idToken, minimumValidity), !forced || idToken.compact != stored?.compact
-        else {
-            if let failure = delivery.idTokenFailure { throw failure }
-            throw OIDCError(
-                .loginRequired,
-                stored == nil
-                    ? "the session has no ID token"
-                    : "the ID token has expired, and a refresh brings no new one",
-                hint: .text(signInLine(forIDTokenOf: session)), stage: .idToken)
-        }
+        else { throw delivery.idTokenFailure ?? missing }
         return idToken
     }
 

@@ -100,7 +100,10 @@ struct ResourceClientTests {
     @Test("a token without a user is of the client that is named, and asks for no offline_access")
     func machineClient() throws {
         let world = try ResourceWorld(["OIDC_CLIENT_SECRET": "s3cret"]) {
-            $0.metadata = ["scopes_supported": ["a", "offline_access"]]
+            $0.metadata = [
+                "scopes_supported": ["a", "offline_access"],
+                "token_endpoint_auth_methods_supported": ["client_secret_post"],
+            ]
         }
         let words = ["token", "--grant", "client_credentials", world.url, "--client-id"]
         let tokens = try ["one", "one", "two", "one"].map { client in

@@ -30,6 +30,38 @@ struct ResourceProxyTests {
             try world.run(["exec", "--proxy", world.url, "--proxy", second.url, "--", "sh", "-c", both]))
     }
 
+    @Test(
+        "with --login, a resource that wants more scope gets it by one sign-in, and the request goes through")
+    func stepUp() throws {
+        let world = try ResourceWorld(resource: { $0.challengeScope = "mcp:read" })
+        let (rules, server) = (world.resource.rules, world.server)
+        world.resource.change {
+            $0.answer = { request, token in
+                guard let scope = server.scope(of: token), !scope.contains("mcp:write") else { return nil }
+                return rules.challenge(
+                    403, at: request.url.origin, [("error", "insufficient_scope"), ("scope", "mcp:write")])
+            }
+        }
+        expectSuccess(try world.run(["login", world.url, "--scope", "mcp:read"]))
+        let run = try world.program.start(["proxy", "--login", world.url])
+        defer {
+            run.signal(SIGTERM)
+            _ = run.finish()
+        }
+        let line = run.output { $0.contains("\n") ? $0 : nil } ?? ""
+        let url = try #require(WebURL(String(line.prefix { $0 != " " })), "\(line)")
+        let head = [
+            "POST \(url.path) HTTP/1.1", "Host: \(url.hostAndPort)", "Connection: close", "Content-Length: 2",
+        ].joined(separator: "\r\n")
+        for _ in 0..<2 {
+            let reply = RawConnection.exchange(
+                port: UInt16(clamping: url.effectivePort), head + "\r\n\r\n{}")
+            #expect(RawConnection.status(reply) == 200, "\(reply) \(run.errorOutput)")
+        }
+        #expect(world.tabs.count == 2)
+        #expect(world.server.authorizations.last?["scope"] == "mcp:read mcp:write")
+    }
+
     @Test("a resource that nobody signed in to: 3 before anything starts, with the command that signs in")
     func notSignedIn() throws {
         let world = try ResourceWorld()

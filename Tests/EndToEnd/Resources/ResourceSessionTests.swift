@@ -118,12 +118,15 @@ struct ResourceSessionTests {
         let directory = world.program.home.path + "/.local/state/oidc/resources"
         let file = try #require(try FileManager.default.contentsOfDirectory(atPath: directory).first)
         try "{".write(toFile: "\(directory)/\(file)", atomically: false, encoding: .utf8)
-        for command in ["token", "status", "request", "logout"] {
+        for command in ["token", "status", "request"] {
             let refused = try world.run([command, world.url])
             #expect(refused.status == 3, "\(refused)")
             #expect(refused.errorOutput.contains("is damaged"), "\(refused.errorOutput)")
             #expect(refused.errorOutput.contains(file) && refused.errorOutput.contains("try: oidc login"))
         }
+        // The session says by itself which resource it is for.
+        expectSuccess(try world.run(["logout", world.url]))
+        #expect(world.program.sessionFiles.isEmpty)
         expectSuccess(try world.run(["login", world.url]))
         expectSuccess(try world.run(["token", world.url]))
     }

@@ -37,6 +37,59 @@ struct ProxyTokenUseTests {
         #expect(server.requests.count == 3)
     }
 
+    private static let demands = [
+        ("403 Forbidden", "Bearer error=\"insufficient_scope\", scope=\"w\""),
+        ("401 Unauthorized", "Bearer error=\"insufficient_user_authentication\", max_age=\"0\""),
+    ]
+
+    /// A server that accepts one token, and asks others for more.
+    private func demandingServer(_ demand: (String, String), accepting token: String) throws -> ScriptedServer
+    {
+        try ScriptedServer { peer in
+            while let request = peer.readRequest() {
+                peer.write(
+                    request.contains("Authorization: Bearer \(token)\r\n")
+                        ? answer("200 OK", body: "hello")
+                        : answer(demand.0, "WWW-Authenticate: \(demand.1)", body: "no"))
+            }
+        }
+    }
+
+    @Test(
+        "an answer that asks for more leads to one sign-in, and the request is sent again", arguments: demands
+    )
+    func stepUp(status: String, challenge: String) throws {
+        let server = try demandingServer((status, challenge), accepting: "token-2")
+        let tokens = ProxyWorld.Tokens()
+        tokens.stepUps.withLock { $0 = [] }
+        let world = try ProxyWorld(server, tokens: tokens)
+        for _ in 0..<2 {
+            let reply = try world.exchange("POST", "x", ["Content-Length: 5"], body: "abcde")
+            #expect(reply.hasPrefix("HTTP/1.1 200 OK"), "\(reply)")
+        }
+        #expect(server.requests.allSatisfy { $0.hasSuffix("\r\n\r\nabcde") } && server.requests.count == 3)
+        #expect(tokens.stepUps.withLock { $0 } == [Int(status.prefix(3)) ?? 0])
+    }
+
+    @Test(
+        "a sign-in for more that does not help, fails or is not allowed: the user is not asked again",
+        arguments: demands)
+    func uselessStepUp(status: String, challenge: String) throws {
+        let server = try demandingServer((status, challenge), accepting: "none")
+        let code = Int(status.prefix(3)) ?? 0
+        for (mayAsk, failure) in [
+            (true, nil), (true, OIDCError(.refused, "declined", stage: .authorization)), (false, nil),
+        ] {
+            let tokens = ProxyWorld.Tokens()
+            if mayAsk { tokens.stepUps.withLock { $0 = [] } }
+            let world = try ProxyWorld(server, tokens: tokens)
+            tokens.stepUpFailure.withLock { $0 = failure }
+            let replies = try (0..<2).map { _ in RawConnection.status(try world.exchange("GET", "x")) }
+            #expect(replies.last == code, "\(replies)")
+            #expect((tokens.stepUps.withLock { $0?.count } ?? 0) <= 1 && tokens.ended.withLock { $0 } == [])
+        }
+    }
+
     @Test(
         "a body over 64 KiB is not sent again: the caller gets the server's 401, and the next one a new token"
     )

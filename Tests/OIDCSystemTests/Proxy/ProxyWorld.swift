@@ -14,6 +14,9 @@ final class ProxyWorld: Sendable {
         let count = Mutex(0)
         let failure = Mutex<OIDCError?>(nil)
         let ended = Mutex<[String]>([])
+        /// The status of each answer that asked for a sign-in with more; nil if nobody may be asked.
+        let stepUps = Mutex<[Int]?>(nil)
+        let stepUpFailure = Mutex<OIDCError?>(nil)
         let key: Redacted<String>?
 
         init(key: Redacted<String>? = nil) { self.key = key }
@@ -35,7 +38,7 @@ final class ProxyWorld: Sendable {
 
         /// The same token until it is refused.
         func source() -> ProxyTokenSource {
-            ProxyTokenSource(
+            var source = ProxyTokenSource(
                 environment: ProviderEnvironment(
                     transport: CurlTransport(), cache: NoCache(), now: { Clock.now() },
                     random: { Random.bytes($0) }),
@@ -48,6 +51,17 @@ final class ProxyWorld: Sendable {
                         })
                 },
                 onEnd: { [self] error in ended.withLock { $0.append(error.message) } })
+            guard stepUps.withLock({ $0 != nil }) else { return source }
+            source.stepUp = { [self] (_, answer) throws(OIDCError) in
+                stepUps.withLock { $0?.append(answer.status) }
+                if let failure = stepUpFailure.withLock({ $0 }) { throw failure }
+                return delivery(
+                    count.withLock { count in
+                        count += 1
+                        return count
+                    })
+            }
+            return source
         }
     }
 
