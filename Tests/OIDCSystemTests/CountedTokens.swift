@@ -27,7 +27,7 @@ final class CountedTokens: Sendable {
     func pass(_ seconds: Int64) { time.withLock { $0 = $0.adding(seconds) } }
 
     func refreshed(
-        _ demand: TokenDemand = TokenDemand(), startedAt: MonotonicTime = .now(),
+        _ demand: TokenDemand = TokenDemand(), startedAt: MonotonicTime = .now(), seen: Session? = nil,
         _ request: @escaping (Session?) throws(OIDCError) -> SessionTokens.Answer
     ) throws(OIDCError) -> SessionTokens.Delivery {
         let tokens = SessionTokens(
@@ -39,7 +39,7 @@ final class CountedTokens: Sendable {
             self.count.withLock { $0 += 1 }
             return try request(current)
         }
-        return try tokens.refreshed(demand, seen: try store.load(key), refusing: .none)
+        return try tokens.refreshed(demand, seen: try seen ?? store.load(key), refusing: .none)
     }
 
     /// Returns the error of a process whose request fails with `error`.

@@ -44,7 +44,9 @@ struct SharedLeaseTests {
                 group.addTask {
                     await detached {
                         guard let machine = try? self.machine() else { return nil }
-                        let delivery = try? self.tokens(machine).refreshed { (current) throws(OIDCError) in
+                        // Each has seen the expired token, also one that starts late.
+                        let delivery = try? self.tokens(machine).refreshed(seen: .example()) {
+                            (current) throws(OIDCError) in
                             requests.count.withLock { $0 += 1 }
                             Poll.sleep(until: .now().adding(milliseconds: 30))
                             return self.answer(current ?? .example(), "at-2")

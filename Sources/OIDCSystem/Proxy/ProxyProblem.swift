@@ -48,7 +48,8 @@ struct ProxyProblem: Hashable, Sendable {
         501, "usage", "the proxy does not upgrade connections, so WebSocket is not available",
         hint: "use HTTP, such as server-sent events")
     static let timeout = ProxyProblem(
-        504, "unreachable", "the server did not answer in time", hint: "oidc proxy --timeout SECONDS")
+        504, "unreachable", "the server did not answer in time",
+        hint: "try again, or start the proxy with a longer time limit")
     static let slowCaller = ProxyProblem(408, "usage", "the request did not arrive in time")
 
     var response: HTTPResponse {

@@ -44,7 +44,9 @@ extension LogoutCommand {
             }
         }
         if documents.isEmpty, failures.isEmpty {
-            if ResourceRecords(context)?.links.damagedFile(of: operand.url) != nil { throw operand.notSignedIn }
+            if ResourceRecords(context)?.links.damagedFile(of: operand.url) != nil {
+                throw operand.notSignedIn
+            }
             context.console.note("there was no session")
             documents.append(Ending.none.json(of: nil, nil))
         }

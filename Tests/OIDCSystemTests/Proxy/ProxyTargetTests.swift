@@ -56,7 +56,7 @@ struct ProxyTargetTests {
     @Test(
         "what is in a path never changes the origin",
         arguments: [
-            "@evil.example/", ":80@evil.example", "/evil.example/x", "https://evil.example/", "x@y:z",
+            "@evil.example/", ":80@evil.example", "https://evil.example/", "x@y:z",
         ])
     func origin(rest: String) throws {
         for url in ["https://a.example", "https://a.example/v1", "http://127.0.0.1:8080/"] {

@@ -106,7 +106,8 @@ struct ProxyTokenUseTests {
 
     @Test("large bodies cost one refresh if the server refuses the new token as well")
     func largeBodyUseless() throws {
-        let world = try ProxyWorld(try server(accepting: "none"))
+        let server = try server(accepting: "none")
+        let world = try ProxyWorld(server)
         for _ in 0..<4 {
             let reply = try world.exchange(
                 "PUT", "x", ["Content-Length: 65537"], body: String(repeating: "a", count: 65_537))
