@@ -39,7 +39,8 @@ final class CountedTokens: Sendable {
             self.count.withLock { $0 += 1 }
             return try request(current)
         }
-        return try tokens.refreshed(demand, seen: try seen ?? store.load(key), refusing: .none)
+        let stored = try store.load(key)
+        return try tokens.refreshed(demand, seen: seen ?? stored, refusing: .none)
     }
 
     /// Returns the error of a process whose request fails with `error`.
