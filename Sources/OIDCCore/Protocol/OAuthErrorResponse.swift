@@ -113,7 +113,7 @@ extension OAuthErrorResponse {
         } else if let words = response.words(withholding: secrets) {
             what = "“\(words)” with status \(response.status)"
         } else {
-            what = response.summary()
+            what = secrets.removed(from: response.summary())
         }
         let code = answer?.code ?? (response.status == 401 && place == nil ? "invalid_client" : nil)
         let from = place.map { "\(DisplayText.clean($0.withoutQuery)) " } ?? "the provider "
