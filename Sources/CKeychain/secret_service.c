@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// The part of libsecret 0.18 and GLib 2 that is used. Prototypes and numbers are written out, so that no development
+// The part of libsecret 0.18 and GLib 2 that is used. Prototypes and numbers are written out, so no development
 // package is needed; both libraries keep them within their major version.
 
 typedef struct {

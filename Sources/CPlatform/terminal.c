@@ -52,7 +52,7 @@ int oidc_take_lines(int descriptor) {
     modes.c_cc[VTIME] = 0;
     if (tcsetattr(descriptor, TCSANOW, &modes) != 0) return errno;
     taken_descriptor = descriptor;
-    // Swift's own handler of SIGQUIT, which prints a backtrace, is of no use: dumps are forbidden.
+    // Swift's own handler of SIGQUIT, which prints a backtrace, is useless: dumps are forbidden.
     if (sigaction(SIGQUIT, NULL, &previous_quit) == 0 && previous_quit.sa_handler != SIG_IGN) {
         catches_quit = signal(SIGQUIT, quit) != SIG_ERR;
         // The parent process may have blocked it for its own threads, and the mask is inherited.

@@ -114,7 +114,7 @@ struct IdentityAssertionTests {
         #expect(try exchange(&own, refresh, "refresh_token").oauthError == "invalid_request")
     }
 
-    @Test("a provider's own access token is no assertion")
+    @Test("a provider's own access token is not an assertion")
     func ownAccessToken() throws {
         var (own, _) = try worlds()
         own.provider.configuration.issuesJWTAccessTokens = true

@@ -9,7 +9,7 @@ struct ResourceByURLTests {
 
     private func bearer(_ token: String) -> [(String, String)] { [("Authorization", "Bearer \(token)")] }
 
-    @Test("a request without a token is told where the metadata is and which scope is needed")
+    @Test("the answer without a token says where the metadata is and which scope is needed")
     func challenge() throws {
         var world = try DemoWorld()
         let answer = try world.get("/mcp")

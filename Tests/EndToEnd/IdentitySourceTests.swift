@@ -84,7 +84,7 @@ struct IdentitySourceTests {
         }
     }
 
-    @Test("text that is no token is refused before anybody sees it, wherever it comes from")
+    @Test("text that is not a token is refused before anybody sees it, wherever it comes from")
     func noToken() throws {
         for text in ["a b", "a\nb", "a\r\nX: y", "a\tb", "<html> </html>", "é", "a\u{7F}"] {
             for (source, environment, server) in [

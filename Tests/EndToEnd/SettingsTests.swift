@@ -74,7 +74,7 @@ struct SettingsTests {
         #expect(program.files(in: "here").isEmpty)
     }
 
-    @Test("profile names are shown without control characters, so that similar ones can be distinguished")
+    @Test("profile names are shown without control characters, so similar ones can be distinguished")
     func profileNames() throws {
         let program = try Program()
         defer { program.remove() }

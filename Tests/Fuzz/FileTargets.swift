@@ -51,7 +51,7 @@ private func requireSound(_ settings: Settings) {
         let again = entry.setting.kind.normalized(entry.value)
         require(again?.bytes == entry.value.bytes, "\(entry.setting.name) is not in its one form")
         if case .url = entry.setting.kind {
-            require(entry.value.string.flatMap(WebURL.init) != nil, "\(entry.setting.name) is no address")
+            require(entry.value.string.flatMap(WebURL.init) != nil, "\(entry.setting.name) is not a URL")
         }
     }
     for setting in [settings.tools.gitHosts, settings.tools.dockerRegistries] {

@@ -8,12 +8,14 @@
         try ProtectedResourceMetadata.call(place, for: url).read(response(rest))
     }
     guard case .some(.some(let metadata)) = read else { return }
-    guard let resource = WebURL(metadata.resource) else { return require(false, "a resource that is no URL") }
+    guard let resource = WebURL(metadata.resource) else {
+        return require(false, "a resource that is not a URL")
+    }
     require(resource.origin == url.origin && metadata.covers(url), "a resource of another origin")
     require(isBelow(plainPath(url), plainPath(resource)), "a path beside the resource's")
     require(metadata.authorizationServers.count <= 16, "endless authorization servers")
     for issuer in metadata.authorizationServers {
-        guard let server = WebURL(issuer) else { return require(false, "an issuer that is no URL") }
+        guard let server = WebURL(issuer) else { return require(false, "an issuer that is not a URL") }
         require(server.isSecure || server.isLoopback, "a plain issuer")
         require(url.leadsToThisMachine || !server.leadsToThisMachine, "a way to this machine")
     }

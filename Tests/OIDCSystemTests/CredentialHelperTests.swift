@@ -56,7 +56,7 @@ struct CredentialHelperTests {
         #expect(helper.calls() == [])
     }
 
-    @Test("removing deletes file and key, even if the key is already gone")
+    @Test("removing deletes file and key, even if the key no longer exists")
     func removing() throws {
         let helper = FakeHelper(scratch)
         let store = helper.store()
@@ -100,7 +100,7 @@ struct CredentialHelperTests {
                 "{\"version\":1,\"key\":\"\",\"helper\":\"fake\"}", $1)
         },
         Damage(
-            testDescription: "key gone", reason: "docker-credential-fake does not have its key"
+            testDescription: "missing key", reason: "docker-credential-fake does not have its key"
         ) { helper, _ in
             for entry in helper.entries { unlink(helper.scratch["keychain/\(entry)"]) }
         },

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("redirects and repeats on the wire")
 struct CurlRepeatTests {
-    /// Without waiting; the pauses that were asked for are kept.
+    /// A clock that does not wait, and keeps the pauses that were asked for.
     final class Pauses: Sendable {
         private let all = Mutex<[Duration]>([])
         var list: [Duration] { all.withLock { $0 } }

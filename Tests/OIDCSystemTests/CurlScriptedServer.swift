@@ -130,7 +130,7 @@ struct Peer: Sendable {
     @discardableResult
     func write(_ text: String) -> Bool { write(Array(text.utf8)) }
 
-    /// False where the other side is gone.
+    /// Returns false if the other side has closed the connection.
     @discardableResult
     func write(_ bytes: [UInt8]) -> Bool {
         var sent = 0

@@ -112,7 +112,7 @@ struct PeerOwnerTests {
         _ = stranger.text()
     }
 
-    @Test("a peer that is in no table is gone; in WSL, or if no table can be read, it is unknown")
+    @Test("a peer that is in no table has closed; in WSL, or if no table can be read, it is unknown")
     func absent() throws {
         let scratch = ScratchDirectory()
         scratch.put(Self.header, "tcp")

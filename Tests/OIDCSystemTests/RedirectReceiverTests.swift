@@ -171,7 +171,7 @@ struct RedirectReceiverTests {
             ])
     }
 
-    @Test("a callback from another user, or one who is gone, is a stranger's; root's and an unknown one pass")
+    @Test("a callback of another user or a closed connection is a stranger's; root and unknown pass")
     func anotherUser() throws {
         let strangers: [(PeerOwner, StrayRequest.Reason)] = [
             (.anotherUser, .anotherUser), (.gone, .goneSender),

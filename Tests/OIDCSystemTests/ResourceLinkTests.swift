@@ -157,7 +157,7 @@ struct RegistrationsTests {
         #expect(!"\(client)".contains("s3cret"))
     }
 
-    @Test("a secret is only for the issuer that it came from, and issuers are compared to the letter")
+    @Test("a secret is only for the issuer that it came from, and issuers are compared exactly")
     func issuers() throws {
         try registrations.keep(RegisteredRecord(clientID: "c-1"), as: name, issuer: issuer)
         for other in ["https://op.example/", "https://OP.example", "https://evil.example"] {

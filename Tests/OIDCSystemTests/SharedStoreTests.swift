@@ -127,7 +127,7 @@ final class SharedStoreTests: Sendable {
         #expect(
             refusal.message.contains("returned version 1700000000 of the session, after version 1700000001"))
         #expect(throws: OIDCError.self) { try store.replace(.example(), with: .example("at-3")) }
-        // A process that has not seen the newer one cannot tell.
+        // A process that has not seen the newer one does not notice.
         #expect(try machine().load(.example) == .example())
     }
 

@@ -26,7 +26,7 @@ final class SimulatedFleet: @unchecked Sendable {
     /// The number of the refresh token that the provider takes, and of the newest one that was stored.
     private(set) var current = 1
     private var stored = 1
-    /// Whether the newest refresh token was lost with its process, so that only a new sign-in helps.
+    /// Whether the newest refresh token was lost with its process, so only a new sign-in helps.
     private var isExcused = false
     private(set) var rotations = 0
     private(set) var signIns = 0

@@ -11,7 +11,7 @@ package enum Installed {
         }
     }
 
-    /// Without a list of authorities no TLS connection is begun.
+    /// Whether there is a list of authorities, without which no TLS connection can be made.
     package static let certificateAuthorities = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem",
     ].contains { FileManager.default.fileExists(atPath: $0) }

@@ -17,7 +17,7 @@ package final class ProviderServer: Sendable {
         let delay = Mutex<Int64>(0)
         let interceptor = Mutex<(@Sendable (HTTPRequest) -> HTTPResponse?)?>(nil)
 
-        /// Waits in short steps, so that a waiting request notices when a test ends the delay.
+        /// Waits in short steps, so a waiting request notices when a test ends the delay.
         func waitForDelay() {
             let start = MonotonicTime.now()
             while start.adding(milliseconds: delay.withLock { $0 }) > MonotonicTime.now() {

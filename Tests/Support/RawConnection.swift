@@ -33,7 +33,7 @@ package final class RawConnection: Sendable {
 
     deinit { Glibc.close(descriptor) }
 
-    /// False where the other side is gone, or takes nothing for two seconds.
+    /// Returns false if the other side has closed the connection, or takes nothing for two seconds.
     @discardableResult
     package func send(_ bytes: [UInt8]) -> Bool {
         var sent = 0

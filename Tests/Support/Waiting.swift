@@ -12,7 +12,7 @@ package struct WaitingTrait: SuiteTrait, TestScoping {
     private static let threads = WaitingThreads(count: limit)
     private static let turns = Turns(limit)
 
-    /// Starts before shorter suites, so that no long suite is left to run on its own at the end.
+    /// Starts before shorter suites, so no long suite is left to run on its own at the end.
     let isLong: Bool
 
     package func provideScope(

@@ -6,7 +6,7 @@
 
 #pragma clang assume_nonnull begin
 
-// The part of libcurl 7.66 and later that is used. Prototypes and numbers are written out, so that no
+// The part of libcurl 7.66 and later that is used. Prototypes and numbers are written out, so no
 // development package is needed; libcurl promises never to change them.
 
 typedef struct oidc_curl_easy oidc_curl_easy;

@@ -51,7 +51,7 @@ void oidc_shutdown_sending(int descriptor);
 int oidc_peer_route(int descriptor, char *text, size_t size);
 
 /// Asks the kernel for the user of the socket at the other end of a TCP connection on this machine. Returns 1 and
-/// sets `user` if it is found, or 0 if the kernel does not tell.
+/// sets `user` if it is found, or 0 if the kernel does not say.
 int oidc_peer_user(int descriptor, uint32_t *user);
 
 /// Finds the first line of a file that contains the text, without reading the whole file into memory. Returns

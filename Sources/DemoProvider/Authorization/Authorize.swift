@@ -28,7 +28,7 @@ extension DemoProvider {
         var browser = browserSession(call)
         switch configuration.person {
         case .denies:
-            throw Refusal("access_denied", "the person said no")
+            throw Refusal("access_denied", "the user said no")
         case .approves(let name) where !request.prompt.contains("none"):
             if needsSignIn(request, browser, call.now) {
                 browser = signedIn(browser, as: Account(name), for: request, at: call.now)
@@ -41,7 +41,7 @@ extension DemoProvider {
                 throw Refusal("login_required", "nobody is signed in")
             }
             if needsConsent(request, browser) {
-                throw Refusal("consent_required", "the person has not agreed yet")
+                throw Refusal("consent_required", "the user has not agreed yet")
             }
         }
         let interaction = Interaction(

@@ -77,7 +77,7 @@ extension DemoProvider {
         state.devices[code] = record
         switch record.decision {
         case .pending: throw Refusal("authorization_pending", "nobody has decided yet")
-        case .denied: throw Refusal("access_denied", "the person said no")
+        case .denied: throw Refusal("access_denied", "the user said no")
         case .approved(let grant):
             state.devices[code] = nil
             return try issue(

@@ -31,7 +31,7 @@ extension DemoProvider {
 
     private mutating func deny(_ interaction: Interaction) -> HTTPResponse {
         state.interactions[interaction.id] = nil
-        let refusal = Refusal("access_denied", "the person said no")
+        let refusal = Refusal("access_denied", "the user said no")
         return authorizationAnswer(interaction.request.redirect, errorPairs(refusal))
     }
 

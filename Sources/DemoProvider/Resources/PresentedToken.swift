@@ -3,7 +3,7 @@ import OIDCCrypto
 
 extension DemoProvider {
     /// Returns the valid access token in a request's header (RFC 6750 §2.1, RFC 9449 §7.1); query and body
-    /// are ignored. A request without a token is told the scope that it needs.
+    /// are ignored. The answer to a request without a token names the scope that is needed.
     mutating func presented(
         _ call: Call, scope: String? = nil
     ) throws(Refusal) -> (AccessRecord, Grant) {

@@ -18,7 +18,7 @@ struct Issue {
 extension DemoProvider {
     /// Issues tokens and returns the token response (RFC 6749 §5.1, OIDC Core §3.1.3.3).
     mutating func issue(_ issue: Issue, _ request: TokenCall) throws(Refusal) -> JSONObject {
-        guard let grant = state.grants[issue.grant] else { throw .invalidGrant("the grant is gone") }
+        guard let grant = state.grants[issue.grant] else { throw .invalidGrant("the grant has been revoked") }
         let access = try accessToken(issue, grant, request)
         var answer = JSONObject()
         answer["access_token"] = .string(access)

@@ -9,7 +9,7 @@ extension DemoProvider {
         let personal: Set = ["openid", "offline_access"]
         let scope = try allowedScope(request.parameters["scope"])
         guard personal.isDisjoint(with: scope.tokens) else {
-            throw .invalidScope("openid and offline_access need a person")
+            throw .invalidScope("openid and offline_access need a user")
         }
         return try issueAlone(request, subject: request.client.id, scope: scope)
     }

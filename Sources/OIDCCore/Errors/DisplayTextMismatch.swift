@@ -1,4 +1,4 @@
-/// Expected and found values, shown so that their difference is visible.
+/// Expected and found values, shown with their difference visible.
 extension DisplayText {
     /// Returns both sides of a mismatch, fit for a terminal. If they look alike, characters that are not
     /// plain ASCII are written as `\u{…}`; if they differ beyond the limit, they are shown from the

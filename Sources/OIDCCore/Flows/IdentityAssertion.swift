@@ -120,7 +120,7 @@ package struct IdentityAssertion: Sendable {
             throw .untrusted(
                 .token, name, expected: sides.expected, found: sides.found,
                 hint: name == "client_id"
-                    ? "tell the user's own provider this client of the resource's authorization server" : nil)
+                    ? "register this client at the user's own provider too" : nil)
         }
     }
 }

@@ -265,7 +265,7 @@ extension ProviderMetadata {
         return paths.compactMap { url.replacingPath($0) }
     }
 
-    /// Checks what a resource's authorization server must have: the issuer that the resource names, to the letter, no
+    /// Checks what a resource's authorization server must have: the issuer that the resource names, exactly, no
     /// URL on this machine unless the resource is on it too, and S256 (MCP authorization, 2026-07-28).
     func check(asServerOf resource: WebURL, issuer expected: String, forSignIn: Bool) throws(OIDCError) {
         guard let issuer, ExactText.isSame(issuer, expected) else {

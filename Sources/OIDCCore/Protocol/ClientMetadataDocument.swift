@@ -24,7 +24,7 @@ package struct ClientMetadataDocument: Sendable {
         return document
     }
 
-    /// Checks a URL that is to be a client ID: https, with a path, and nothing that two readers could spell differently
+    /// Checks a URL for use as a client ID: https, with a path, and nothing that two readers could spell differently
     /// (OAuth Client ID Metadata Document §3).
     package static func checkedURL(_ text: String) throws(OIDCError) -> WebURL {
         guard let url = WebURL(text), url.isSecure, url.fragment == nil, !["", "/"].contains(url.path),

@@ -115,7 +115,7 @@ package struct MetadataSearch {
         self.hint = hint
     }
 
-    /// Returns the document and the answer that has it, or nil if the next URL is to be asked.
+    /// Returns the document and the answer that has it, or nil to try the next URL.
     package mutating func ask<Document>(
         _ call: EndpointCall<Document?>, over transport: any HTTPTransport
     ) throws(OIDCError) -> (document: Document, response: HTTPResponse)? {

@@ -2,7 +2,7 @@ extension PendingAuthorization {
     /// The JSON form of a sign-in in progress. It contains the verifier, which is a secret.
     public var json: JSONValue { json(opening: url) }
 
-    /// The same for a pushed request, whose address is another.
+    /// The same for a pushed request, which has another URL.
     public func json(opening url: WebURL) -> JSONValue {
         var object = JSONObject()
         object["url"] = .string(url.text)

@@ -4,7 +4,7 @@ package enum TokenTypeHint: String, Sendable, CaseIterable {
     case refreshToken = "refresh_token"
 }
 
-/// Tells the provider that a token is no longer needed (RFC 7009).
+/// Informs the provider that a token is no longer needed (RFC 7009).
 package enum Revocation {
     /// An invalid token is not an error (§2.2); what the body of a success says does not matter.
     package static func call(

@@ -36,7 +36,7 @@ package enum UserInfo {
 
     /// The rules for an answer.
     package struct Rules {
-        /// The `sub` of the ID token, which the answer must repeat (OIDC Core §5.3.2); nil where there was no
+        /// The `sub` of the ID token, which the answer must repeat (OIDC Core §5.3.2); nil if there was no
         /// ID token, as with plain OAuth 2.0.
         package var subject: String?
         /// The issuer of a signed answer, which is refused if none is known.

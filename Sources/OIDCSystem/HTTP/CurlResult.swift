@@ -31,7 +31,7 @@ struct CurlResult {
         if case .code(0) = ending { true } else { false }
     }
 
-    /// Whether the transfer ended by itself, or its own time limit did it; not a signal or the overall deadline.
+    /// Whether the transfer ended or reached its own time limit; false if a signal or the overall deadline ended it.
     var isEndOfBody: Bool {
         switch ending {
         case .code, .timeOut, .silence: true

@@ -15,7 +15,7 @@ struct ResponseHead {
 
     var headers: HTTPHeaders { HTTPHeaders(fields) }
 
-    /// Whether the body may be long, or never end, so that a new connection costs less than the rest of it.
+    /// Whether the body may be long, or never end, so a new connection costs less than the rest of it.
     var announcesLongBody: Bool {
         let type = headers["Content-Type"] ?? ""
         if ASCII.lowercased(type).hasPrefix("text/event-stream") { return true }

@@ -123,7 +123,7 @@ extension OpenFile {
         _ = try Errno.check { ftruncate(descriptor, 0) }
     }
 
-    /// Waits until the content is on the disk, so that a later rename cannot be stored before it.
+    /// Waits until the content is on the disk, so a later rename cannot be stored before it.
     func synchronize() throws(Errno) {
         _ = try Errno.check { fsync(descriptor) }
     }

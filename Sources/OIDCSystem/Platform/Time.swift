@@ -33,7 +33,7 @@ package struct MonotonicTime: Hashable, Comparable, Sendable {
         return adding(milliseconds: isTooMuch ? (seconds > 0 ? .max : .min) : milliseconds)
     }
 
-    /// Returns the milliseconds from `now` until this time, rounded up so that a wait of that length reaches
+    /// Returns the milliseconds from `now` until this time, rounded up, so a wait of that length reaches
     /// it; 0 if it has passed.
     package func milliseconds(from now: MonotonicTime) -> Int64 {
         guard self > now else { return 0 }

@@ -57,7 +57,7 @@ extension ProxyExchange: ProxyTransferOwner {
         return beginAnswer()
     }
 
-    /// Refreshes a refused token although this request can't be sent again, so that the next one succeeds.
+    /// Refreshes a refused token although this request can't be sent again, so the next one succeeds.
     private func refreshForOthers(_ state: ProxyServer.RouteState) {
         let response = head.response
         guard mayRefresh, let grant, state.refused != grant.token, StepUp(response.challenges) == nil,

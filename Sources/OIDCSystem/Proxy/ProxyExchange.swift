@@ -221,7 +221,7 @@ final class ProxyExchange {
         connection.finishExchange(closes: closes || !body.isWhole)
     }
 
-    /// Ends an incomplete answer so that the caller notices.
+    /// Ends an incomplete answer in a way that the caller notices.
     private func truncate() {
         settle()
         connection.flush(now: .now())

@@ -36,7 +36,7 @@ public struct StrayRequest: Hashable, Sendable {
         switch reason {
         case .otherPath: "not the callback's path"
         case .anotherUser: "from another user of this machine"
-        case .goneSender: "its sender is gone"
+        case .goneSender: "its sender has closed the connection"
         case .method: "wrong method"
         case .host: "wrong Host"
         case .bodyType: "wrong Content-Type"

@@ -123,7 +123,7 @@ struct SessionDirectory: Sendable {
     }
 }
 
-/// The shared failure, in a separate file, so that the session's file stays unchanged.
+/// The shared failure, in a separate file, so the session's file stays unchanged.
 extension SessionDirectory {
     private static let failureEnding = ".failure"
 

@@ -29,7 +29,7 @@ package enum TerminalQuestion {
     }
 
     private static func hiddenLine(_ prompt: String) throws(OIDCError) -> String? {
-        // Before the prompt, so that nothing typed after it is shown.
+        // Before the prompt, so nothing typed after it is shown.
         var input = TerminalInput()
         StandardError.write(prompt)
         defer {

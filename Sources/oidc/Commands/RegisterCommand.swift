@@ -85,7 +85,7 @@ struct RegisterCommand: RunnableCommand {
     }
 
     /// Prints the document to host. It lists the redirect URLs without a port, as RFC 8252 §7.3 wants them compared, and
-    /// with the ports that a sign-in uses, for servers that compare them to the letter.
+    /// with the ports that a sign-in uses, for servers that compare them exactly.
     private func printMetadata(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let settings = try context.settings(options)
         guard let text = url ?? settings.client.metadataURL else {

@@ -7,7 +7,7 @@ struct RevokeCommand: TokenOperandCommand {
     static let summary = "Revoke a token at the provider"
     static let declaration: Declaration<RevokeCommand> = tokenDeclaration(
         """
-        Tells the provider (RFC 7009) that a token is no longer needed, and drops it from the session. To end a \
+        Informs the provider (RFC 7009) that a token is no longer needed, and drops it from the session. To end a \
         session and forget it on this machine, use `oidc logout`.
         """,
         examples: [

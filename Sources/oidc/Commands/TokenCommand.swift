@@ -97,7 +97,7 @@ struct TokenCommand: RunnableCommand {
         }
         if token.type == .dpop {
             context.console.note(
-                "note: this token is bound to a key of its session and useless by itself; "
+                "note: this token is bound to a key of its session and useless without it; "
                     + "call the API with: oidc request URL")
         }
     }

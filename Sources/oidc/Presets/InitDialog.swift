@@ -108,7 +108,7 @@ struct InitDialog {
         return other
     }
 
-    /// Asks for the secret's file, or for the secret itself if there is a place to keep it.
+    /// Asks for the secret's file, or for the secret itself if it can be stored.
     private func secret(
         _ command: inout ConfigInitCommand, _ place: ProfileSecret, _ profiles: JSONObject
     ) throws(OIDCError) -> TypedSecret? {

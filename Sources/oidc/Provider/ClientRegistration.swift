@@ -4,7 +4,7 @@ import OIDCSystem
 /// Registers a client with the redirect URLs that its sign-ins will use, and says what to write into its profile.
 struct ClientRegistration {
     /// The redirect ports if none are set. RFC 8252 §7.3 wants every loopback port accepted, but providers that compare
-    /// redirect URLs to the letter are common, so sign-ins use ports that are registered. Nothing else is known to
+    /// redirect URLs exactly are common, so sign-ins use ports that are registered. Nothing else is known to
     /// listen on these (IANA's list, 2026-11).
     static let ports: [UInt16] = [23_761, 23_762, 23_763, 23_764]
 

@@ -18,7 +18,7 @@ enum ProxyRoutes {
         }
         var routes: [ProxyRoute] = []
         for (index, entry) in given.enumerated() {
-            // On a socket no secret in the path tells the routes apart.
+            // On a socket, paths have no secret that distinguishes the routes.
             let path = entry.path ?? (onSocket && given.count > 1 ? "/\(index + 1)" : "/")
             let route = try ProxyRoute(try url(entry.url, provider, for: command), path: path)
             guard !onSocket || !routes.contains(where: { $0.path == route.path }) else {

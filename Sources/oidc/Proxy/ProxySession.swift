@@ -122,7 +122,7 @@ struct ProxySession {
         return try signedIn.token(self.demand(of: signedIn))
     }
 
-    /// Gets a token before the proxy starts, so that it does not start without a session. If the provider is
+    /// Gets a token before the proxy starts, so it does not start without a session. If the provider is
     /// out of reach and `toleratesOutage`, requests will try again.
     func firstToken(toleratesOutage: Bool) throws(OIDCError) -> SessionTokens.Delivery? {
         do throws(OIDCError) {

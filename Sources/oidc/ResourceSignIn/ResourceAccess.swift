@@ -152,7 +152,7 @@ extension ProviderContext {
         return error
     }
 
-    /// Returns whether a failure means that the server does not know the registered client any more, so that another
+    /// Returns whether a failure means that the server does not know the registered client any more, so another
     /// one can be registered. Notes it for the next registration. A sign-in that times out is only noted: a server that
     /// does not know a client says so on a page of its own, and never redirects.
     func hasLostClient(_ error: OIDCError) -> Bool {

@@ -186,7 +186,7 @@ struct ResourceClient {
         let redirect = (try? settings(scope: scope).signIn.redirect())?.text ?? RedirectAddress.standard
         return OIDCError(
             .usage,
-            "no client is set for \(server), and it does not register clients by itself: register a native client "
+            "no client is set for \(server), and it does not register clients automatically: register a native client "
                 + "there with the redirect URL \(DisplayText.clean(redirect))",
             hint: "oidc login \(ShellWord.quoted(operand.url.text)) --client-id ID", stage: .registration)
     }

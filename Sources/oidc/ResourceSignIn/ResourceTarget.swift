@@ -50,7 +50,7 @@ struct ResourceTarget: Sendable {
         return access
     }
 
-    /// Returns the registration of the client; nil if it was not registered by itself.
+    /// Returns the registration of the client; nil if it was not registered automatically.
     func registered(_ context: CommandContext) throws(OIDCError) -> RegisteredRecord? {
         guard let name = link.registration, let records = ResourceRecords(context) else { return nil }
         return try records.registrations.clients(name, issuer: link.issuer).first {
@@ -58,7 +58,7 @@ struct ResourceTarget: Sendable {
         }
     }
 
-    /// Forgets the resource. A link that stays only leads to a session that is gone.
+    /// Forgets the resource. A link that stays does no harm: its session no longer exists.
     func forget(_ context: CommandContext) {
         try? ResourceRecords(context)?.links.remove(link)
     }

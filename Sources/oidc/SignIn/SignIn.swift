@@ -183,7 +183,7 @@ struct SignIn {
 
     private enum Flow {
         case device
-        /// With the URL, on any device too; `offersDeviceCode` offers a code as well.
+        /// By a URL, which can be opened on another device; `offersDeviceCode` offers a code as well.
         case browser(BrowserChoice?, readsInput: Bool, offersDeviceCode: Bool = false)
     }
 

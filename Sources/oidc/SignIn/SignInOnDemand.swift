@@ -8,7 +8,7 @@ struct SignInOnDemand {
     let access: SessionAccess
     /// The session that was stored when the command started.
     let earlier: Session?
-    /// Whether any other session than the earlier one is taken, so that the resource decides whether it is enough.
+    /// Whether any other session than the earlier one is taken, so the resource decides whether it is enough.
     var takesAny = false
     /// The scope that the resource asked for, with what the session had; nil if it named none.
     var needed: Scope?

@@ -80,7 +80,7 @@ extension IdentityRequest {
         let request = HTTPRequest(.get, url, headers: HTTPHeaders([GoogleMetadata.flavor]))
         return IdentityRequest(
             request: request, member: "identity",
-            hint: "give the machine a service account; elsewhere than at Google there is no such server"
+            hint: "give the machine a service account; only machines at Google have this server"
         ) { response in
             // Another server at this address does not say so.
             guard response.headers[GoogleMetadata.flavor.0] == GoogleMetadata.flavor.1 else { return nil }

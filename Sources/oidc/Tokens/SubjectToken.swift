@@ -125,7 +125,7 @@ struct SubjectToken {
             .output(of: command, named: Setting.subjectTokenSource.name)
     }
 
-    /// Refuses an empty or expired token here, and text that is no token, such as a page or two tokens: providers answer
+    /// Refuses an empty or expired token here, and text that is not a token, such as a page or two tokens: providers answer
     /// with a less clear error.
     private func checked(_ token: Redacted<String>) throws(OIDCError) -> Redacted<String> {
         guard !token.revealed.isEmpty else {

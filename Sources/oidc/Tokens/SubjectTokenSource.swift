@@ -41,7 +41,7 @@ enum SubjectTokenSource: String, CaseIterable, Sendable {
         }
     }
 
-    /// The variables that tell a job from others, if its identity is requested each time; nil if the token itself is
+    /// The variables that distinguish a job from others, if its identity is requested each time; nil if the token itself is
     /// available.
     var jobVariables: [String]? {
         switch self {

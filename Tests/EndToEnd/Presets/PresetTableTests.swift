@@ -151,7 +151,7 @@ struct PresetTableTests {
     @Test("the settings that a preset wrote are recognized", arguments: Preset.all.map(\.name))
     func recognized(name: String) throws {
         let preset = try #require(Preset.named(name))
-        // Nothing in these issuers tells whose they are.
+        // Nothing in these issuers says whose they are.
         let unknown = ["authelia", "dex", "gitlab"]
         let match = Preset.matching(Self.settings(try Self.profile(preset)))
         #expect(match?.preset.name == (unknown.contains(name) ? nil : name))

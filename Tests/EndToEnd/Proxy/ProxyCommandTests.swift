@@ -73,7 +73,7 @@ struct ProxyCommandTests {
         }
     }
 
-    @Test("a file in place of the socket is told to be one")
+    @Test("a file in place of the socket is reported as one")
     func fileAsSocket() throws {
         let world = try ToolWorld()
         let path = "\(world.home)/file"

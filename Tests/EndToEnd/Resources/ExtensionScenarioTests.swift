@@ -172,7 +172,7 @@ struct ExtensionScenarioTests {
     }
 
     @Test(
-        "id_jag by options: request finds the resource's server by itself, and the client that is named counts"
+        "id_jag by options: request finds the resource's server, and the client that is named counts"
     )
     func byOptions() throws {
         let (own, world) = try enterpriseWorld()

@@ -67,7 +67,7 @@ struct HostileResourceTests {
     }
 
     @Test(
-        "an endpoint that is no https or loopback URL is never opened or asked",
+        "an endpoint that is neither an https nor a loopback URL is never opened or asked",
         arguments: ["authorization_endpoint", "token_endpoint", "registration_endpoint"],
         ["javascript:alert(1)", "file:///etc/passwd", "http://evil.example/x"])
     func endpoints(name: String, url: String) throws {

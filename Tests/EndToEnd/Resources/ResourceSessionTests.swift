@@ -43,7 +43,7 @@ struct ResourceSessionTests {
         #expect(world.requests.isEmpty)
     }
 
-    @Test("status tells what a session is for; logout ends it, and only it")
+    @Test("status says what a session is for; logout ends it, and only it")
     func statusAndLogout() throws {
         let world = try ResourceWorld()
         let login = try world.run(["login", world.url, "-o", "json"])
@@ -111,7 +111,7 @@ struct ResourceSessionTests {
         #expect(try world.run(["token", world.url, "--account", "third"]).status == 3)
     }
 
-    @Test("a damaged record is no session, and the next sign-in repairs it")
+    @Test("a damaged record is not a session, and the next sign-in repairs it")
     func damaged() throws {
         let world = try ResourceWorld()
         expectSuccess(try world.run(["login", world.url]))
@@ -124,7 +124,7 @@ struct ResourceSessionTests {
             #expect(refused.errorOutput.contains("is damaged"), "\(refused.errorOutput)")
             #expect(refused.errorOutput.contains(file) && refused.errorOutput.contains("try: oidc login"))
         }
-        // The session says by itself which resource it is for.
+        // The session names its resource.
         expectSuccess(try world.run(["logout", world.url]))
         #expect(world.program.sessionFiles.isEmpty)
         expectSuccess(try world.run(["login", world.url]))
@@ -229,7 +229,7 @@ struct ResourceSessionTests {
         }
     }
 
-    @Test("token --login signs in once more for the scope of the last sign-in if the session is gone")
+    @Test("token --login signs in once more for the scope of the last sign-in if the session is missing")
     func tokenLogin() throws {
         let world = try ResourceWorld(resource: { $0.metadata = ["scopes_supported": ["a", "b"]] })
         expectSuccess(try world.run(["token", "--login", world.url]))

@@ -59,7 +59,7 @@ struct ResourceStepUpTests {
         #expect(token.status == 3 && token.errorOutput.contains("\(world.url) \(line)"), "\(token)")
     }
 
-    @Test("parallel step-ups for different scopes keep each other's, also if clients are registered anew")
+    @Test("parallel step-ups for different scopes keep each other's, also if clients are registered again")
     func differentScopes() throws {
         for checksRegisteredScope in [false, true] {
             let world = try world { $0.checksRegisteredScope = checksRegisteredScope }
@@ -175,7 +175,7 @@ struct ResourceStepUpTests {
         #expect(outcome.status == 0 && outcome.output == "open" && world.tabs.isEmpty, "\(outcome)")
     }
 
-    @Test("a refusal by the user is told with the URL to sign in to again")
+    @Test("a refusal by the user is reported with the URL to sign in to again")
     func declined() throws {
         let world = try world()
         world.server.change { $0.responseError = ["error": "access_denied"] }

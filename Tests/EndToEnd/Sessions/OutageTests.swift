@@ -4,7 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
-@Suite("outages are no reason to sign in again", .serialized, .waiting)
+@Suite("an outage does not lead to another sign-in", .serialized, .waiting)
 struct OutageTests {
     /// The session stays byte for byte, and once the provider is back the next call succeeds.
     private func outage(
@@ -113,7 +113,7 @@ struct OutageTests {
     }
 
     @Test(
-        "TLS that cannot be spoken: 5",
+        "a server that does not speak TLS: 5",
         .enabled(if: Installed.certificateAuthorities, "this machine has no certificate authorities"))
     func brokenTLS() throws {
         try outage(5, naming: "TLS") { world in

@@ -99,7 +99,7 @@ struct SessionWorld {
         try edit { $0["token_endpoint"] = url }
     }
 
-    /// That many processes at once, started by one shell.
+    /// Runs so many processes at once, started by one shell.
     func crowd(
         _ count: Int, _ arguments: [String], _ variables: [String: String] = [:]
     ) throws -> [Program.Outcome] {

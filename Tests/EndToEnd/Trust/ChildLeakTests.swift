@@ -6,7 +6,7 @@ import Testing
 
 @Suite("what children and other processes can see, in the built program", .serialized, .waiting)
 struct ChildLeakTests {
-    /// Notes what `/proc` tells of the process itself, its arguments and environment, in a file of its own.
+    /// Notes what `/proc` says of the process itself, its arguments and environment, in a file of its own.
     private static let witness = """
         #!/bin/sh
         mkdir -p "$HOME/seen"; note=$(mktemp "$HOME/seen/XXXXXX")

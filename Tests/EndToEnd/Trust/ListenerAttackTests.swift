@@ -45,7 +45,7 @@ struct Attack: CustomTestStringConvertible, Sendable {
                 Array("GET /callback?\($0.query)&x=".utf8) + [0xFF, 0xFE]
                     + Array(" HTTP/1.1\r\nHost: 127.0.0.1:\($0.port)\r\n\r\n".utf8)
             }),
-        Attack("encoded bytes that are no UTF-8") { $0.get("/callback?\($0.query)&x=%FF%FE") },
+        Attack("encoded bytes that are not UTF-8") { $0.get("/callback?\($0.query)&x=%FF%FE") },
         Attack("a broken escape") { $0.get("/callback?\($0.query)&x=%zz") },
         Attack("a target of 20 KB") {
             $0.get("/callback?x=\(String(repeating: "a", count: 20_000))&\($0.query)")

@@ -15,7 +15,7 @@ final class RawServer: Sendable {
     var requests: [String] { seen.withLock { $0 } }
     var origin: String { "http://127.0.0.1:\(port)" }
 
-    /// `answer` is called with the request's head and body, and a function that is false once the peer is gone.
+    /// `answer` is called with the request's head and body, and a function that is false once the peer has closed.
     init(_ answer: @escaping @Sendable (String, (String) -> Bool) -> Void) throws {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         self.listener = listener

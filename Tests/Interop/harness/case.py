@@ -85,7 +85,7 @@ class Case:
         yield lambda: bench.oidc("exchange", "--pending", str(file), settings=settings, stdin=callback.address)
 
     def device(self, answer, status, *says):
-        """A device login whose code a person enters in the browser elsewhere."""
+        """A device login whose code a user enters in the browser elsewhere."""
         bench = self.bench()
         settings = bench.settings() | {"client_id": self.facts["device_client"]["id"],
                                        "scope": self.facts.get("device_scope", self.facts["scope"])}

@@ -32,10 +32,10 @@ def started(words, log):
 
 
 class Driver:
-    """What a person does with a page; subclasses bring `execute`."""
+    """What a user does with a page; subclasses bring `execute`."""
 
     def visible(self, selector):
-        """The first element that `selector` names and a person could see, or None."""
+        """The first element that `selector` names and a user could see, or None."""
         found = self.script(
             "return Array.from(document.querySelectorAll(arguments[0])).find("
             "e => e.offsetParent !== null && !e.disabled && getComputedStyle(e).visibility !== 'hidden') || null",
@@ -158,7 +158,7 @@ class Firefox(Driver):
         length = b""
         while (byte := self.stream.read(1)) != b":":
             if not byte:
-                raise BrowserFault("firefox-esr has gone")
+                raise BrowserFault("firefox-esr closed the connection")
             length += byte
         return json.loads(self.stream.read(int(length)))
 

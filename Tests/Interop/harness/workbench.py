@@ -55,11 +55,11 @@ class Result:
         return self
 
     def one_line(self):
-        """The error is one readable line, after it at most the remedy."""
+        """The error is one readable line, after it at most the hint."""
         lines = [line for line in self.err.splitlines() if line.startswith(("error: ", "  try: "))]
         ends = [line[:5] for line in lines] in (["error"], ["error", "  try"])
         if not ends or self.err.splitlines()[-len(lines):] != lines or "\x1b" in self.err:
-            self.complain("expected one error line at the end of stderr, then at most one remedy")
+            self.complain("expected one error line at the end of stderr, then at most one hint")
         return self
 
     def refused(self, status, *texts):
@@ -146,7 +146,7 @@ class Bench:
         self.walks = 0
 
     def settings(self):
-        """The settings of a person at this provider, as a flat config file would hold them."""
+        """The settings of a user at this provider, as a flat config file would hold them."""
         values = {"issuer": self.facts["issuer"], "client_id": self.facts["public_client"]["id"],
                   "scope": self.facts["scope"], "client_auth": "none"}
         redirect = self.facts["public_client"]["redirect_uri"]

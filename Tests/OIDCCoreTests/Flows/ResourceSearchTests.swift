@@ -323,7 +323,7 @@ struct ResourceSearchTests {
     }
 
     @Test(
-        "an issuer is used only if its metadata names it to the letter",
+        "an issuer is used only if its metadata names exactly it",
         arguments: [
             ("https://as.example", "https://as.example/"), ("https://as.example/", "https://as.example"),
             ("https://as.example", "https://AS.example"), ("https://as.example", "https://as.example:443"),

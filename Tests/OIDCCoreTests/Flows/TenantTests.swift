@@ -95,7 +95,7 @@ struct TenantTests {
         #expect(throws: Never.self) { try provider.signIn(at: Tenancy.common) }
     }
 
-    @Test("a refresh keeps the tenant, to the letter")
+    @Test("a refresh keeps exactly the same tenant")
     func refreshed() throws {
         let provider = try provider()
         let session = try provider.signIn(at: Tenancy.common)

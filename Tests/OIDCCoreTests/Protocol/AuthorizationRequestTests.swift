@@ -51,7 +51,7 @@ struct AuthorizationRequestTests {
         #expect(pending.url.value("state")?.utf8.count == 22 && pending.url.value("code_challenge") != nil)
     }
 
-    @Test("every setting becomes its parameter, encoded so that spaces, + and other scripts survive")
+    @Test("every setting becomes its parameter, encoded to keep spaces, + and other scripts")
     func settings() throws {
         var request = Fixture.request(redirectURI: "com.example.app:/back")
         request.audience = "https://api.example/ a+b"

@@ -22,7 +22,7 @@ struct DisplayTextMismatchTests {
         ("a\n", "a\r\n", #"a\u{A}"#, #"a\u{D}\u{A}"#),
     ]
 
-    @Test("values that look alike are written so that the difference is visible", arguments: alike)
+    @Test("values that look alike are written with a visible difference", arguments: alike)
     func escaped(_ expected: String, _ found: String, _ left: String, _ right: String) {
         let sides = DisplayText.sides(expected: expected, found: found)
         #expect(sides.expected == left && sides.found == right)

@@ -108,7 +108,7 @@ struct ProxyForwardingTests {
     }
 
     @Test(
-        "the server's faults are told as its own",
+        "the server's faults are reported as its own",
         arguments: [
             ("HTTP/1.1 200 OK\r\nContent-Le", "header"),
             ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nab", "upgraded"),

@@ -25,7 +25,7 @@ class Needed:
 
 
 def needed(setups):
-    """What is to be tried without, by the profiles that were made."""
+    """What to do without, by the profiles that were made."""
     # `prompt: off` spares users a consent page; no sign-in fails without it.
     return [(name, Needed(setting)) for name, setup in setups.items() for setting, value in setup["settings"].items()
             if setting in QUIRKS and (setting, value) != ("prompt", "off")]

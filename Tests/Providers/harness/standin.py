@@ -44,7 +44,7 @@ class StandIn:
     refuses: dict = field(default_factory=dict)     # parameters that are refused, and with which words
     scopes: tuple = ()              # all there are; () takes any
     scope_required: bool = False
-    subset: tuple = ("openid", "email")             # two scopes to ask for; () where there are none
+    subset: tuple = ("openid", "email")             # two scopes to ask for; () if there are none
     consent_for_offline: bool = False               # refuse offline_access without prompt=consent
     form_post_scopes: tuple = ()
     denial: tuple = ("access_denied", "The resource owner denied the request.")

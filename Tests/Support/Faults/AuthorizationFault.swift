@@ -38,7 +38,7 @@ extension FaultyProvider {
 
     private static func error(_ fault: AuthorizationFault) -> (code: String, description: String)? {
         switch fault {
-        case .accessDenied: ("access_denied", "the person said no")
+        case .accessDenied: ("access_denied", "the user said no")
         case .serverError: ("server_error", "something broke")
         case .temporarilyUnavailable: ("temporarily_unavailable", "come back later")
         case .descriptionEscapes: ("access_denied", hostileText)

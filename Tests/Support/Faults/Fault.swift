@@ -20,7 +20,7 @@ package enum Fault: Hashable, Sendable {
     case registration(RegistrationFault)
     /// A whole answer of one endpoint.
     case answer(Endpoint, AnswerFault)
-    /// That error code from one endpoint, instead of its own answer (RFC 6749 §5.2).
+    /// An error code from one endpoint, instead of its own answer (RFC 6749 §5.2).
     case refuses(Endpoint, String)
 
     /// Every fault, for tests that must survive each of them.

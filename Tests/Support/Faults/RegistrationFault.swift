@@ -3,7 +3,7 @@ import OIDCCore
 
 /// How a provider may be stricter with the clients that register themselves (RFC 7591).
 package enum RegistrationFault: String, Sendable, CaseIterable {
-    /// Compares redirect URLs to the letter, loopback ports included, against RFC 8252 §7.3.
+    /// Compares redirect URLs exactly, loopback ports included, against RFC 8252 §7.3.
     case exactRedirects
     case oneRedirectOnly
     case publicClientsRefused

@@ -7,7 +7,7 @@ public struct Client: Sendable {
     /// The `aud` of client assertions: the issuer as one string, or the token endpoint where the provider
     /// wants that. Nil means the URL of the request.
     public var assertionAudience: String?
-    /// Whether a client certificate is configured: then the provider's mTLS addresses are used, whatever the
+    /// Whether a client certificate is configured: then the provider's mTLS endpoints are used, whatever the
     /// method (RFC 8705 §3, §5).
     public var presentsCertificate: Bool
 

@@ -196,7 +196,7 @@ extension RedisEngine {
         if state.asksFirst { commands.append(RedisCommand("ASKING")) }
         state.asksFirst = false
         let replies = try connection.send(commands + [command], until: deadline)
-        // The first refusal tells more than what follows from it.
+        // The first refusal is the cause of the others.
         if let refusal = replies.prefix(count).first(where: { if case .error = $0 { true } else { false } }) {
             state.connection = nil
             return refusal

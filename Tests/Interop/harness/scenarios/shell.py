@@ -15,7 +15,7 @@ DOCUMENTS = [TOP / "README.md", TOP / "Sources/OIDCCore/Documentation.docc/Recip
 
 
 class Shell:
-    """bash with `oidc` on its PATH, as a script of the person at this bench has it."""
+    """bash with `oidc` on its PATH, as a script of the user at this bench has it."""
 
     def __init__(self, bench, env):
         self.bench = bench
