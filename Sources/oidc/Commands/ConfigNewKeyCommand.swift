@@ -36,7 +36,7 @@ struct ConfigNewKeyCommand: RunnableCommand {
         }
         guard !UserFile.isThere(file) else {
             throw OIDCError.usage(
-                "there is a file at \(DisplayText.clean(file)) already, and a key that is lost cannot be made again",
+                "\(DisplayText.clean(file)) already exists, and a lost key cannot be restored",
                 hint: "name another file")
         }
         try UserFile.rewrite(file, followingLinks: false, named: Setting.storeKeyFile.name) {

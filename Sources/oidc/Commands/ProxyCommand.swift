@@ -7,10 +7,10 @@ struct ProxyCommand: RunnableCommand {
     static let summary = "Add the token to requests of programs that must not hold it"
     static let declaration = Declaration<ProxyCommand>(
         discussion: """
-            Listens on this machine, prints one line for each URL, and forwards requests to it with a fresh token of \
-            the profile, until a signal. Whatever server is named gets the profile's token, so name only servers that \
-            it is meant for. The printed URL contains a secret: whoever knows it may use the token, but never sees \
-            it. Without URLs, the routes are those of the setting proxy_routes.
+            Listens on this machine, prints one line for each URL, and forwards requests to it with a fresh token, \
+            until a signal. The token is that of the resource if you signed in to it by URL, else the profile's: \
+            name only servers that it is meant for. The printed URL contains a secret: whoever knows it can use the \
+            token, but never sees it. Without URLs, the routes are those of the setting proxy_routes.
             """,
         examples: [
             Example("oidc proxy https://api.example.com/v1", "prints http://127.0.0.1:PORT/SECRET/"),
@@ -29,7 +29,7 @@ struct ProxyCommand: RunnableCommand {
                 \.timeout, "--timeout", "SECONDS", in: 1...86_400, "how long a server may take to answer"),
             .value(
                 \.log, "--log", "FILE", "log each request, without secrets; - is stdout", completion: .file),
-            .flag(\.mayLogIn, "--login", "sign in if there is no session"),
+            .flag(\.mayLogIn, "--login", "sign in if there is no session, or if a server asks for more"),
             .group(\.options), .group(\.common),
         ])
 
