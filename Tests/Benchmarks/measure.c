@@ -1,5 +1,5 @@
 // Runs a command and prints what it cost: wall ns, user and system µs, minor faults, peak KiB, exit status.
-// A small parent of its own, as a child's peak memory begins with its parent's.
+// A small parent of its own, as a child's peak memory starts at its parent's.
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>

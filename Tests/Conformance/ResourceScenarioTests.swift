@@ -16,7 +16,7 @@ struct ResourceScenarioTests {
         "enterprise-managed-authorization", "dpop", "dpop-nonce", "wif-jwt-bearer",
     ]
 
-    @Test("each of the 31 has a test whose title begins with its name")
+    @Test("each of the 31 has a test whose title starts with its name")
     func named() throws {
         let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         let folder = tests.appendingPathComponent("EndToEnd/Resources")

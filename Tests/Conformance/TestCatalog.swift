@@ -7,7 +7,7 @@ struct TestCatalog {
     /// All the text of the sources, for the names of cases.
     private var text = ""
 
-    /// Every Swift file below a directory.
+    /// Reads every Swift file below a directory.
     init(below directory: URL) throws {
         let files = FileManager.default.enumerator(at: directory, includingPropertiesForKeys: nil)
         for case let file as URL in files ?? .init() where file.pathExtension == "swift" {
@@ -22,7 +22,7 @@ struct TestCatalog {
         text = source
     }
 
-    /// The display name of `Suite/function`, or of its case in `Suite/function: case`; nil for none, or several.
+    /// Returns the display name of `Suite/function`, or of its case in `Suite/function: case`; nil for none, or several.
     func title(of reference: String) -> String? {
         let parts = reference.split(separator: ":", maxSplits: 1).map {
             $0.trimmingCharacters(in: .whitespaces)
@@ -62,7 +62,7 @@ struct TestCatalog {
         return isDeclaration || keywords == ["func"] ? words[index + 1] : nil
     }
 
-    /// The string that comes first in the parentheses of an attribute.
+    /// Returns the string that comes first in the parentheses of an attribute.
     private static func firstArgument(_ attribute: String) -> String? {
         let rest = attribute.drop { $0 != "(" }.dropFirst().drop { $0 == " " }
         guard rest.first == "\"" else { return nil }

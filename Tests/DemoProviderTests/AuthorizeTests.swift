@@ -111,7 +111,7 @@ struct AuthorizeTests {
         #expect(claims["email"] == "carol@corp.example")
     }
 
-    @Test("another browser cannot go on with a sign-in that was begun here")
+    @Test("another browser cannot continue a sign-in that was started here")
     func foreignBrowser() throws {
         var world = try DemoWorld()
         let opened = world.browser.open(try world.authorizeURL())

@@ -18,7 +18,7 @@ package struct Program: Sendable {
             self.errorOutput = errorOutput
         }
 
-        /// The last line that begins with `error: `.
+        /// The last line that starts with `error: `.
         package var error: String? {
             errorOutput.split(separator: "\n").last { $0.hasPrefix("error: ") }.map {
                 String($0.dropFirst(7))

@@ -24,7 +24,7 @@ struct CurlSetup {
     func check(_ options: CurlOptions) throws(OIDCError) {
         guard let option = options.rejected else { return }
         throw OIDCError(
-            .failed, "\(stage.title): libcurl does not take the option \(option)",
+            .failed, "\(stage.title): libcurl does not support the option \(option)",
             hint: "use libcurl 7.66 or later, built with TLS", stage: stage)
     }
 

@@ -76,7 +76,7 @@ struct LoopbackListener {
     ) -> OIDCError {
         let host = address.host.text
         guard reason == .addressInUse else {
-            return OIDCError(.failed, "port \(port) on \(host) can't be listened on: \(reason)")
+            return OIDCError(.failed, "cannot listen on port \(port) of \(host): \(reason)")
         }
         let ports = address.ports.candidates
         let isOne = ports.count == 1

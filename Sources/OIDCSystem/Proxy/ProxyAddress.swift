@@ -54,7 +54,7 @@ struct ProxyListener {
                 throw OIDCError(error.kind, error.message, hint: .advice(.chooseProxyPort))
             }
             guard let first = listener.descriptors.first else {
-                throw OIDCError(.failed, "127.0.0.1 can't be listened on")
+                throw OIDCError(.failed, "cannot listen on 127.0.0.1")
             }
             address = .tcp(listener.port)
             descriptor = first
@@ -72,7 +72,7 @@ struct ProxyListener {
                 descriptor = FileDescriptor(rawValue: result)
             } catch {
                 throw OIDCError(
-                    .failed, "the socket \(DisplayText.clean(path)) can't be listened on: \(error)",
+                    .failed, "cannot listen on the socket \(DisplayText.clean(path)): \(error)",
                     hint: error == .addressInUse
                         ? "end the program that uses it, or choose another path"
                         : "choose a path in a directory of yours, of at most 100 characters")

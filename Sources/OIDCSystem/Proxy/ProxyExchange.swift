@@ -228,7 +228,7 @@ final class ProxyExchange {
         connection.end()
     }
 
-    /// Answers with a problem, unless the server's answer has begun.
+    /// Answers with a problem, unless the server's answer has started.
     func fail(_ problem: ProxyProblem) {
         abandonTransfer()
         switch phase {

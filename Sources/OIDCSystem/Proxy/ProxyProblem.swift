@@ -41,7 +41,7 @@ struct ProxyProblem: Hashable, Sendable {
     static let stranger = ProxyProblem(403, "refused", "another user of this machine may not use this proxy")
     static let target = ProxyProblem(400, "usage", "the path leads out of the route, or is malformed")
     static let doubleSlash = ProxyProblem(
-        400, "usage", "the path begins with two slashes", hint: "the proxy's URL ends with one; leave one out"
+        400, "usage", "the path starts with two slashes", hint: "the proxy's URL ends with one; leave one out"
     )
     static let noRoute = ProxyProblem(404, "usage", "no route has this path")
     static let upgrade = ProxyProblem(

@@ -67,7 +67,7 @@ struct RequestData {
         if case .partial = content { false } else { true }
     }
 
-    /// Returns the body from its beginning.
+    /// Returns the body from its start.
     func opened() throws(OIDCError) -> RequestBody {
         switch content {
         case .bytes(let bytes): return .bytes(bytes)

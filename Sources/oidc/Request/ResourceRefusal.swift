@@ -73,7 +73,7 @@ struct ResourceRefusal {
         switch head.status {
         case 401 where !body.isRepeatable: return "give the body as @FILE, so it can be sent again"
         case 401 where DPoP.isNonceDemand(resourceResponse: head):
-            return "it asks for a nonce again that it was given: report that to whoever runs the resource"
+            return "it asks again for the nonce that it was sent: report that to whoever runs the resource"
         case 401 where provider.target != nil:
             return "the resource refuses the tokens of its own server: report that to whoever runs it"
         case 401: return "see what the token is for: oidc inspect --type access"

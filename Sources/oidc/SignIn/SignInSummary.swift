@@ -5,7 +5,7 @@ import OIDCSystem
 struct SignInSummary {
     let report: SessionReport
     var style = TextStyle(isOn: false)
-    /// Whether to begin with a check mark.
+    /// Whether to start with a check mark.
     var isMarked = false
     var localTime: (Instant) -> LocalTime? = { LocalTime($0) }
 

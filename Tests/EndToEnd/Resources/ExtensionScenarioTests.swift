@@ -247,7 +247,7 @@ extension ExtensionScenarioTests {
             }
         }
         let outcome = try world.call()
-        #expect(outcome.status == 4 && outcome.errorOutput.contains("asks for a nonce again"), "\(outcome)")
+        #expect(outcome.status == 4 && outcome.errorOutput.contains("asks again for the nonce"), "\(outcome)")
         #expect(world.tabs.count == 1)
     }
 

@@ -109,7 +109,7 @@ struct Attack: CustomTestStringConvertible, Sendable {
             Attack("our host without the port", { $0.get("/callback?\($0.query)", host: "127.0.0.1") }),
             Attack("our host with another port", { $0.get("/callback?\($0.query)", host: "127.0.0.1:1") }),
             Attack(
-                "a host that begins like ours",
+                "a host that starts like ours",
                 { $0.get("/callback?\($0.query)", host: "127.0.0.1.evil.example:\($0.port)") }),
             Attack(
                 "a user before our host",

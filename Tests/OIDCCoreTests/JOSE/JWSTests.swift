@@ -108,7 +108,7 @@ struct JWSTests {
         }
     }
 
-    @Test("no beginning of a token is valid", arguments: RFCVector.all)
+    @Test("no prefix of a token is valid", arguments: RFCVector.all)
     func truncated(_ vector: RFCVector) throws {
         let keys = try vector.keys()
         for count in 0..<vector.compact.utf8.count {
