@@ -30,7 +30,9 @@ final class ProxyMulti {
         let isSet =
             oidc_curl_multi_set_functions(multi, ProxyMulti.onSocket, ProxyMulti.onTimer, context) == 0
             && oidc_curl_multi_set_long(multi, Int32(OIDC_CURLMOPT_MAXCONNECTS), Self.idleConnections) == 0
-        guard isSet else { throw OIDCError(.failed, "libcurl does not support an option that the proxy needs") }
+        guard isSet else {
+            throw OIDCError(.failed, "libcurl does not support an option that the proxy needs")
+        }
     }
 
     deinit {
