@@ -54,14 +54,16 @@ struct SharedStoreSettingsTests {
         #expect(printed[0] != printed[1] && printed.allSatisfy { $0.utf8.count == 44 })
     }
 
-    @Test("a file with the password of a store is refused if others may read it")
-    func openFile() throws {
+    @Test(
+        "a file with the password of a store is refused if others may read it, also one with many profiles",
+        arguments: ["%p", #"{"profiles":{"a":%p}}"#, #"{"profiles":{"default":{"client_id":"y"},"b":%p}}"#])
+    func openFile(form: String) throws {
         let program = try Program()
         defer { program.remove() }
         let file = program.home.appendingPathComponent("config.json")
-        let text =
+        let profile =
             #"{"issuer":"https://op.example","client_id":"x","store":"redis://:hunter2@h","store_key_file":"k"}"#
-        try Data(text.utf8).write(to: file)
+        try Data(form.replacing("%p", with: profile).utf8).write(to: file)
         for (mode, status) in [(0o644, Int32(2)), (0o600, 0)] {
             try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
             let outcome = try program.run("config", "show", "--config", file.path)

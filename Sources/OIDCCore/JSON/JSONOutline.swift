@@ -9,16 +9,17 @@ package struct JSONOutline {
     package let members: [Member]
     /// The members of the one object that was outlined too; nil if there is none.
     package let inner: [Member]?
-    /// Whether a value may have a member of the name that was sought.
+    /// Whether a value may have a member of one of the names that were sought.
     package let mayHoldName: Bool
 
     /// Outlines a document and the object in its member `name`. Of the values, only the quotes and brackets are checked.
-    /// `sought` is a name to look for in the objects that are skipped.
-    package init(of bytes: [UInt8], expanding name: String, seeking sought: String) throws(JSONError) {
+    /// `sought` are names to look for in the objects that are skipped.
+    package init(of bytes: [UInt8], expanding name: String, seeking sought: [String]) throws(JSONError) {
         var outcome: Result<JSONOutline, JSONError> = .success(
             JSONOutline(members: [], inner: nil, mayHoldName: false))
         bytes.withUnsafeBufferPointer { buffer in
-            var reader = JSONOutlineReader(parser: JSONParser(bytes: buffer), sought: Array(sought.utf8))
+            var reader = JSONOutlineReader(
+                parser: JSONParser(bytes: buffer), sought: sought.map { Array($0.utf8) })
             outcome = Result { () throws(JSONError) in try reader.read(expanding: name) }
         }
         self = try outcome.get()
@@ -32,10 +33,10 @@ package struct JSONOutline {
 /// Reads names and skips values.
 private struct JSONOutlineReader {
     var parser: JSONParser
-    let sought: [UInt8]
+    let sought: [[UInt8]]
     private var isFound = false
 
-    init(parser: JSONParser, sought: [UInt8]) {
+    init(parser: JSONParser, sought: [[UInt8]]) {
         self.parser = parser
         self.sought = sought
     }
@@ -137,7 +138,7 @@ private struct JSONOutlineReader {
         parser.index = index
     }
 
-    /// Returns the index after a string that starts at `start`, and notes whether it may be the name that is sought.
+    /// Returns the index after a string that starts at `start`, and notes whether it may be a name that is sought.
     private mutating func endOfString(from start: Int) throws(JSONError) -> Int {
         let bytes = parser.bytes
         var index = start + 1
@@ -148,9 +149,7 @@ private struct JSONOutlineReader {
             let byte = bytes[index]
             index &+= 1
             if byte == .quote {
-                if hasEscapes || index &- start == sought.count &+ 2, !isFound {
-                    isFound = hasEscapes || bytes[(start + 1)..<(index - 1)].elementsEqual(sought)
-                }
+                if !isFound { isFound = hasEscapes || isSought((start + 1)..<(index - 1)) }
                 return index
             }
             if byte == .backslash {
@@ -163,6 +162,10 @@ private struct JSONOutlineReader {
         }
         parser.index = bytes.count
         throw parser.error("")
+    }
+
+    private func isSought(_ range: Range<Int>) -> Bool {
+        sought.contains { $0.count == range.count && parser.bytes[range].elementsEqual($0) }
     }
 
     /// Skips bytes eight at a time as long as none of them is a quote, a backslash or a control character.

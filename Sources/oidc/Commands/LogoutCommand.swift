@@ -73,10 +73,13 @@ struct LogoutCommand: RunnableCommand {
     ) throws(OIDCError) -> Ending {
         provider.target?.forget(context)
         var store = try provider.store()
-        if let earlier = EarlierSession(provider, key), (try? store.load(key)) ?? nil == nil {
-            store = earlier.store
-        }
+        if let earlier = EarlierSession(provider, key), isEmpty(store, key) { store = earlier.store }
         return try forget(try take(key, from: store, provider), provider, context)
+    }
+
+    /// Returns whether a store has no session of a key; one that cannot be read is there.
+    func isEmpty(_ store: any SessionStoring, _ key: SessionKey) -> Bool {
+        do { return try store.load(key) == nil } catch { return false }
     }
 
     private func runAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {

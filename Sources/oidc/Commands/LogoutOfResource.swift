@@ -60,9 +60,7 @@ extension LogoutCommand {
     }
 
     private func isGone(_ key: SessionKey, _ provider: ProviderContext) throws(OIDCError) -> Bool {
-        guard EarlierSession(provider, key) == nil else { return false }
         let store = try provider.store()
-        // One that cannot be read is there.
-        do { return try store.load(key) == nil } catch { return false }
+        return EarlierSession(provider, key) == nil && isEmpty(store, key)
     }
 }

@@ -116,7 +116,7 @@ struct ProxySession {
         guard access.key.grant.needsUser,
             let demand = ResourceDemand(answer, of: access, hasRefetched: false)
         else { return try token(insteadOf: refused, console) }
-        let signedIn = try demand.signedIn(access, access.provider.target?.operand)
+        let signedIn = try demand.nextAccess(after: access, access.provider.target?.operand)
         if signedIn.store is MemorySessionStore { memory.store.withLock { $0 = signedIn.store } }
         memory.usesOwnToken.withLock { $0 = true }
         return try signedIn.token(self.demand(of: signedIn))

@@ -17,7 +17,7 @@ struct ResourceRefusal {
     private var url: WebURL { answer.url }
 
     var error: OIDCError {
-        let secrets = WithheldSecrets(answer.delivery.map { [$0.access.token.revealed] } ?? [])
+        let secrets = answer.delivery?.secrets ?? WithheldSecrets()
         let challenge = head.challenges.first { $0.error != nil }
         let refusal = challenge.flatMap { challenge in
             challenge.error.map {

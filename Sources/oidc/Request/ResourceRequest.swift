@@ -64,13 +64,7 @@ struct ResourceRequest {
             progress.rounds += 1
             progress.requested = demand.scope
             progress.usesOwnToken = true
-            let access = progress.access
-            guard access.key.grant.needsUser else {
-                guard let operand else { throw access.noSession }
-                progress.access = try SessionAccess(try operand.resolved(demand.evidence))
-                continue
-            }
-            progress.access = try demand.signedIn(access, operand)
+            progress.access = try demand.nextAccess(after: progress.access, operand)
         }
     }
 
@@ -107,7 +101,7 @@ struct ResourceRequest {
         let answer: ResourceCall.Answer
         do throws(OIDCError) { answer = try call.run(request, rules, transport) } catch {
             guard error.kind == .loginRequired, mayFollow(progress, error) else { throw error }
-            return .demand(ResourceDemand(session: try? access.load(), head: tokens?.lastHead))
+            return .demand(ResourceDemand(session: try? access.load(), after: tokens))
         }
         if isNarrow { return .ownToken }
         if answer.isHeld, let found { return .demand(found) }
@@ -140,6 +134,8 @@ struct ResourceDemand {
     var session: Session?
     /// The answer; nil if no request was sent.
     var head: HTTPResponse?
+    /// The token that was sent, which the answer may repeat.
+    var secrets = WithheldSecrets()
     /// The scope to request, which holds what the session has; nil if it is left to the search.
     var scope: Scope?
     var stepUp: StepUp?
@@ -147,9 +143,10 @@ struct ResourceDemand {
     /// Whether the token that was refused lacks scope that the session's own token has.
     var isMetByOwnToken = false
 
-    init(session: Session?, head: HTTPResponse?) {
+    init(session: Session?, after tokens: ResourceTokens?) {
         self.session = session
-        self.head = head
+        head = tokens?.lastHead
+        secrets = tokens?.secrets ?? WithheldSecrets()
         hasRefetched = head != nil
     }
 
@@ -163,6 +160,7 @@ struct ResourceDemand {
         else { return nil }
         session = delivery.session
         head = answer.head
+        secrets = delivery.secrets
         self.hasRefetched = hasRefetched
         stepUp = challenge.stepUp
         let isOfResource = access.provider.target != nil
@@ -202,8 +200,25 @@ struct ResourceDemand {
         return entries
     }
 
+    /// Returns the access to go on with: after a sign-in, or to a token that needs no user, after another search.
+    func nextAccess(
+        after access: SessionAccess, _ operand: ResourceOperand?
+    ) throws(OIDCError) -> SessionAccess {
+        do throws(OIDCError) {
+            guard access.key.grant.needsUser else {
+                guard let operand else { throw access.noSession }
+                return try SessionAccess(try operand.resolved(evidence))
+            }
+            return try signedIn(access, operand)
+        } catch {
+            throw error.withholding(secrets)
+        }
+    }
+
     /// Signs in as the answer asks, once for all processes that wait for it.
-    func signedIn(_ access: SessionAccess, _ operand: ResourceOperand?) throws(OIDCError) -> SessionAccess {
+    private func signedIn(
+        _ access: SessionAccess, _ operand: ResourceOperand?
+    ) throws(OIDCError) -> SessionAccess {
         if access.provider.target != nil, let operand {
             return try operand.adding(entries).signedInOnDemand(
                 evidence, replacing: session, key: access.key)

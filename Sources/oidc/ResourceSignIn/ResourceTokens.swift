@@ -9,6 +9,8 @@ final class ResourceTokens: AccessTokenSource {
     /// The resource's last answer.
     var lastHead: HTTPResponse?
     private(set) var hasRefetched = false
+    /// The token that was refused, which the answer may repeat.
+    private(set) var secrets = WithheldSecrets()
 
     init(_ access: SessionAccess, _ target: ResourceTarget) {
         self.access = access
@@ -22,6 +24,7 @@ final class ResourceTokens: AccessTokenSource {
     func token(
         _ demand: TokenDemand, insteadOf refused: SessionTokens.Delivery
     ) throws(OIDCError) -> SessionTokens.Delivery {
+        secrets = refused.secrets
         try checkServer()
         return try access.token(demand, insteadOf: refused)
     }
@@ -36,6 +39,7 @@ final class ResourceTokens: AccessTokenSource {
         let console = operand.context.console
         let found: ResourceSearch.Found
         do throws(OIDCError) { found = try find() } catch {
+            let error = error.withholding(secrets)
             guard error.kind == .refused || error.kind == .unreachable else { throw error }
             console.trace("the resource's metadata could not be fetched again: \(error.message)")
             return
@@ -67,4 +71,9 @@ final class ResourceTokens: AccessTokenSource {
     private func changed(_ message: String) -> OIDCError {
         OIDCError(.loginRequired, message, hint: access.provider.settings.loginLine, stage: .resource)
     }
+}
+
+extension SessionTokens.Delivery {
+    /// The token, which a resource may repeat in what it answers.
+    var secrets: WithheldSecrets { WithheldSecrets([access.token.revealed]) }
 }

@@ -79,8 +79,9 @@ struct ConfigurationFile: Sendable {
     /// Returns the profile that `profile(named:)` finds in a file with many, without parsing the others; nil if anything
     /// is unusual, or one may hold a secret that others can read, so the whole file must be parsed and checked.
     static func selected(_ name: String?, in file: UserFile) -> (name: String, values: JSONObject)? {
-        let (bytes, secret) = (file.bytes, Setting.clientSecret.name)
-        guard let outline = try? JSONOutline(of: bytes, expanding: "profiles", seeking: secret),
+        let bytes = file.bytes
+        let secrets = [Setting.clientSecret.name, Setting.store.name]
+        guard let outline = try? JSONOutline(of: bytes, expanding: "profiles", seeking: secrets),
             let profiles = outline.inner, !outline.mayHoldName || file.permissions & 0o077 == 0
         else { return nil }
         func named(_ name: String) -> JSONOutline.Member? {

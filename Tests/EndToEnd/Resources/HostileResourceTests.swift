@@ -144,6 +144,34 @@ struct HostileResourceTests {
         #expect(asked["acr_values"] == "strong" && asked["max_age"] == "0")
     }
 
+    @Test(
+        "a token that a challenge repeats is shown nowhere, with -v neither",
+        arguments: [
+            #"resource_metadata="https://evil.example/%t""#, #"scope="%t \\ b""#,
+            #"resource_metadata="%o/%t""#, #"error="%t", error_description="%t""#,
+        ])
+    func repeatedToken(parameters: String) throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.call())
+        world.resource.change {
+            $0.answer = { request, token in
+                let text = parameters.replacing("%t", with: token)
+                    .replacing("%o", with: request.url.origin)
+                return HTTPResponse(
+                    status: 401, headers: HTTPHeaders([("WWW-Authenticate", "Bearer \(text)")]))
+            }
+        }
+        let outcome = try world.call(options: ["-v"])
+        #expect(outcome.status != 0 && outcome.output.isEmpty, "\(outcome)")
+        for credentials in Set(world.resource.credentials) {
+            let token = credentials.dropFirst("Bearer ".utf8.count)
+            let shown = outcome.errorOutput.split(separator: "\n").filter {
+                $0.contains(token) && !$0.hasPrefix("debug: GET ")
+            }
+            #expect(shown.isEmpty, "\(shown)")
+        }
+    }
+
     @Test("the token is not sent along a redirect", arguments: [301, 303, 307, 308])
     func redirect(status: Int) throws {
         let world = try ResourceWorld()

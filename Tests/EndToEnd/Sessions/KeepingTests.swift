@@ -1,6 +1,7 @@
 import DemoProvider
 import Foundation
 import OIDCCore
+import OIDCSystem
 import TestSupport
 import Testing
 
@@ -40,6 +41,21 @@ struct KeepingTests {
         #expect(world.refreshes == 0)
         #expect(try world.bytes == before)
         #expect(try world.program.run("token").status == 0)
+    }
+
+    @Test("logout from a store that is out of reach fails, and leaves an earlier session in a file")
+    func logoutOutOfReach() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let key = world.program.home.appendingPathComponent("store.key").path
+        #expect(try world.program.run("config", "new-key", key).status == 0)
+        let closed = try LoopbackServer()
+        let port = closed.port
+        closed.close()
+        let outcome = try world.program.run(
+            "logout", "--set", "store=redis://127.0.0.1:\(port)", "--set", "store_key_file=\(key)")
+        #expect(outcome.status != 0 && outcome.error != nil, "\(outcome)")
+        #expect(!outcome.errorOutput.contains("forgotten") && world.program.sessionFiles.count == 1)
     }
 
     @Test("a token that needs no user is printed even if it cannot be stored")

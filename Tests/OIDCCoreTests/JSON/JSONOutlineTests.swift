@@ -4,7 +4,7 @@ import Testing
 @Suite("JSON, reading a few members of many")
 struct JSONOutlineTests {
     private func outline(_ text: String) throws(JSONError) -> JSONOutline {
-        try JSONOutline(of: Array(text.utf8), expanding: "profiles", seeking: "secret")
+        try JSONOutline(of: Array(text.utf8), expanding: "profiles", seeking: ["secret", "store"])
     }
 
     private func values(_ members: [JSONOutline.Member], of text: String) throws -> [JSONValue] {
@@ -51,6 +51,7 @@ struct JSONOutlineTests {
             (#"{"profiles":{"a":{"secret":1}}}"#, true), (#"{"profiles":{"a":[[{"secret":1}]]}}"#, true),
             (#"{"profiles":{"a":{"s\u0065cret":1}}}"#, true), (#"{"profiles":{"a":{"secrets":1}}}"#, false),
             (#"{"profiles":{"a":{"secre":1}}}"#, false), (#"{"profiles":{"secret":{}}}"#, false),
+            (#"{"profiles":{"a":{"store":1}}}"#, true), (#"{"profiles":{"a":{"stores":1}}}"#, false),
         ])
     func sought(text: String, isFound: Bool) throws {
         #expect(try outline(text).mayHoldName == isFound)

@@ -66,6 +66,27 @@ struct UserInfoTests {
         #expect(throws: error) { try Self.call(token) }
     }
 
+    @Test(
+        "a media type or challenge that repeats the token is shown without it",
+        arguments: [200, 401, 403, 503], ["x", ""])
+    func repeatedToken(status: Int, body: String) throws {
+        var token = Self.token
+        token.token = Redacted("0123456789abcdefghij")
+        var response = Self.response(body, type: "x/\(token.token.revealed)", status: status)
+        for challenge in [nil, #"Bearer error="invalid_token", error_description="0123456789abcdefghij""#] {
+            response.headers["WWW-Authenticate"] = challenge
+            let call = try Self.call(token)
+            var shown: OIDCError?
+            do throws(OIDCError) {
+                if case .unauthorized(_, let error) = try call.read(response) { shown = error }
+            } catch {
+                shown = error
+            }
+            let message = try #require(shown).message
+            #expect(!message.contains("0123456789"), "\(message)")
+        }
+    }
+
     @Test("oidcc-client-test-scope-userinfo-claims: the claims come as they were sent")
     func claims() throws {
         let body = #"{"sub":"alice","email":"alice@op.example","address":{"locality":"Ålesund"},"n":1e999}"#
