@@ -96,6 +96,8 @@ extension Hint.Advice {
         case .checkIssuerOrSetEndpoints:
             "check --issuer, or set metadata_url, or authorization_endpoint and token_endpoint"
         case .checkMetadataURL: "check metadata_url"
+        case .removeAuthorizeParameter: "remove it from extra_authorize_params"
+        case .removeTokenParameter: "remove it from extra_token_params"
         case .setMetadataURL: "set metadata_url, or give --issuer without {tenantid}"
         case .keepTenantsApart:
             "oidc logout --local, and sign in again; or keep both sessions, one of them with --set account=NAME"

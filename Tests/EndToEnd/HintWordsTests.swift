@@ -37,6 +37,8 @@ struct HintWordsTests {
                 .advice(.keepTenantsApart),
                 "oidc logout --local, and sign in again; or keep both sessions, one of them with --set account=NAME"
             ),
+            (.advice(.removeAuthorizeParameter), "remove it from extra_authorize_params"),
+            (.advice(.removeTokenParameter), "remove it from extra_token_params"),
             (.advice(.checkClock), "check this machine's clock"), (.text("chmod 600 x"), "chmod 600 x"),
         ] as [(Hint, String)])
     func words(_ hint: Hint, _ words: String) {

@@ -12,7 +12,7 @@ struct ProviderSettingsTests {
             (["OIDC_METADATA_URL": "https://op.example/m"], "metadata_url is set, and issuer is not"),
             (
                 ["OIDC_METADATA_URL": "http://op.example/m", "OIDC_ISSUER": "https://op.example"],
-                "metadata_url: plain http is for loopback only, found http://op.example/m"
+                "metadata URL: plain http is for loopback only, found http://op.example/m"
             ),
             (["OIDC_METADATA_URL": "https://op.example/m", "OIDC_ISSUER": "https://op.example"], nil),
             (

@@ -67,6 +67,8 @@ public enum Hint: Hashable, Sendable {
         case checkIssuerMetadata
         case checkIssuerOrSetEndpoints
         case checkMetadataURL
+        case removeAuthorizeParameter
+        case removeTokenParameter
         case setMetadataURL
         case keepTenantsApart
         case turnNonceOff
@@ -204,6 +206,8 @@ extension Hint.Advice: CustomStringConvertible {
         case .checkIssuerOrSetEndpoints:
             "check the issuer, or name the URL of its metadata, or the authorization and token endpoints"
         case .checkMetadataURL: "check the URL of the metadata"
+        case .removeAuthorizeParameter: "remove it from the extra parameters of the authorization request"
+        case .removeTokenParameter: "remove it from the extra parameters of the token request"
         case .setMetadataURL: "name the URL of the metadata, or an issuer without the placeholder"
         case .keepTenantsApart: "remove the session first, or keep the accounts apart"
         case .turnNonceOff: "if the provider's ID tokens never have a nonce, do not send one"

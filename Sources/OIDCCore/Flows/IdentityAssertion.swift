@@ -79,7 +79,8 @@ package struct IdentityAssertion: Sendable {
             }
             try check(tokens.access.token, client: clientID)
         } catch {
-            throw error.withholding(WithheldSecrets([tokens.access.token.revealed]))
+            throw error.withholding(
+                WithheldSecrets([tokens.access.token.revealed, subject.token.revealed]))
         }
         return tokens.access.token
     }

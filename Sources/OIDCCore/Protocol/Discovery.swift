@@ -52,11 +52,12 @@ extension ProviderMetadata {
     ) throws(OIDCError) -> WebURL {
         guard let url = WebURL(text), url.fragment == nil else {
             throw .usage(
-                "metadata_url: expected an https URL without a fragment, found \(DisplayText.address(text))")
+                "metadata URL: expected an https URL without a fragment, "
+                    + "found \(DisplayText.address(text))", hint: .advice(.checkMetadataURL))
         }
         guard url.isSecure || url.isLoopback || allowsInsecureHTTP else {
             throw .usage(
-                "metadata_url: plain http is for loopback only, found \(DisplayText.address(text))",
+                "metadata URL: plain http is for loopback only, found \(DisplayText.address(text))",
                 hint: .advice(.useHTTPS))
         }
         return url

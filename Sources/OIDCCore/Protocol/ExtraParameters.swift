@@ -1,11 +1,13 @@
 /// The rules for parameters of the configuration that are added to a request: they replace none of its own.
 package struct ExtraParameters: Sendable {
-    let setting: String
+    /// The request, for messages.
+    private let request: String
+    private let hint: Hint
     /// Names that are the protocol's, whether or not this request uses them.
     let reserved: Set<String>
 
     package static let authorize = ExtraParameters(
-        setting: "extra_authorize_params",
+        request: "authorization request", hint: .advice(.removeAuthorizeParameter),
         reserved: [
             "response_type", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
             "code_challenge_method", "response_mode", "max_age", "request", "request_uri", "dpop_jkt",
@@ -13,7 +15,7 @@ package struct ExtraParameters: Sendable {
         ])
 
     package static let token = ExtraParameters(
-        setting: "extra_token_params",
+        request: "token request", hint: .advice(.removeTokenParameter),
         reserved: [
             "grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret",
             "client_assertion", "client_assertion_type", "refresh_token", "device_code", "assertion",
@@ -23,9 +25,13 @@ package struct ExtraParameters: Sendable {
     /// Checks that each parameter has a name, and that none is the protocol's.
     package func check(_ extra: [FormEncoding.Pair]) throws(OIDCError) {
         for pair in extra {
-            guard !pair.name.isEmpty else { throw .usage("\(setting): a parameter has no name") }
+            guard !pair.name.isEmpty else {
+                throw .usage("\(request): an extra parameter has no name", hint: hint)
+            }
             guard !reserved.contains(pair.name) else {
-                throw .usage("\(setting): \(pair.name) is a parameter of the protocol and cannot be replaced")
+                throw .usage(
+                    "\(request): \(pair.name) is a parameter of the protocol and cannot be replaced",
+                    hint: hint)
             }
         }
     }
@@ -37,8 +43,8 @@ package struct ExtraParameters: Sendable {
         for pair in extra {
             guard !pairs.contains(where: { $0.name == pair.name }) else {
                 throw .usage(
-                    "\(setting): \(DisplayText.clean(pair.name)) has a setting of its own, which is set too",
-                    hint: "remove one of the two")
+                    "\(request): \(DisplayText.clean(pair.name)) has a setting of its own, which is set too",
+                    hint: hint)
             }
         }
         return pairs + extra

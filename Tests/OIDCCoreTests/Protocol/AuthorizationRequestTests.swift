@@ -117,7 +117,8 @@ struct AuthorizationRequestTests {
         request.extraParameters = [FormEncoding.Pair(name, "x")]
         #expect(
             throws: OIDCError.usage(
-                "extra_authorize_params: \(name) is a parameter of the protocol and cannot be replaced")
+                "authorization request: \(name) is a parameter of the protocol and cannot be replaced",
+                hint: .advice(.removeAuthorizeParameter))
         ) { try request.begin(Fixture.metadata(), random: Fixture.random()) }
     }
 
@@ -131,7 +132,7 @@ struct AuthorizationRequestTests {
         let error = Fixture.error { try request.begin(Fixture.metadata(), random: Fixture.random()) }
         #expect(
             error?.message
-                == "extra_authorize_params: prompt has a setting of its own, which is set too")
+                == "authorization request: prompt has a setting of its own, which is set too")
         #expect(error?.kind == .usage)
     }
 

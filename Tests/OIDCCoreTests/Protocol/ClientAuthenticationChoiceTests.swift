@@ -59,7 +59,7 @@ struct ClientAuthenticationChoiceTests {
     func noneFromMetadata() throws {
         let error = Fixture.error { try choose(Self.credentials("secret"), methods: ["none"]) }
         #expect(error?.kind == .usage)
-        #expect(error?.message.hasPrefix("client_auth: the provider takes none, ") == true)
+        #expect(error?.message.hasPrefix("client authentication: the provider takes none, ") == true)
     }
 
     @Test("the method that is named wins over the metadata")
@@ -80,7 +80,7 @@ struct ClientAuthenticationChoiceTests {
             ("tls_client_auth", "a certificate", .advice(.giveClientCertificate)),
         ] as [(String, String, Hint)])
     func missingCredential(_ method: String, _ needed: String, _ hint: Hint) {
-        #expect(throws: OIDCError.usage("client_auth: \(method) needs \(needed)", hint: hint)) {
+        #expect(throws: OIDCError.usage("client authentication: \(method) needs \(needed)", hint: hint)) {
             try choose(method: method, ClientCredentials(), methods: nil)
         }
     }
@@ -88,7 +88,7 @@ struct ClientAuthenticationChoiceTests {
     @Test("an unknown method is refused with the list")
     func unknown() {
         let error = Fixture.error { try choose(method: "magic", ClientCredentials(), methods: nil) }
-        #expect(error?.message.hasPrefix("client_auth: expected one of none, ") == true)
+        #expect(error?.message.hasPrefix("client authentication: expected one of none, ") == true)
     }
 
     @Test("the algorithm fits the key and the metadata")

@@ -162,13 +162,13 @@ struct DiscoveryTests {
         arguments: [
             (
                 "http://op.example/m",
-                "metadata_url: plain http is for loopback only, found http://op.example/m"
+                "metadata URL: plain http is for loopback only, found http://op.example/m"
             ),
             (
                 "https://op.example/m#x",
-                "metadata_url: expected an https URL without a fragment, found https://op.example/m#x"
+                "metadata URL: expected an https URL without a fragment, found https://op.example/m#x"
             ),
-            ("op.example/m", "metadata_url: expected an https URL without a fragment, found op.example/m"),
+            ("op.example/m", "metadata URL: expected an https URL without a fragment, found op.example/m"),
             ("https://op.example/m?p=B2C_1_x", nil), ("http://127.0.0.1:1/m", nil),
         ])
     func metadataURL(_ text: String, _ message: String?) {

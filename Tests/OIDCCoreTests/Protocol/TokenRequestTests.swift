@@ -119,7 +119,9 @@ struct TokenRequestTests {
         }
         #expect(
             error
-                == .usage("extra_token_params: \(name) is a parameter of the protocol and cannot be replaced")
+                == .usage(
+                    "token request: \(name) is a parameter of the protocol and cannot be replaced",
+                    hint: .advice(.removeTokenParameter))
         )
     }
 
@@ -134,7 +136,7 @@ struct TokenRequestTests {
         }
         #expect(error?.kind == .usage)
         #expect(
-            error?.message == "extra_token_params: audience has a setting of its own, which is set too")
+            error?.message == "token request: audience has a setting of its own, which is set too")
     }
 
     @Test("a scope or resource that breaks its grammar is never sent")

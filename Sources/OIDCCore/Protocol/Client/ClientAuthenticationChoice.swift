@@ -50,7 +50,7 @@ extension ClientAuthentication {
             if possible == ["tls_client_auth"] { return .none }
             let listed = supported.isEmpty ? "no method at all" : supported.joined(separator: ", ")
             throw .usage(
-                "client_auth: the provider takes \(DisplayText.clean(listed)), "
+                "client authentication: the provider takes \(DisplayText.clean(listed)), "
                     + "and the configuration has what \(possible.joined(separator: ", ")) needs",
                 hint: .advice(.useRegisteredAuthentication))
         }
@@ -76,19 +76,20 @@ extension ClientAuthentication {
             }
             if let assertion = credentials.assertion { return .assertion(assertion) }
             throw .usage(
-                "client_auth: private_key_jwt needs a key",
+                "client authentication: private_key_jwt needs a key",
                 hint: .advice(.giveClientKey))
         case "tls_client_auth":
             guard credentials.hasCertificate else {
                 throw .usage(
-                    "client_auth: tls_client_auth needs a certificate",
+                    "client authentication: tls_client_auth needs a certificate",
                     hint: .advice(.giveClientCertificate))
             }
             return .tlsClientAuth
         default:
             throw .usage(
-                "client_auth: expected one of \(methods.joined(separator: ", ")), "
-                    + "found \(DisplayText.clean(method))")
+                "client authentication: expected one of \(methods.joined(separator: ", ")), "
+                    + "found \(DisplayText.clean(method))",
+                hint: .advice(.useRegisteredAuthentication))
         }
     }
 
@@ -97,8 +98,9 @@ extension ClientAuthentication {
         guard let listed, listed.contains(where: { $0.hasPrefix("HS") }) else { return .hs256 }
         guard let algorithm = known.first(where: { listed.contains($0.rawValue) }) else {
             throw .usage(
-                "client_auth: client_secret_jwt signs with HS256, HS384 or HS512, the provider takes "
-                    + DisplayText.clean(listed.joined(separator: ", ")))
+                "client authentication: client_secret_jwt signs with HS256, HS384 or HS512, the provider takes "
+                    + DisplayText.clean(listed.joined(separator: ", ")),
+                hint: .advice(.useRegisteredAuthentication))
         }
         return algorithm
     }
@@ -117,7 +119,7 @@ extension ClientCredentials {
     fileprivate func neededSecret(_ method: String) throws(OIDCError) -> Redacted<String> {
         guard let secret, !secret.revealed.isEmpty else {
             throw .usage(
-                "client_auth: \(method) needs a secret",
+                "client authentication: \(method) needs a secret",
                 hint: .advice(.giveClientSecret))
         }
         return secret
