@@ -43,6 +43,9 @@ struct ProxyProblem: Hashable, Sendable {
     static let doubleSlash = ProxyProblem(
         400, "usage", "the path begins with two slashes", hint: "the proxy's URL ends with one; leave one out"
     )
+    static let secretInTarget = ProxyProblem(
+        400, "usage", "the path or the query contains a secret of this proxy",
+        hint: "put the proxy's URL before the path only once, and into no parameter")
     static let noRoute = ProxyProblem(404, "usage", "no route has this path")
     static let upgrade = ProxyProblem(
         501, "usage", "the proxy does not upgrade connections, so WebSocket is not available",

@@ -73,6 +73,7 @@ struct ProxyForwardingTests {
         #expect(try seen("Referer: http://\(world.host)\(prefix)a?b=c") == "Referer: \(upstream)/v1/a?b=c")
         #expect(try seen("Referer: https://b.example/x") == "Referer: https://b.example/x")
         #expect(try seen("Referer: http://x\(prefix)a") == nil)
+        #expect(try seen("Referer: http://\(world.host)\(prefix)a?next=\(prefix)b") == nil)
         #expect(try seen("Destination: http://\(world.host)\(prefix)a") == "Destination: \(upstream)/v1/a")
         #expect(try seen("Destination: \(prefix)a") == "Destination: \(upstream)/v1/a")
         #expect(try seen("Destination: \(upstream)/v1/a") == "Destination: \(upstream)/v1/a")
@@ -80,6 +81,22 @@ struct ProxyForwardingTests {
             #expect(try seen("Destination: \(elsewhere)") == nil)
         }
         #expect(try seen("X-Own: see \(prefix)") == nil)
+    }
+
+    @Test("no server gets the secret of any route, in a field or in the target, and neither does the log")
+    func secretsOfOthers() throws {
+        let servers = try (0..<2).map { _ in try echo() }
+        let world = try ProxyWorld(servers.map { $0.url() })
+        for secret in world.prefixes.map({ String($0.dropFirst().dropLast()) }) {
+            let fields = ["Referer", "Destination", "X-Own"].map { "\($0): http://\(world.host)/\(secret)/a" }
+            #expect(try world.exchange("GET", "x", fields, route: 1).hasSuffix("hello"))
+            for target in ["\(secret)/a", "/\(secret)/a", "a?next=http%3A%2F%2F\(secret)", "?\(secret)"] {
+                #expect(try world.exchange("GET", target, route: 1).contains("a secret of this proxy"))
+            }
+            #expect(!world.entries().contains { $0.path?.contains(secret) == true })
+            #expect(!servers[1].requests.contains { $0.contains(secret) })
+        }
+        #expect(servers[1].requests.count == 2 && servers[0].requests.isEmpty)
     }
 
     @Test("an upgrade that is optional is not passed on")
