@@ -50,9 +50,11 @@ struct ProxyProblem: Hashable, Sendable {
     static let upgrade = ProxyProblem(
         501, "usage", "the proxy does not upgrade connections, so WebSocket is not available",
         hint: "use HTTP, such as server-sent events")
-    static let timeout = ProxyProblem(
-        504, "unreachable", "the server did not answer in time",
-        hint: "try again, or start the proxy with a longer time limit")
+    static func timeout(milliseconds: Int64) -> ProxyProblem {
+        ProxyProblem(
+            504, "unreachable", "the server did not answer within \(milliseconds / 1_000) s",
+            hint: "try again, or use oidc proxy with a longer --timeout")
+    }
     static let slowCaller = ProxyProblem(408, "usage", "the request did not arrive in time")
 
     var response: HTTPResponse {

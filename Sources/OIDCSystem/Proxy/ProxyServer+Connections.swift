@@ -124,7 +124,8 @@ extension ProxyServer {
         for connection in connections {
             guard let deadline = deadline(of: connection), deadline <= now else { continue }
             if let exchange = connection.exchange, !connection.isBlocked {
-                exchange.fail(exchange.awaitsBody ? .slowCaller : .timeout)
+                exchange.fail(
+                    exchange.awaitsBody ? .slowCaller : .timeout(milliseconds: configuration.timeout))
             } else if connection.isReadingHead {
                 connection.answer(ProxyProblem.slowCaller.response, toHead: false, closes: true)
             } else {
