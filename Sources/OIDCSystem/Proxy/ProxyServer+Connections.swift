@@ -69,7 +69,8 @@ extension ProxyServer {
             }
             do throws(Errno) {
                 let connection = ProxyConnection(
-                    try LoopbackSocket.accept(listener.descriptor), limits: limits, now: now)
+                    try LoopbackSocket.accept(listener.descriptor),
+                    isOnSocket: !listener.address.needsSecret, limits: limits, now: now)
                 connections.append(connection)
                 advance(connection, .reading, now: now)
             } catch {

@@ -110,18 +110,33 @@ struct ProxyForwardingTests {
         #expect(try world.exchange("GET", "x", ["Upgrade: h2c, WebSocket/13"]).contains(" 501 "))
     }
 
-    @Test("a caller that closed its sending side gets its answer")
-    func halfClosed() throws {
+    /// A caller of a proxy with one server, on a port or on a Unix socket.
+    private func caller(
+        of server: ScriptedServer, onSocket isOnSocket: Bool
+    ) throws -> (world: ProxyWorld, connection: RawConnection, request: String) {
+        guard isOnSocket else {
+            let world = try ProxyWorld(server)
+            return (world, try world.connect(), world.head("GET", "x"))
+        }
+        let path = FileManager.default.temporaryDirectory.path + "/oidc-\(UInt32.random(in: 0 ... .max)).sock"
+        let world = try ProxyWorld([server.url()], endpoint: .socket(path: path))
+        return (
+            world, try #require(RawConnection(socket: path)), "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        )
+    }
+
+    @Test("a caller that closed its sending side gets its answer", arguments: [false, true])
+    func halfClosed(isOnSocket: Bool) throws {
         let server = try ScriptedServer { peer in
             guard peer.readRequest() != nil else { return }
             Poll.sleep(until: .now().adding(milliseconds: 100))
             peer.write(answer("200 OK", body: "hello"))
         }
-        let world = try ProxyWorld(server)
-        let connection = try world.connect()
-        connection.send(world.head("GET", "x"))
+        let (world, connection, request) = try caller(of: server, onSocket: isOnSocket)
+        connection.send(request)
         connection.finishSending()
-        #expect(connection.received().hasSuffix("hello"))
+        #expect(connection.received(within: 20).hasSuffix("hello"))
+        withExtendedLifetime(world) {}
     }
 
     @Test(
@@ -176,8 +191,8 @@ struct ProxyForwardingTests {
         #expect(connection.received(until: "0\r\n\r\n") == "0\r\n\r\n")
     }
 
-    @Test("a caller that leaves ends the request to the server")
-    func left() throws {
+    @Test("a caller that leaves ends the request to the server", arguments: [false, true])
+    func left(isOnSocket: Bool) throws {
         let ended = DispatchSemaphore(value: 0)
         let server = try ScriptedServer { peer in
             guard peer.readRequest() != nil else { return }
@@ -185,12 +200,15 @@ struct ProxyForwardingTests {
             peer.waitForEnd()
             ended.signal()
         }
-        let world = try ProxyWorld(server)
-        var connection: RawConnection? = try world.connect()
-        connection?.send(world.head("GET", "events"))
-        _ = connection?.received(until: "1\r\nx\r\n")
-        connection = nil
+        func leave() throws -> ProxyWorld {
+            let (world, connection, request) = try caller(of: server, onSocket: isOnSocket)
+            connection.send(request)
+            _ = connection.received(until: "1\r\nx\r\n")
+            return world
+        }
+        let world = try leave()
         #expect(ended.wait(timeout: .now() + 20) == .success)
+        withExtendedLifetime(world) {}
     }
 
     @Test(

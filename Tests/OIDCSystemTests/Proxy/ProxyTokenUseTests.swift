@@ -221,7 +221,8 @@ struct ProxyTokenUseTests {
         }
         let slow = try ProxyWorld(silent) { $0.timeout = 300 }
         let late = try slow.exchange("GET", "x")
-        #expect(late.hasPrefix("HTTP/1.1 504 Gateway Timeout") && late.contains("a longer --timeout"), "\(late)")
+        #expect(late.hasPrefix("HTTP/1.1 504 Gateway Timeout"), "\(late)")
+        #expect(late.contains("a longer --timeout"), "\(late)")
         #expect(slow.entries().map(\.status) == [504])
     }
 
