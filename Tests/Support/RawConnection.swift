@@ -31,6 +31,24 @@ package final class RawConnection: Sendable {
         }
     }
 
+    /// At a Unix socket; nil if nothing listens there.
+    package init?(socket path: String) {
+        port = 0
+        descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
+        let isConnected = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+            }
+        }
+        guard isConnected else {
+            Glibc.close(descriptor)
+            return nil
+        }
+    }
+
     deinit { Glibc.close(descriptor) }
 
     /// Returns false if the other side has closed the connection, or takes nothing for two seconds.

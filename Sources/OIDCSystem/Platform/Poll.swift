@@ -48,6 +48,12 @@ package enum Poll {
         return count > 0
     }
 
+    /// Returns whether the peer of a Unix socket has closed it, and not only its sending side.
+    static func isClosed(_ descriptor: Int32) -> Bool {
+        var entry = pollfd(fd: descriptor, events: 0, revents: 0)
+        return poll(&entry, 1, 0) > 0 && Int32(entry.revents) & Int32(POLLERR | POLLHUP) != 0
+    }
+
     /// Sleeps until the deadline or a signal.
     package static func sleep(until deadline: MonotonicTime) {
         var interests = Interruption.wakeUpDescriptor.map { [Interest($0, .reading)] } ?? []

@@ -3,6 +3,8 @@ import OIDCCore
 /// A caller's connection: its requests one after another, and the bytes of the answers. Nothing blocks.
 final class ProxyConnection {
     let descriptor: FileDescriptor
+    /// Whether the caller came through a Unix socket.
+    private let isOnSocket: Bool
     let began: MonotonicTime
     private(set) var isEnded = false
     /// Whether everything is sent and the sending side is closed; further bytes of the caller are discarded.
@@ -19,31 +21,28 @@ final class ProxyConnection {
     private(set) var isHalfClosed = false
     /// Whether a request on this connection had the secret.
     private(set) var hasProof = false
-    /// Whether the caller does not take the bytes of the output now.
-    private(set) var isBlocked = false
 
     private var parser: HTTP1.RequestParser
     /// Bytes that came after the head of the current request.
-    private var pending: [UInt8] = []
-    private var pendingStart = 0
-    private var output: [UInt8] = []
-    private var outputStart = 0
+    private var pending: ArraySlice<UInt8> = []
+    private var output = ProxyOutput()
     private var closesAfterOutput = false
     private var drained = 0
 
     private static let readSize = 16_384
-    /// Output of up to this size is collected and sent at the end of a round.
-    private static let stageLimit = 16_384
     private static let drainLimit = 1 << 20
 
-    init(_ descriptor: FileDescriptor, limits: HTTP1.Limits, now: MonotonicTime) {
+    init(_ descriptor: FileDescriptor, isOnSocket: Bool, limits: HTTP1.Limits, now: MonotonicTime) {
         self.descriptor = descriptor
+        self.isOnSocket = isOnSocket
         parser = HTTP1.RequestParser(limits: limits, leavesBody: true)
         lastActivity = now
         requestBegan = now
         began = now
     }
 
+    /// Whether the caller does not take the bytes of the output now.
+    var isBlocked: Bool { output.isBlocked }
     /// Whether the caller has sent nothing since the last answer, or at all.
     var isIdle: Bool {
         !isEnded && !isDraining && exchange == nil && output.isEmpty && parser.isIdle
@@ -57,7 +56,7 @@ final class ProxyConnection {
         if isDraining { return .reading }
         var interest: Poll.Direction = isBlocked ? .writing : []
         guard let exchange else { return isBlocked || closesAfterOutput ? .writing : .reading }
-        let watchesForEnd = !isHalfClosed && exchange.hasWholeBody && pendingStart == pending.count
+        let watchesForEnd = !isHalfClosed && exchange.hasWholeBody && pending.isEmpty
         if exchange.awaitsBody || watchesForEnd { interest.insert(.reading) }
         return interest
     }
@@ -92,8 +91,7 @@ final class ProxyConnection {
         case .needsMore: return
         case .rejected(let rejection): refuse(rejection)
         case .request(let request):
-            pending = parser.takeUnread()
-            pendingStart = 0
+            pending = parser.takeUnread()[...]
             exchange = take(request)
             if exchange != nil { hasProof = true }
             exchange?.begin(now: now)
@@ -127,8 +125,7 @@ final class ProxyConnection {
             if bytes.isEmpty {
                 endUnlessHalfClosed()
             } else {
-                pending = bytes
-                pendingStart = 0
+                pending = bytes[...]
             }
         } catch {
             guard error != .wouldBlock else { return }
@@ -139,7 +136,7 @@ final class ProxyConnection {
 
     /// Ends the connection if the caller has closed it. One that closed only its sending side gets its answer.
     func endUnlessHalfClosed() {
-        if PeerOwner.identified(descriptor) == .thisUser {
+        if isOnSocket ? !Poll.isClosed(descriptor.rawValue) : PeerOwner.identified(descriptor) == .thisUser {
             isHalfClosed = true
         } else {
             exchange?.cancel()
@@ -149,15 +146,11 @@ final class ProxyConnection {
 
     /// Reads bytes of the current request's body; nil if none have come yet, 0 if the caller left.
     func receiveBody(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
-        if pendingStart < pending.count {
-            let count = min(buffer.count, pending.count - pendingStart)
-            pending.withUnsafeBytes { bytes in
-                buffer.copyMemory(
-                    from: UnsafeRawBufferPointer(rebasing: bytes[pendingStart..<pendingStart + count]))
-            }
-            pendingStart += count
-            if pendingStart == pending.count { (pending, pendingStart) = ([], 0) }
-            return count
+        if !pending.isEmpty {
+            let next = pending.prefix(buffer.count)
+            next.withUnsafeBytes { buffer.copyMemory(from: $0) }
+            pending = next.count < pending.count ? pending.dropFirst(next.count) : []
+            return next.count
         }
         do throws(Errno) {
             return try LoopbackSocket.receive(into: buffer, from: descriptor)
@@ -168,7 +161,7 @@ final class ProxyConnection {
 
     /// Checks the chunks that have come so far.
     func checkChunks() throws(HTTP1.Rejection) {
-        var bytes = Array(pending[pendingStart...])
+        var bytes = Array(pending)
         var decoder = HTTP1.ChunkedDecoder()
         let result = bytes.withUnsafeMutableBytes { buffer in
             Result { () throws(HTTP1.Rejection) in try decoder.decode(buffer) }
@@ -178,8 +171,7 @@ final class ProxyConnection {
 
     /// Gives bytes after the end of a body back, which belong to the next request.
     func giveBack(_ bytes: UnsafeRawBufferPointer) {
-        pending = Array(bytes) + pending[pendingStart...]
-        pendingStart = 0
+        pending = bytes + pending
     }
 
     /// Ends the current request; the next one follows unless the connection closes.
@@ -187,8 +179,8 @@ final class ProxyConnection {
         exchange = nil
         closesAfterOutput = closesAfterOutput || closes
         guard !closesAfterOutput else { return }
-        if pendingStart < pending.count { parser.feed(Array(pending[pendingStart...])) }
-        (pending, pendingStart) = ([], 0)
+        if !pending.isEmpty { parser.feed(Array(pending)) }
+        pending = []
     }
 
     /// Whether a further request may have come with the last one.
@@ -202,74 +194,29 @@ final class ProxyConnection {
 
     func write(_ bytes: [UInt8]) {
         guard !isEnded else { return }
-        output += bytes
+        output.collect(bytes)
     }
 
-    /// Adds a part of a body: large parts are sent at once, and only what the caller does not take is copied.
+    /// Adds a part of a body.
     func write(prefix: String, _ bytes: UnsafeRawBufferPointer, suffix: String, now: MonotonicTime) {
         guard !isEnded else { return }
-        if output.count - outputStart + bytes.count <= Self.stageLimit || isBlocked {
-            output += prefix.utf8
-            output += bytes
-            output += suffix.utf8
-            return
-        }
-        output += prefix.utf8
-        let suffix = Array(suffix.utf8)
         do throws(Errno) {
-            let sent = try send(bytes, suffix)
-            lastActivity = now
-            keepUnsent(sent, bytes, suffix)
+            if try output.pass(prefix, bytes, suffix, to: descriptor) { touch(now) }
         } catch {
-            guard error == .wouldBlock else { return end() }
-            keepUnsent(0, bytes, suffix)
+            end()
         }
-    }
-
-    private func send(_ bytes: UnsafeRawBufferPointer, _ suffix: [UInt8]) throws(Errno) -> Int {
-        let result = output.withUnsafeBytes { staged in
-            suffix.withUnsafeBytes { end in
-                Result { () throws(Errno) in
-                    try LoopbackSocket.send(
-                        UnsafeRawBufferPointer(rebasing: staged[outputStart...]), bytes, end, to: descriptor)
-                }
-            }
-        }
-        return try result.get()
-    }
-
-    private func keepUnsent(_ sent: Int, _ bytes: UnsafeRawBufferPointer, _ suffix: [UInt8]) {
-        let staged = output.count - outputStart
-        guard sent < staged + bytes.count + suffix.count else {
-            output.removeAll(keepingCapacity: output.capacity <= 2 * Self.stageLimit)
-            outputStart = 0
-            return
-        }
-        isBlocked = true
-        outputStart += min(sent, staged)
-        output += bytes[min(max(0, sent - staged), bytes.count)...]
-        output += suffix[max(0, sent - staged - bytes.count)...]
     }
 
     /// Sends the output as far as the caller takes it, and lets a paused answer go on.
     func flush(now: MonotonicTime) {
-        while outputStart < output.count, !isEnded {
-            do throws(Errno) {
-                outputStart += try LoopbackSocket.send(output[outputStart...], to: descriptor)
-                lastActivity = now
-            } catch {
-                isBlocked = error == .wouldBlock
-                if !isBlocked {
-                    exchange?.cancel()
-                    end()
-                }
-                return
-            }
-        }
         guard !isEnded else { return }
-        output.removeAll(keepingCapacity: output.capacity <= 2 * Self.stageLimit && exchange != nil)
-        outputStart = 0
-        isBlocked = false
+        do throws(Errno) {
+            if try output.flush(to: descriptor, keepsCapacity: exchange != nil) { touch(now) }
+        } catch {
+            exchange?.cancel()
+            return end()
+        }
+        guard !isBlocked else { return }
         exchange?.resumeAnswer()
         if closesAfterOutput, exchange == nil, !isDraining {
             isDraining = true
@@ -278,7 +225,7 @@ final class ProxyConnection {
         }
     }
 
-    var hasOutput: Bool { !isEnded && !isDraining && (outputStart < output.count || closesAfterOutput) }
+    var hasOutput: Bool { !isEnded && !isDraining && (!output.isEmpty || closesAfterOutput) }
 
     /// Reads until the caller closes. Closing with unread bytes would reset the connection, and the caller
     /// might lose the answer (RFC 9112 §9.6).
@@ -301,6 +248,6 @@ final class ProxyConnection {
         exchange?.settle()
         exchange = nil
         descriptor.close()
-        (output, outputStart, pending, pendingStart) = ([], 0, [], 0)
+        (output, pending) = (ProxyOutput(), [])
     }
 }

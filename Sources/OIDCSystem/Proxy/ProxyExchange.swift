@@ -135,7 +135,9 @@ final class ProxyExchange {
         phase = .sending
         lastActivity = .now()
         let state = server.states[admission.route]
-        let own = ProxyOwnURLs(address: server.listener.address, route: route, prefix: admission.prefix)
+        let own = ProxyOwnURLs(
+            address: server.listener.address, route: route, prefix: admission.prefix,
+            hasSecret: server.gate.hasSecret)
         var fields = ProxyHeaders.request(request.headers) { server.acceptsCookie($0, on: admission.route) }
             .compactMap(own.mapped)
         do throws(OIDCError) {

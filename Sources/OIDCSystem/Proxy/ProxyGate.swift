@@ -24,6 +24,8 @@ struct ProxyGate {
         guard let place = place(of: request) else {
             return refuse(address.needsSecret ? .wrongSecret : .noRoute)
         }
+        // Neither the server, which could redirect another route's callers, nor the log gets a secret.
+        guard !hasSecret(String(place.rest)) else { return refuse(.secretInTarget) }
         let shown = "/" + place.rest.prefix { $0 != "?" }.drop { $0 == "/" }
         func refuseHere(_ problem: ProxyProblem) -> Result<Admission, ProxyProblem.Refusal> {
             .failure(ProxyProblem.Refusal(problem: problem, route: place.route, path: shown))
@@ -49,6 +51,11 @@ struct ProxyGate {
         ProxyHeaders.connectionOptions(request.headers.values("Upgrade")).contains { option in
             option.prefix { $0 != "/" } == "websocket"
         }
+    }
+
+    /// Returns whether a text has the secret of any route.
+    func hasSecret(_ text: String) -> Bool {
+        address.needsSecret && routes.contains { text.includes($0.secret.revealed) }
     }
 
     private func refuse(_ problem: ProxyProblem) -> Result<Admission, ProxyProblem.Refusal> {

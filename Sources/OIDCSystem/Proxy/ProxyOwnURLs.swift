@@ -6,6 +6,8 @@ struct ProxyOwnURLs {
     let address: ProxyAddress
     let route: ProxyRoute
     let prefix: String
+    /// Returns whether a text has the secret of any route.
+    let hasSecret: (String) -> Bool
 
     /// Returns a field for the server; nil if it has none. A `Destination` (RFC 4918 §10.3) must be on the route.
     func mapped(_ field: HTTPHeaders.Field) -> HTTPHeaders.Field? {
@@ -16,12 +18,8 @@ struct ProxyOwnURLs {
         }
     }
 
-    private func hasSecret(_ text: String) -> Bool {
-        address.needsSecret && text.includes(route.secret.revealed)
-    }
-
     private func address(of field: HTTPHeaders.Field, isOptional: Bool) -> HTTPHeaders.Field? {
-        if let rest = rest(field.value) {
+        if let rest = rest(field.value), !hasSecret(String(rest)) {
             return route.target(rest).map { HTTPHeaders.Field(name: field.name, value: $0.text) }
         }
         guard !hasSecret(field.value) else { return nil }

@@ -43,13 +43,18 @@ struct ProxyProblem: Hashable, Sendable {
     static let doubleSlash = ProxyProblem(
         400, "usage", "the path starts with two slashes", hint: "the proxy's URL ends with one; leave one out"
     )
+    static let secretInTarget = ProxyProblem(
+        400, "usage", "the path or the query contains a secret of this proxy",
+        hint: "put the proxy's URL before the path only once, and into no parameter")
     static let noRoute = ProxyProblem(404, "usage", "no route has this path")
     static let upgrade = ProxyProblem(
         501, "usage", "the proxy does not upgrade connections, so WebSocket is not available",
         hint: "use HTTP, such as server-sent events")
-    static let timeout = ProxyProblem(
-        504, "unreachable", "the server did not answer in time",
-        hint: "try again, or start the proxy with a longer time limit")
+    static func timeout(milliseconds: Int64) -> ProxyProblem {
+        ProxyProblem(
+            504, "unreachable", "the server did not answer within \(milliseconds / 1_000) s",
+            hint: "try again, or use oidc proxy with a longer --timeout")
+    }
     static let slowCaller = ProxyProblem(408, "usage", "the request did not arrive in time")
 
     var response: HTTPResponse {

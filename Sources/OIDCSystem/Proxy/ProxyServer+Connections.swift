@@ -69,7 +69,8 @@ extension ProxyServer {
             }
             do throws(Errno) {
                 let connection = ProxyConnection(
-                    try LoopbackSocket.accept(listener.descriptor), limits: limits, now: now)
+                    try LoopbackSocket.accept(listener.descriptor),
+                    isOnSocket: !listener.address.needsSecret, limits: limits, now: now)
                 connections.append(connection)
                 advance(connection, .reading, now: now)
             } catch {
@@ -124,7 +125,8 @@ extension ProxyServer {
         for connection in connections {
             guard let deadline = deadline(of: connection), deadline <= now else { continue }
             if let exchange = connection.exchange, !connection.isBlocked {
-                exchange.fail(exchange.awaitsBody ? .slowCaller : .timeout)
+                exchange.fail(
+                    exchange.awaitsBody ? .slowCaller : .timeout(milliseconds: configuration.timeout))
             } else if connection.isReadingHead {
                 connection.answer(ProxyProblem.slowCaller.response, toHead: false, closes: true)
             } else {

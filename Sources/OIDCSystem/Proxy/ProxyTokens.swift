@@ -104,11 +104,19 @@ package final class ProxyTokens {
         grant.delivery.access.isFresh(at: source.environment.now(), minimum: source.minimumValidity)
     }
 
-    /// Returns the token in memory, if it needs no look at the session.
+    /// Returns the token in memory, if it needs no look at the session and is not being replaced.
     func ready(insteadOf refused: Redacted<String>? = nil, now: MonotonicTime) -> Grant? {
-        guard now < trustedUntil || isSteppingUp, let current, current.token != refused, isFresh(current)
-        else { return nil }
-        return current
+        guard isSteppingUp || now < trustedUntil && !isBeingReplaced else { return nil }
+        return usable(insteadOf: refused)
+    }
+
+    private func usable(insteadOf refused: Redacted<String>?) -> Grant? {
+        current.flatMap { $0.token != refused && isFresh($0) ? $0 : nil }
+    }
+
+    /// Whether a request waits for another token because a server refused this one.
+    private var isBeingReplaced: Bool {
+        waiters.contains { $0.answer == nil && $0.refused != nil && $0.refused == current?.token }
     }
 
     /// Whether a user may be asked to sign in for more.
@@ -121,7 +129,7 @@ package final class ProxyTokens {
         _ completion: @escaping Completion
     ) {
         if let grant = ready(insteadOf: refused, now: now) { return completion(.success(grant), 0) }
-        if let failure, now < failure.until { return completion(.failure(failure.error), 0) }
+        if let failure, now < failure.until { return completion(settled(failure.error, refused), 0) }
         waiters.append(Waiter(refused: refused, answer: answer, refreshes: 0, completion: completion))
         startNext()
     }
@@ -217,9 +225,18 @@ package final class ProxyTokens {
             {
                 waiters.append(waiter)
             } else {
-                waiter.completion(outcome, waiter.refreshes)
+                waiter.completion(
+                    outcome.flatMapError { settled($0, waiter.refused) }, waiter.refreshes)
             }
         }
+    }
+
+    /// Returns the token in memory if only the network failed and the token was not refused, else the error.
+    private func settled(_ error: OIDCError, _ refused: Redacted<String>?) -> Result<Grant, OIDCError> {
+        guard [.unreachable, .timedOut].contains(error.kind), let grant = usable(insteadOf: refused) else {
+            return .failure(error)
+        }
+        return .success(grant)
     }
 
     /// Reports a sign-in for more that failed to those that wait for it; the session stays as it is.

@@ -73,6 +73,7 @@ struct ProxyForwardingTests {
         #expect(try seen("Referer: http://\(world.host)\(prefix)a?b=c") == "Referer: \(upstream)/v1/a?b=c")
         #expect(try seen("Referer: https://b.example/x") == "Referer: https://b.example/x")
         #expect(try seen("Referer: http://x\(prefix)a") == nil)
+        #expect(try seen("Referer: http://\(world.host)\(prefix)a?next=\(prefix)b") == nil)
         #expect(try seen("Destination: http://\(world.host)\(prefix)a") == "Destination: \(upstream)/v1/a")
         #expect(try seen("Destination: \(prefix)a") == "Destination: \(upstream)/v1/a")
         #expect(try seen("Destination: \(upstream)/v1/a") == "Destination: \(upstream)/v1/a")
@@ -80,6 +81,22 @@ struct ProxyForwardingTests {
             #expect(try seen("Destination: \(elsewhere)") == nil)
         }
         #expect(try seen("X-Own: see \(prefix)") == nil)
+    }
+
+    @Test("no server gets the secret of any route, in a field or in the target, and neither does the log")
+    func secretsOfOthers() throws {
+        let servers = try (0..<2).map { _ in try echo() }
+        let world = try ProxyWorld(servers.map { $0.url() })
+        for secret in world.prefixes.map({ String($0.dropFirst().dropLast()) }) {
+            let fields = ["Referer", "Destination", "X-Own"].map { "\($0): http://\(world.host)/\(secret)/a" }
+            #expect(try world.exchange("GET", "x", fields, route: 1).hasSuffix("hello"))
+            for target in ["\(secret)/a", "/\(secret)/a", "a?next=http%3A%2F%2F\(secret)", "?\(secret)"] {
+                #expect(try world.exchange("GET", target, route: 1).contains("a secret of this proxy"))
+            }
+            #expect(!world.entries().contains { $0.path?.contains(secret) == true })
+            #expect(!servers[1].requests.contains { $0.contains(secret) })
+        }
+        #expect(servers[1].requests.count == 2 && servers[0].requests.isEmpty)
     }
 
     @Test("an upgrade that is optional is not passed on")
@@ -93,18 +110,33 @@ struct ProxyForwardingTests {
         #expect(try world.exchange("GET", "x", ["Upgrade: h2c, WebSocket/13"]).contains(" 501 "))
     }
 
-    @Test("a caller that closed its sending side gets its answer")
-    func halfClosed() throws {
+    /// A caller of a proxy with one server, on a port or on a Unix socket.
+    private func caller(
+        of server: ScriptedServer, onSocket isOnSocket: Bool
+    ) throws -> (world: ProxyWorld, connection: RawConnection, request: String) {
+        guard isOnSocket else {
+            let world = try ProxyWorld(server)
+            return (world, try world.connect(), world.head("GET", "x"))
+        }
+        let path = FileManager.default.temporaryDirectory.path + "/oidc-\(UInt32.random(in: 0 ... .max)).sock"
+        let world = try ProxyWorld([server.url()], endpoint: .socket(path: path))
+        return (
+            world, try #require(RawConnection(socket: path)), "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        )
+    }
+
+    @Test("a caller that closed its sending side gets its answer", arguments: [false, true])
+    func halfClosed(isOnSocket: Bool) throws {
         let server = try ScriptedServer { peer in
             guard peer.readRequest() != nil else { return }
             Poll.sleep(until: .now().adding(milliseconds: 100))
             peer.write(answer("200 OK", body: "hello"))
         }
-        let world = try ProxyWorld(server)
-        let connection = try world.connect()
-        connection.send(world.head("GET", "x"))
+        let (world, connection, request) = try caller(of: server, onSocket: isOnSocket)
+        connection.send(request)
         connection.finishSending()
-        #expect(connection.received().hasSuffix("hello"))
+        #expect(connection.received(within: 20).hasSuffix("hello"))
+        withExtendedLifetime(world) {}
     }
 
     @Test(
@@ -159,8 +191,8 @@ struct ProxyForwardingTests {
         #expect(connection.received(until: "0\r\n\r\n") == "0\r\n\r\n")
     }
 
-    @Test("a caller that leaves ends the request to the server")
-    func left() throws {
+    @Test("a caller that leaves ends the request to the server", arguments: [false, true])
+    func left(isOnSocket: Bool) throws {
         let ended = DispatchSemaphore(value: 0)
         let server = try ScriptedServer { peer in
             guard peer.readRequest() != nil else { return }
@@ -168,12 +200,15 @@ struct ProxyForwardingTests {
             peer.waitForEnd()
             ended.signal()
         }
-        let world = try ProxyWorld(server)
-        var connection: RawConnection? = try world.connect()
-        connection?.send(world.head("GET", "events"))
-        _ = connection?.received(until: "1\r\nx\r\n")
-        connection = nil
+        func leave() throws -> ProxyWorld {
+            let (world, connection, request) = try caller(of: server, onSocket: isOnSocket)
+            connection.send(request)
+            _ = connection.received(until: "1\r\nx\r\n")
+            return world
+        }
+        let world = try leave()
         #expect(ended.wait(timeout: .now() + 20) == .success)
+        withExtendedLifetime(world) {}
     }
 
     @Test(

@@ -220,7 +220,9 @@ struct ProxyTokenUseTests {
             peer.waitForEnd()
         }
         let slow = try ProxyWorld(silent) { $0.timeout = 300 }
-        #expect(try slow.exchange("GET", "x").hasPrefix("HTTP/1.1 504 Gateway Timeout"))
+        let late = try slow.exchange("GET", "x")
+        #expect(late.hasPrefix("HTTP/1.1 504 Gateway Timeout"), "\(late)")
+        #expect(late.contains("a longer --timeout"), "\(late)")
         #expect(slow.entries().map(\.status) == [504])
     }
 
@@ -281,10 +283,10 @@ struct ProxyTokenUseTests {
     func idle() throws {
         let server = try ScriptedServer { peer in
             _ = peer.readRequest()
-            Poll.sleep(until: .now().adding(milliseconds: 600))
+            Poll.sleep(until: .now().adding(milliseconds: 2_500))
             peer.write(answer("200 OK", body: "hello"))
         }
-        let world = try ProxyWorld(server) { $0.idleTimeout = 300 }
+        let world = try ProxyWorld(server) { $0.idleTimeout = 2_000 }
         #expect(try world.exchange("GET", "x").contains("hello"))
         #expect(world.finish() == .idle)
     }

@@ -118,6 +118,32 @@ struct ProxyTokensTests {
         #expect(results.count == 101 && world.callCount == 2)
     }
 
+    @Test(
+        "a token that is being replaced is handed to nobody; if only the network fails, others go on with it",
+        arguments: [(nil, "token-2"), (.unreachable, "token-1"), (.refused, "none")]
+            as [(OIDCError.Kind?, String)])
+    func replacing(_ failure: OIDCError.Kind?, _ expected: String) throws {
+        let world = try World()
+        let tokens = world.tokens()
+        tokens.obtain(now: moment(0)) { _, _ in }
+        world.wait()
+        tokens.advance(now: moment(0))
+        world.failure.withLock { $0 = failure.map { OIDCError($0, "no") } }
+        var refusedOne = ""
+        var others: [String] = []
+        tokens.obtain(insteadOf: Redacted("token-1"), now: moment(0)) { result, _ in
+            refusedOne = (try? result.get())?.token.revealed ?? "none"
+        }
+        tokens.obtain(now: moment(0)) { result, _ in
+            others.append((try? result.get())?.token.revealed ?? "none")
+        }
+        #expect(others == [])
+        world.wait()
+        tokens.advance(now: moment(0))
+        #expect(refusedOne == (failure == nil ? "token-2" : "none"))
+        #expect(others == [expected] && world.callCount == 2)
+    }
+
     @Test("after a second the session is looked at again, so a replaced one is noticed")
     func replaced() throws {
         let world = try World()

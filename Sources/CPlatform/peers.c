@@ -1,0 +1,107 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "CPlatform.h"
+#include "addresses.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#endif
+
+/// Writes `ADDRESS:PORT`, with the address as words in the machine's byte order: 8 digits for IPv4, 32 for
+/// IPv6.
+static int write_end(char *text, size_t size, const tcp_address *address) {
+    if (address->any.sa_family == AF_INET) {
+        return snprintf(
+            text, size, "%08X:%04X", (unsigned)address->v4.sin_addr.s_addr, ntohs(address->v4.sin_port));
+    }
+    uint32_t word[4];
+    memcpy(word, &address->v6.sin6_addr, sizeof word);
+    return snprintf(
+        text, size, "%08X%08X%08X%08X:%04X", word[0], word[1], word[2], word[3],
+        ntohs(address->v6.sin6_port));
+}
+
+int oidc_peer_route(int descriptor, char *text, size_t size) {
+    tcp_address peer, own;
+    socklen_t length = sizeof peer;
+    if (getpeername(descriptor, &peer.any, &length) != 0) return errno;
+    length = sizeof own;
+    if (getsockname(descriptor, &own.any, &length) != 0) return errno;
+    int written = write_end(text, size, &peer);
+    if (written + 2 > (int)size) return ENOSPC;
+    text[written] = ' ';
+    if (write_end(text + written + 1, size - written - 1, &own) + written + 2 > (int)size) return ENOSPC;
+    return 0;
+}
+
+int oidc_find_line(const char *path, const char *text, char *line, size_t size) {
+    FILE *file = fopen(path, "re");
+    if (file == NULL) return -errno;
+    int is_found = 0;
+    while (!is_found && fgets(line, (int)size, file) != NULL) is_found = strstr(line, text) != NULL;
+    fclose(file);
+    return is_found;
+}
+
+#ifdef __linux__
+static int find_user(int kernel, const tcp_address *peer, const tcp_address *own, uint32_t *user) {
+    struct {
+        struct nlmsghdr header;
+        struct inet_diag_req_v2 request;
+    } question;
+    memset(&question, 0, sizeof question);
+    question.header.nlmsg_len = sizeof question;
+    question.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+    question.header.nlmsg_flags = NLM_F_REQUEST;
+    question.request.sdiag_family = AF_INET;
+    question.request.sdiag_protocol = IPPROTO_TCP;
+    question.request.idiag_states = ~0U;
+    question.request.id.idiag_sport = peer->v4.sin_port;
+    question.request.id.idiag_dport = own->v4.sin_port;
+    question.request.id.idiag_src[0] = peer->v4.sin_addr.s_addr;
+    question.request.id.idiag_dst[0] = own->v4.sin_addr.s_addr;
+    question.request.id.idiag_cookie[0] = INET_DIAG_NOCOOKIE;
+    question.request.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+    if (send(kernel, &question, sizeof question, 0) != (ssize_t)sizeof question) return 0;
+
+    union {
+        struct nlmsghdr header;
+        char bytes[4096];
+    } answer;
+    ssize_t count = recv(kernel, &answer, sizeof answer, MSG_DONTWAIT);
+    if (count < (ssize_t)NLMSG_LENGTH(sizeof(struct inet_diag_msg))) return 0;
+    if (answer.header.nlmsg_type != SOCK_DIAG_BY_FAMILY) return 0;
+    const struct inet_diag_msg *found = NLMSG_DATA(&answer.header);
+    // A socket that listens on the peer's port may be found instead; one without an inode is closed.
+    if (found->id.idiag_dport != own->v4.sin_port || found->id.idiag_sport != peer->v4.sin_port) return 0;
+    if (found->id.idiag_dst[0] != own->v4.sin_addr.s_addr || found->idiag_inode == 0) return 0;
+    *user = found->idiag_uid;
+    return 1;
+}
+#endif
+
+int oidc_peer_user(int descriptor, uint32_t *user) {
+#ifdef __linux__
+    tcp_address peer, own;
+    socklen_t length = sizeof peer;
+    if (getpeername(descriptor, &peer.any, &length) != 0 || peer.any.sa_family != AF_INET) return 0;
+    length = sizeof own;
+    if (getsockname(descriptor, &own.any, &length) != 0) return 0;
+    int kernel = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    if (kernel < 0) return 0;
+    int is_found = find_user(kernel, &peer, &own, user);
+    close(kernel);
+    return is_found;
+#else
+    (void)descriptor;
+    (void)user;
+    return 0;
+#endif
+}
