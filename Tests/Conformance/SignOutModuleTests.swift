@@ -121,7 +121,7 @@ struct SignOutModuleTests {
         let run = try world.program.start(
             ["logout", "--browser", "--timeout", "3"], ["BROWSER": browser])
         let outcome = run.finish(within: 60)
-        #expect(outcome.status == 4, "\(outcome.errorOutput)")
+        #expect(outcome.status == 6, "\(outcome.errorOutput)")
         #expect(outcome.error == "timed out: no browser opened the URL of the sign-out")
         #expect(outcome.errorOutput.contains("\n  http://127.0.0.1:"))
         #expect(outcome.errorOutput.contains("warning: the browser could not be opened: "))

@@ -85,6 +85,18 @@ struct LoginTests {
         }
     }
 
+    @Test("with store=none, a sign-in says that nothing is kept")
+    func keptNowhere() throws {
+        let provider = try ProviderServer()
+        var program = try Program(provider)
+        defer { program.remove() }
+        program.environment["OIDC_STORE"] = "none"
+        let outcome = try program.signIn(at: provider)
+        #expect(outcome.status == 0 && program.sessionFiles.isEmpty, "\(outcome.errorOutput)")
+        #expect(outcome.errorOutput.contains("warning: store is none, so the session is not kept"))
+        #expect(!outcome.errorOutput.contains("then refreshed"))
+    }
+
     @Test("access_denied ends the sign-in with 4, and nothing is stored")
     func denied() throws {
         let provider = try ProviderServer()

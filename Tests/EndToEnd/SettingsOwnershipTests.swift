@@ -1,4 +1,5 @@
 import CommandLineKit
+import Foundation
 import OIDCCore
 import Testing
 
@@ -67,6 +68,29 @@ struct SettingsOwnershipTests {
         // Differs only in Unicode normalization.
         (["client_id=e\u{301}"], ["OIDC_CLIENT_ID": "\u{E9}"], nil),
     ]
+
+    @Test("the secret for the profile of OIDC_PROFILE is not used for another client's, which -p names")
+    func overriddenProfile() throws {
+        let path = FileManager.default.temporaryDirectory.path + "/oidc-\(UInt32.random(in: 0 ... .max)).json"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let file = """
+            {"profiles":{"a":{"issuer":"https://a.example","client_id":"c"},
+            "b":{"issuer":"https://b.example","client_id":"c"},
+            "same":{"issuer":"https://a.example","client_id":"c","scope":"api"}}}
+            """
+        try file.write(toFile: path, atomically: true, encoding: .utf8)
+        func secret(for profile: String, _ more: [String: String] = [:]) throws -> String? {
+            var common = CommonOptions()
+            common.profile = profile
+            let variables = ["OIDC_CONFIG": path, "OIDC_PROFILE": "a", "OIDC_CLIENT_SECRET": "hunter2"]
+            return try SettingsLoader(environment: variables.merging(more) { $1 }, common: common).load()
+                .layers.text(.clientSecret)
+        }
+        #expect(try secret(for: "b") == nil)
+        #expect(try secret(for: "a") == "hunter2")
+        #expect(try secret(for: "same") == "hunter2")
+        #expect(try secret(for: "b", ["OIDC_ISSUER": "https://b.example"]) == "hunter2")
+    }
 
     @Test("a variable's secret or key is not used for another provider or client", arguments: foreign)
     func withheld(options: [String], variables: [String: String], profile: String?) throws {

@@ -45,11 +45,11 @@ package struct ResourceSearch: Sendable {
         }
     }
 
-    /// Finds the resource's metadata: where the challenge of a 401 or 403 says, else at the well-known URLs. Any other
-    /// answer counts as none. With `refetching`, cached documents are not read, as after a 401 for a token that was
-    /// issued according to them.
+    /// Finds the resource's metadata: where the challenge of a 401 or 403 says, else where an earlier search found it,
+    /// else at the well-known URLs. Any other answer counts as none. With `refetching`, cached documents are not read,
+    /// as after a 401 for a token that was issued according to them.
     package func find(
-        after response: HTTPResponse? = nil, refetching: Bool = false
+        after response: HTTPResponse? = nil, or earlier: WebURL? = nil, refetching: Bool = false
     ) throws(OIDCError) -> Found {
         var challenge = ResourceChallenge()
         if let response, response.status == 401 || response.status == 403 {
@@ -57,27 +57,20 @@ package struct ResourceSearch: Sendable {
         }
         var failure: OIDCError?
         let named = try namedURL(challenge)
-        if let named {
+        let known = earlier.flatMap { $0.origin == url.origin ? $0 : nil }
+        let first = named ?? known
+        if let first {
             do throws(OIDCError) {
-                let (metadata, url) = try document(at: [named], refetching: refetching)
-                return Found(
-                    metadata: metadata, metadataURL: url,
-                    prefix: try prefix(of: metadata, from: url, refetching: refetching),
-                    isNamedByChallenge: true, challenge: challenge)
+                return try found([first], isNamed: named != nil, challenge, refetching: refetching)
             } catch {
                 guard error.kind == .refused else { throw error }
                 failure = error
             }
         }
-        let places = ProtectedResourceMetadata.wellKnownURLs(for: url)
-        let left = failure == nil ? places : places.filter { $0 != named }
+        let left = ProtectedResourceMetadata.wellKnownURLs(for: url).filter { $0 != first }
         if left.isEmpty, let failure { throw failure }
         do throws(OIDCError) {
-            let (metadata, url) = try document(at: left, refetching: refetching)
-            return Found(
-                metadata: metadata, metadataURL: url,
-                prefix: try prefix(of: metadata, from: url, refetching: refetching),
-                isNamedByChallenge: false, challenge: challenge)
+            return try found(left, isNamed: false, challenge, refetching: refetching)
         } catch {
             throw error.kind == .refused ? failure ?? error : error
         }
@@ -86,11 +79,17 @@ package struct ResourceSearch: Sendable {
     /// Reads the metadata from a URL that an earlier search found.
     package func find(at metadataURL: WebURL, refetching: Bool = false) throws(OIDCError) -> Found {
         try checkPlace(metadataURL.text)
-        let (metadata, url) = try document(at: [metadataURL], refetching: refetching)
+        return try found([metadataURL], isNamed: false, ResourceChallenge(), refetching: refetching)
+    }
+
+    private func found(
+        _ places: [WebURL], isNamed: Bool, _ challenge: ResourceChallenge, refetching: Bool
+    ) throws(OIDCError) -> Found {
+        let (metadata, url) = try document(at: places, refetching: refetching)
         return Found(
             metadata: metadata, metadataURL: url,
             prefix: try prefix(of: metadata, from: url, refetching: refetching),
-            isNamedByChallenge: false, challenge: ResourceChallenge())
+            isNamedByChallenge: isNamed, challenge: challenge)
     }
 
     /// Returns what a document is good for; nil for its whole resource. Whoever controls one path of an origin could
@@ -188,7 +187,7 @@ extension ResourceSearch {
             do throws(OIDCError) {
                 return try server(issuer, forSignIn: forSignIn, refetching: refetching)
             } catch {
-                guard error.kind != .interrupted, error.kind != .failed else { throw error }
+                guard ![.interrupted, .failed, .timedOut].contains(error.kind) else { throw error }
                 var error = error
                 // The issuer is the resource's, not the user's input.
                 if error.kind == .usage { error.kind = .refused }

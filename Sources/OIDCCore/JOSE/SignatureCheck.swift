@@ -39,7 +39,7 @@ extension JWS {
             throw HeaderRefusal("alg", expected: "a string", found: found)
         }
         guard ASCII.lowercased(name) != "none" else {
-            throw HeaderRefusal("alg", expected: "a signature algorithm", found: "“none”")
+            throw HeaderRefusal("alg", expected: "a signature algorithm", found: quoted(name))
         }
         guard let algorithm else {
             throw HeaderRefusal(

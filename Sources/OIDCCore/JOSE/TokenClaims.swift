@@ -85,7 +85,8 @@ struct TokenClaims {
     /// Checks `exp`, `iat` and `nbf` if they are present; clocks may differ by `leeway`.
     func checkTimes(now: Instant, leeway: Int64) throws(OIDCError) {
         if let expiry = try time("exp"), expiry.adding(leeway) <= now {
-            throw refusal("exp", expected: "a time after \(now)", found: "\(expiry)")
+            throw refusal(
+                "exp", expected: "a time after \(now)", found: "\(expiry)", hint: .advice(.checkClock))
         }
         for name in ["iat", "nbf"] {
             if let time = try time(name), time > now.adding(leeway) {

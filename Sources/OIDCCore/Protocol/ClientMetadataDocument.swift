@@ -37,10 +37,3 @@ package struct ClientMetadataDocument: Sendable {
         return url
     }
 }
-
-extension ProviderMetadata {
-    /// `client_id_metadata_document_supported`.
-    package var supportsClientMetadataDocuments: Bool {
-        raw["client_id_metadata_document_supported"]?.bool == true
-    }
-}

@@ -16,7 +16,8 @@ package struct OAuthErrorResponse: Hashable, Sendable {
         self.description = description.flatMap {
             $0.isEmpty ? nil : DisplayText.clean(secrets.removed(from: $0))
         }
-        self.uri = uri.flatMap { $0.isEmpty ? nil : DisplayText.clean(secrets.removed(from: $0)) }
+        // A terminal makes a link of it.
+        self.uri = uri.flatMap { WebURL($0) == nil ? nil : DisplayText.clean(secrets.removed(from: $0)) }
     }
 
     /// Reads JSON or a form-encoded answer; nil if the body names no error. GitHub and Slack answer 200 with `error`,

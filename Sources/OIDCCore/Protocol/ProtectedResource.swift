@@ -21,16 +21,24 @@ package struct ProtectedResourceMetadata: Hashable, Sendable {
         let answer = JSONAnswer(document, stage: .discovery)
         resource = try ProtectedResourceMetadata.resource(answer, covering: url)
         var servers: [String] = []
+        var fault: OIDCError?
         for issuer in try answer.strings("authorization_servers") ?? [] where !servers.contains(issuer) {
             guard servers.count < ProtectedResourceMetadata.maximumServerCount else {
                 throw .protocolViolation(
                     .discovery, "authorization_servers",
                     expected: "at most \(ProtectedResourceMetadata.maximumServerCount)", found: "more")
             }
-            try ProtectedResourceMetadata.check(
-                issuer, resourceURL: url, allowsInsecureHTTP: allowsInsecureHTTP)
-            servers.append(issuer)
+            do throws(OIDCError) {
+                try ProtectedResourceMetadata.check(
+                    issuer, resourceURL: url, allowsInsecureHTTP: allowsInsecureHTTP)
+                servers.append(issuer)
+            } catch {
+                // One that cannot be used is passed over; one on the user's machine refuses the document.
+                guard error.kind == .refused else { throw error }
+                fault = fault ?? error
+            }
         }
+        if servers.isEmpty, let fault { throw fault }
         authorizationServers = servers
         scopesSupported = try answer.strings("scopes_supported").map { tokens in
             Scope(tokens: tokens.flatMap { Scope($0).tokens })

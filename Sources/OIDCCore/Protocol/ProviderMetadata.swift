@@ -35,6 +35,8 @@ public struct ProviderMetadata: Hashable, Sendable {
     public var authorizationResponseIssParameterSupported = false
     /// RFC 9126 §5.
     public var requirePushedAuthorizationRequests = false
+    /// `client_id_metadata_document_supported` (OAuth Client ID Metadata Document).
+    package var supportsClientMetadataDocuments = false
 
     /// False where the configuration names every endpoint, and nothing was discovered.
     public var isDiscovered = false

@@ -38,6 +38,7 @@ extension ProviderMetadata {
                 issuer: owner, allowsInsecureHTTP: allowsInsecureHTTP)
         }
         try readLists(answer)
+        supportsClientMetadataDocuments = try answer.bool("client_id_metadata_document_supported") ?? false
         authorizationResponseIssParameterSupported =
             try answer.bool("authorization_response_iss_parameter_supported") ?? false
         requirePushedAuthorizationRequests =

@@ -53,9 +53,14 @@ struct LoginCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let (session, access) = try signIn(context)
+        var (session, access) = try signIn(context)
         let provider = access.provider
         EarlierSession(provider, access.key)?.remove(provider)
+        if access.store is MemorySessionStore {
+            session.tokens.refreshToken = nil
+            context.console.warn(
+                "store is none, so the session is not kept (oidc token --login signs in and prints a token)")
+        }
         let report = SessionReport(
             session: session, profile: provider.settings.profile,
             location: access.store.location(of: access.key), now: context.now)

@@ -19,6 +19,7 @@ struct LogoutCommand: RunnableCommand {
         exitCodes: [
             ExitCode("0", "the provider accepted, does not offer revocation, or there was no session"),
             ExitCode("4, 5", "the provider did not confirm or was unreachable; the local session is removed"),
+            ExitCode("6", "the browser did not come back in time; the local session is removed"),
         ],
         operands: [.optional(\.url, "URL", "the resource to log out of")],
         options: [
@@ -216,7 +217,7 @@ struct LogoutCommand: RunnableCommand {
         guard failure.kind != .interrupted else { throw failure }
         // A sign-out that the provider did not confirm has one exit code, whatever the reason.
         var error = failure
-        if error.kind != .unreachable { error.kind = .refused }
+        if error.kind != .unreachable, error.kind != .timedOut { error.kind = .refused }
         return Ending(answer: answer, hadSession: hadSession, failure: error)
     }
 

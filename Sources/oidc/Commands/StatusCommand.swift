@@ -44,7 +44,7 @@ struct StatusCommand: RunnableCommand {
         guard !isAll else { return try showAll(provider, context) }
         if !provider.namesProvider {
             let resources = try known(provider, context).filter { !$0.session.key.resources.isEmpty }
-            if !resources.isEmpty, !context.console.isJSON { return try show(resources, context) }
+            if !resources.isEmpty { return try show(resources, context) }
             let profiles = try context.settingsLoader.file()?.profiles ?? []
             if resources.isEmpty, profiles.isEmpty {
                 throw OIDCError(
@@ -71,10 +71,8 @@ struct StatusCommand: RunnableCommand {
             let others = provider.target == nil ? resourceLines(provider, context) : []
             try context.console.output(Table.text(report.lines + others))
         }
-        guard !report.isUsable else { return 0 }
-        throw OIDCError(
-            .loginRequired, "the token has expired and cannot be refreshed", hint: access.noSession.hint,
-            stage: .token)
+        try access.checkAvailable(session)
+        return 0
     }
 
     /// Returns a row for each resource that somebody signed in to.

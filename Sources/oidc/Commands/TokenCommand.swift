@@ -45,35 +45,45 @@ struct TokenCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        // A sign-in brings a new token, so a session that comes of one is not refreshed.
+        var earlier: Session?
         let body = { (access: SessionAccess) throws(OIDCError) in
             guard type == .access || access.key.grant.needsUser else {
                 throw OIDCError.usage(
                     "grant \(access.key.grant.rawValue) gives no ID token", hint: "leave --type id out")
             }
-            try print(access, context)
+            var isNew = false
+            if mayLogIn, isForced { isNew = try access.load() != earlier }
+            try print(access, forced: isForced && !isNew, context)
         }
         guard let url else {
             let access = try SessionAccess(try context.provider(options), mayKeepNothing: mayLogIn)
+            if mayLogIn, isForced { earlier = try? access.load() }
             try access.signingIn(mayLogIn, body)
             return 0
         }
         let operand = try ResourceOperand(
             try ResourceOperand.url(url, command: "token", context), options, context)
+        if mayLogIn, isForced { earlier = try? operand.existingAccess()?.load() }
         try operand.signingIn(mayLogIn, body)
         return 0
     }
 
-    private func print(_ access: SessionAccess, _ context: CommandContext) throws(OIDCError) {
+    private func print(
+        _ access: SessionAccess, forced: Bool, _ context: CommandContext
+    ) throws(OIDCError) {
         switch type {
-        case .access: try printAccessToken(access, context)
-        case .id: try printIDToken(access, context)
+        case .access: try printAccessToken(access, forced: forced, context)
+        case .id: try printIDToken(access, forced: forced, context)
         }
     }
 
-    private func printAccessToken(_ access: SessionAccess, _ context: CommandContext) throws(OIDCError) {
+    private func printAccessToken(
+        _ access: SessionAccess, forced: Bool, _ context: CommandContext
+    ) throws(OIDCError) {
         let demand = access.demand(minimumValidity: Int64(minimumValidity))
         let delivery: SessionTokens.Delivery
-        if isForced {
+        if forced {
             let stored = try access.load()
             if stored != nil, let target = access.provider.target, access.key.grant.needsUser {
                 try ResourceTokens(access, target).checkServer()
@@ -102,8 +112,10 @@ struct TokenCommand: RunnableCommand {
         }
     }
 
-    private func printIDToken(_ access: SessionAccess, _ context: CommandContext) throws(OIDCError) {
-        let idToken = try access.idToken(minimumValidity: Int64(minimumValidity), forced: isForced)
+    private func printIDToken(
+        _ access: SessionAccess, forced: Bool, _ context: CommandContext
+    ) throws(OIDCError) {
+        let idToken = try access.idToken(minimumValidity: Int64(minimumValidity), forced: forced)
         guard context.console.isJSON else { return try context.console.output(idToken.compact) }
         try context.console.output([
             "id_token": .string(idToken.compact), "token_type": "Bearer",

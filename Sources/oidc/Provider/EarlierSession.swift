@@ -16,12 +16,27 @@ struct EarlierSession {
         let file = FileSessionStore(directory: directory)
         if choice != .file, let session = try? file.load(key), session.key == key {
             store = file
+            if EarlierSession.isUsed(by: provider, .file, key) { return nil }
         } else if !choice.seals, let keeper = CredentialHelperStore.keeper(of: key, in: directory),
-            let sealed = try? provider.store(keeper)
+            let sealed = try? provider.store(keeper), !EarlierSession.isUsed(by: provider, keeper, key)
         {
             store = sealed
         } else {
             return nil
+        }
+    }
+
+    /// Returns whether a profile names the store for this session, which is then no leftover.
+    private static func isUsed(
+        by provider: ProviderContext, _ choice: SessionStoreChoice, _ key: SessionKey
+    ) -> Bool {
+        let context = provider.context
+        return ((try? context.settingsLoader.profiles()) ?? []).contains { profile in
+            guard let profile = try? profile.get() else { return false }
+            let other = ProviderContext(
+                context.settings(SettingLayers(profile: profile.profile, entries: profile.own)), context)
+            return (try? SessionStoreChoice(setting: other.settings.store)) == choice
+                && (try? other.sessionKey()) == key
         }
     }
 

@@ -21,10 +21,11 @@ struct ProviderContext {
         self.target = target
     }
 
-    /// Returns the context of a sign-in, which `timeout` limits from now on.
-    func forSignIn() -> ProviderContext {
+    /// Returns the context of a sign-in, which `timeout` limits from now on if there is no deadline yet.
+    func forSignIn(until deadline: MonotonicTime? = nil) -> ProviderContext {
         ProviderContext(
-            settings, context, until: .now().adding(seconds: settings.signIn.timeout), target: target)
+            settings, context, until: deadline ?? .now().adding(seconds: settings.signIn.timeout),
+            target: target)
     }
 
     var secrets: SecretReader {

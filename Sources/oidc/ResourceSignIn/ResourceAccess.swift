@@ -8,20 +8,21 @@ extension ResourceOperand {
         _ evidence: Evidence = Evidence(), _ change: (inout SignIn) -> Void = { _ in }
     ) throws(OIDCError) -> (Session, SessionAccess) {
         var evidence = evidence
+        let search = forSignIn()
         for _ in 0..<2 {
-            let provider = try resolved(evidence)
-            do throws(OIDCError) { return try signedIn(provider, change) } catch {
+            let provider = try search.resolved(evidence)
+            do throws(OIDCError) { return try signedIn(provider, search.deadline, change) } catch {
                 guard let next = evidence.next(after: error, of: provider) else { throw error }
                 evidence = next
             }
         }
-        return try signedIn(try resolved(evidence), change)
+        return try signedIn(try search.resolved(evidence), search.deadline, change)
     }
 
     private func signedIn(
-        _ provider: ProviderContext, _ change: (inout SignIn) -> Void
+        _ provider: ProviderContext, _ deadline: MonotonicTime?, _ change: (inout SignIn) -> Void
     ) throws(OIDCError) -> (Session, SessionAccess) {
-        let access = try SessionAccess(provider.forSignIn())
+        let access = try SessionAccess(provider.forSignIn(until: deadline))
         var signIn = SignIn(provider: access.provider, access: access)
         change(&signIn)
         do throws(OIDCError) { return (try signIn.run(), access) } catch {
@@ -40,7 +41,7 @@ extension ResourceOperand {
             if let scope = evidence.scope, let session = try? existingAccess()?.load() {
                 evidence.scope = scope.union(session.knownScope)
             }
-            let provider = try resolved(evidence)
+            let provider = try forSignIn().resolved(evidence)
             let access = try SessionAccess(provider, mayKeepNothing: true)
             // At another server, or as another client, any session is a new one.
             var signIn = SignInOnDemand(
@@ -72,12 +73,14 @@ extension ResourceOperand {
         var earlier: Session?
         var key: SessionKey?
         let known = try link()
-        if known != nil || !mayLogIn || !grant.needsUser {
-            let access = try access(mayLogIn: false)
-            guard mayLogIn, access.key.grant.needsUser else { return try body(access) }
-            (earlier, key) = (try? access.load(), access.key)
-            do throws(OIDCError) { return try body(access) } catch {
-                guard error.kind == .loginRequired else { throw error }
+        if known != nil || !mayLogIn || mayNeedNoUser {
+            do throws(OIDCError) {
+                let access = try access(mayLogIn: false)
+                guard mayLogIn, access.key.grant.needsUser else { return try body(access) }
+                (earlier, key) = (try? access.load(), access.key)
+                return try body(access)
+            } catch {
+                guard mayLogIn, error.kind == .loginRequired else { throw error }
             }
         }
         return try body(try signedInOnDemand(Evidence(), replacing: earlier, key: key))
@@ -87,8 +90,8 @@ extension ResourceOperand {
     /// may follow, is worth a search.
     func access(mayLogIn: Bool) throws(OIDCError) -> SessionAccess {
         if let provider = try linked() { return try SessionAccess(provider, mayKeepNothing: mayLogIn) }
-        guard mayLogIn || !grant.needsUser else { throw notSignedIn }
-        return try SessionAccess(try resolved(), mayKeepNothing: mayLogIn)
+        guard mayLogIn || mayNeedNoUser else { throw notSignedIn }
+        return try SessionAccess(try resolved(mayLogIn: mayLogIn), mayKeepNothing: mayLogIn)
     }
 
     /// The error for a URL that nobody has signed in to.

@@ -7,6 +7,8 @@ struct ResourceOperand: Sendable {
     let context: CommandContext
     /// The settings as they were loaded, for whatever provider.
     let asked: Settings
+    /// The end of a sign-in, and of the search before it.
+    var deadline: MonotonicTime?
 
     init(
         _ url: WebURL, _ options: ProviderOptions, _ context: CommandContext,
@@ -90,7 +92,15 @@ struct ResourceOperand: Sendable {
     /// What the resource itself is reached with: nothing of a provider's, such as its client certificate.
     var reach: ProviderContext {
         let entries = asked.layers.given.filter { NetworkSettings.shared.contains($0.setting) }
-        return ProviderContext(context.settings(SettingLayers(profile: nil, entries: entries)), context)
+        return ProviderContext(
+            context.settings(SettingLayers(profile: nil, entries: entries)), context, until: deadline)
+    }
+
+    /// Returns the operand for a sign-in, which `timeout` limits from now on.
+    func forSignIn() -> ResourceOperand {
+        var operand = self
+        operand.deadline = .now().adding(seconds: asked.signIn.timeout)
+        return operand
     }
 
     /// Returns the operand with settings that override those given.
@@ -98,6 +108,13 @@ struct ResourceOperand: Sendable {
         guard !entries.isEmpty else { return self }
         let layers = SettingLayers(profile: asked.profile, entries: entries + asked.layers.given)
         return ResourceOperand(url, context.settings(layers), context)
+    }
+
+    /// Whether the settings name a grant without a user. A profile's counts only for its own provider, which the search
+    /// finds out.
+    var mayNeedNoUser: Bool {
+        ownership.text(.grant, in: [.options, .variables, .profile])
+            .map { !GrantType(rawValue: $0).needsUser } ?? false
     }
 
     /// The grant of the settings; a profile's only if the profile names no provider.

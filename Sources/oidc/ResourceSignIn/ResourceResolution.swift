@@ -29,27 +29,31 @@ extension ResourceOperand {
     }
 
     /// Finds the server and the client, which is registered if necessary. Without evidence, the resource is asked,
-    /// unless its metadata is cached.
-    func resolved(_ evidence: Evidence = Evidence()) throws(OIDCError) -> ProviderContext {
+    /// unless its metadata is cached. Without `mayLogIn`, a grant that needs a user is an error before a client is
+    /// registered for it.
+    func resolved(
+        _ evidence: Evidence = Evidence(), mayLogIn: Bool = true
+    ) throws(OIDCError) -> ProviderContext {
         let console = context.console
         let reach = reach
         let environment = try reach.environment()
         let search = try ResourceSearch(
             url, environment: environment, allowsInsecureHTTP: reach.allowsInsecureHTTP)
         let link = try? link()
-        let isCached =
-            evidence.response == nil && !evidence.isRefetching && isMetadataCached(environment, link)
         var found = try find(search, environment, evidence, link)
         console.trace(
             "resource: \(found.metadata.resource), from \(found.metadataURL.withoutQuery)"
                 + (found.isNamedByChallenge ? ", which its challenge names" : ""))
         let grant = try grant(of: found.metadata)
+        guard mayLogIn || !grant.needsUser else { throw notSignedIn }
         let server: ProviderMetadata
         do throws(OIDCError) {
             server = try self.server(of: found.metadata, search, grant, refetching: evidence.isRefetching)
         } catch {
             // The documents that led to this server may have been cached.
-            guard isCached, error.kind != .interrupted else { throw error }
+            guard evidence.response == nil, !evidence.isRefetching,
+                error.kind != .interrupted, error.kind != .timedOut
+            else { throw error }
             console.trace("\(error.message); fetching the resource's metadata again")
             found = try search.find(after: try search.probe(), refetching: true)
             server = try self.server(of: found.metadata, search, grant, refetching: true)
@@ -88,21 +92,14 @@ extension ResourceOperand {
             try entries(of: client.profile), scope: scope.isEmpty ? nil : scope)
     }
 
-    /// Returns whether metadata of the URL is cached, so it may be older than what the resource says now.
-    private func isMetadataCached(_ environment: ProviderEnvironment, _ link: ResourceLink?) -> Bool {
-        let places =
-            [link?.metadataURL.flatMap { WebURL($0) }] + ProtectedResourceMetadata.wellKnownURLs(for: url)
-        return places.compactMap { $0 }.contains {
-            environment.cache.lookup($0, at: environment.now()) != nil
-        }
-    }
-
     private func find(
         _ search: ResourceSearch, _ environment: ProviderEnvironment, _ evidence: Evidence,
         _ link: ResourceLink?
     ) throws(OIDCError) -> ResourceSearch.Found {
         if let response = evidence.response {
-            return try search.find(after: response, refetching: evidence.isRefetching)
+            // A challenge may leave out what an earlier one named.
+            let earlier = link.flatMap { $0.isFor(url) ? $0.metadataURL : nil }.flatMap { WebURL($0) }
+            return try search.find(after: response, or: earlier, refetching: evidence.isRefetching)
         }
         // A link for a URL above says nothing about who protects this one.
         if !evidence.isRefetching, let link, link.isFor(url),

@@ -10,12 +10,16 @@ struct SettingsLoader: Sendable {
     var profileName: String?
     /// The value of `--config`.
     private let namedByOption: String?
+    /// The profile that OIDC_PROFILE names if an option names another.
+    private let overriddenProfile: String?
 
     init(environment: [String: String], common: CommonOptions) {
         self.environment = environment
         namedByOption = common.config
         configPath = common.config ?? environment["OIDC_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
-        profileName = common.profile ?? environment["OIDC_PROFILE"].flatMap { $0.isEmpty ? nil : $0 }
+        let variable = environment["OIDC_PROFILE"].flatMap { $0.isEmpty ? nil : $0 }
+        profileName = common.profile ?? variable
+        overriddenProfile = variable == common.profile || common.profile == nil ? nil : variable
     }
 
     /// The path of the file, whether or not it exists; nil if no directory is named.
@@ -57,7 +61,7 @@ struct SettingsLoader: Sendable {
         _ options: [SettingLayers.Entry], _ profile: (name: String, values: JSONObject)?, in path: String,
         option: String
     ) throws(OIDCError) -> Settings {
-        var entries = options + (try variables())
+        var entries = options + (try ownVariables(profile?.values))
         if let profile { entries += try SettingsLoader.entries(of: profile, in: path, option: option) }
         return Settings(
             SettingLayers(profile: profile?.name, isProfileNamed: profileName != nil, entries: entries),
@@ -127,6 +131,18 @@ struct SettingsLoader: Sendable {
     /// What a command in a hint needs to use the same file: empty, or ` --config FILE`.
     var configOption: String {
         namedByOption.map { " --config \(ShellWord.quoted($0))" } ?? ""
+    }
+
+    /// Reads the variables without the secrets of another client: those of the profile that OIDC_PROFILE names are not
+    /// for the one that an option names in its place.
+    private func ownVariables(_ profile: JSONObject?) throws(OIDCError) -> [SettingLayers.Entry] {
+        let variables = try variables()
+        let names: [Setting] = [.issuer, .tokenEndpoint, .clientID]
+        guard let overriddenProfile, !variables.contains(where: { names.contains($0.setting) }),
+            let owner = try file()?.profiles.first(where: { $0.name == overriddenProfile })?.values,
+            names.contains(where: { owner[$0.name] != profile?[$0.name] })
+        else { return variables }
+        return variables.filter { $0.setting.owner != .client }
     }
 
     /// Reads the variables. Unknown `OIDC_…` variables may belong to other programs.

@@ -89,7 +89,10 @@ struct SignIn {
         guard !key.grant.needsUser else { return }
         throw OIDCError.usage(
             "\(command) is for users, and grant is \(key.grant.rawValue)",
-            hint: "oidc token --grant \(ShellWord.quoted(key.grant.rawValue))")
+            hint: .text(
+                "oidc token"
+                    + (provider.target.map { " \(ShellWord.quoted($0.operand.url.text))" } ?? "")
+                    + " --grant \(ShellWord.quoted(key.grant.rawValue))"))
     }
 
     /// Refuses DPoP, whose key would be lost between the two commands.

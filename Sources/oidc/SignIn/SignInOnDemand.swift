@@ -124,6 +124,11 @@ extension SessionAccess {
         let earlier = try? load()
         do { return try body(self) } catch {
             guard error.kind == .loginRequired else { throw error }
+            var provider = provider
+            // A sign-in for more keeps what the session has.
+            if let earlier, case .wider(let wanted) = earlier.source(for: demand()) {
+                provider = provider.requesting((earlier.requestedScope ?? Scope("")).union(wanted))
+            }
             return try body(try SignInOnDemand(provider: provider, access: self, earlier: earlier).run())
         }
     }

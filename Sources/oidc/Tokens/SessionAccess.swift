@@ -48,6 +48,23 @@ struct SessionAccess {
             hint: "\(provider.settings.loginLine) --scope \(ShellWord.quoted(scope.text))", stage: .token)
     }
 
+    /// Throws if a token that the settings ask for needs a sign-in first.
+    func checkAvailable(_ session: Session) throws(OIDCError) {
+        let demand = demand(minimumValidity: 0)
+        try refuseWider(session, demand)
+        guard !session.canRefresh else { return }
+        guard let access = session.accessToken(from: session.source(for: demand)) else {
+            throw OIDCError(
+                .loginRequired, "there is no token for that, and the session cannot be refreshed",
+                hint: noSession.hint, stage: .token)
+        }
+        guard access.isFresh(at: context.now, minimum: 0) else {
+            throw OIDCError(
+                .loginRequired, "the token has expired and cannot be refreshed", hint: noSession.hint,
+                stage: .token)
+        }
+    }
+
     /// Returns what the settings ask for. A grant without a user has its scope and resources in the session key.
     func demand(minimumValidity: Int64 = 60) -> TokenDemand {
         guard key.grant.needsUser else { return TokenDemand(minimumValidity: minimumValidity) }

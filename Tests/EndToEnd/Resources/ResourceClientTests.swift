@@ -1,5 +1,6 @@
 import Foundation
 import OIDCCore
+import OIDCSystem
 import TestSupport
 import Testing
 
@@ -118,6 +119,62 @@ struct ResourceClientTests {
         #expect(world.server.tokenRequests.allSatisfy { $0.form["scope"]?.contains("offline") != true })
         let call = ["request", "POST", world.url, "-d", "{}", "--grant", "client_credentials"]
         expectSuccess(try world.run(call + ["--client-id", "four"]))
+    }
+
+    @Test("the grant of a profile counts for the profile's own provider, and for no other")
+    func machineProfile() throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_SECRET": "s3cret"]) {
+            $0.metadata = ["token_endpoint_auth_methods_supported": ["client_secret_post"]]
+        }
+        func use(_ issuer: String) throws {
+            try world.configure(#"{"issuer":"\#(issuer)","client_id":"one","grant":"client_credentials"}"#)
+        }
+        try use(world.other.origin)
+        let other = try world.run(["token", world.url])
+        #expect(other.status == 3 && other.errorOutput.contains("oidc login \(world.url)"), "\(other)")
+        #expect(world.server.registrations.isEmpty && world.server.tokenRequests.isEmpty)
+        try use(world.server.issuer)
+        let login = try world.run(["login", world.url])
+        let hint = "oidc token \(world.url) --grant client_credentials"
+        #expect(login.status == 2 && login.errorOutput.contains(hint), "\(login)")
+        for words in [
+            ["token", world.url], ["token", world.url, "--login"], ["credential", "headers", world.url],
+        ] {
+            let outcome = try world.run(words)
+            #expect(outcome.status == 0 && !outcome.output.isEmpty, "\(outcome)")
+        }
+        #expect(world.server.tokenRequests.count == 1 && world.tabs.isEmpty)
+    }
+
+    @Test("metadata that led to a server out of reach are fetched again by the next sign-in")
+    func correctedMetadata() throws {
+        let world = try ResourceWorld()
+        let servers = world.resource.rules.servers
+        let closed = try LoopbackServer()
+        let port = closed.port
+        closed.close()
+        world.resource.change {
+            $0.metadataPath = "/prm"
+            $0.answerToGet = nil
+            $0.servers = ["http://127.0.0.1:\(port)"]
+        }
+        #expect(try world.run(["login", world.url]).status == 5)
+        world.resource.change { $0.servers = servers }
+        expectSuccess(try world.run(["login", world.url]))
+        let status = try world.run(["status", "-o", "json"])
+        #expect(status.status == 0 && status.output.hasPrefix("["), "\(status)")
+    }
+
+    @Test("--timeout bounds the search for a server that answers")
+    func silentServers() throws {
+        let world = try ResourceWorld()
+        let silent = try LoopbackServer()
+        defer { silent.close() }
+        world.resource.change {
+            $0.servers = (0..<16).map { "http://127.0.0.1:\(silent.port)/\($0)" }
+        }
+        let outcome = try world.run(["login", world.url, "--timeout", "2", "--set", "http_timeout=1"])
+        #expect(outcome.status == 6, "\(outcome)")
     }
 
     @Test("a client whose secret has expired is registered again")

@@ -46,6 +46,27 @@ struct ResourceStepUpTests {
         #expect(world.tabs.count == 2 && world.program.sessionFiles.count == 1)
     }
 
+    @Test("an answer that asks for a stronger sign-in need not say again where the metadata is")
+    func metadataNotNamedAgain() throws {
+        let world = try world()
+        let issuing = world.server
+        world.resource.change {
+            $0.metadataPath = "/prm"
+            let rules = $0
+            $0.answer = { request, _ in
+                guard issuing.tokenRequests.count == 1 else { return nil }
+                var bare = rules
+                bare.namedMetadata = .some(nil)
+                return bare.challenge(
+                    401, at: request.url.origin,
+                    [("error", "insufficient_user_authentication"), ("acr_values", "strong")])
+            }
+        }
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.call())
+        #expect(world.tabs.count == 2)
+    }
+
     @Test("the command in the hint has the client and the account that were given")
     func hintWithOptions() throws {
         let world = try world()

@@ -143,6 +143,24 @@ struct HelperTests {
         #expect(world.refreshes == 0)
     }
 
+    @Test("a session that another profile keeps in a file is no leftover of another store")
+    func otherProfile() throws {
+        var world = try world(HelperTests.keeping)
+        defer { world.remove() }
+        let own = #""issuer":"\#(world.provider.origin)","client_id":"demo""#
+        let file = world.program.home.appendingPathComponent("c.json").path
+        try #"{"profiles":{"f":{\#(own),"store":"file"},"h":{\#(own),"store":"helper:fake"}}}"#
+            .write(toFile: file, atomically: true, encoding: .utf8)
+        for name in ["OIDC_STORE", "OIDC_ISSUER", "OIDC_CLIENT_ID"] { world.program.environment[name] = nil }
+        world.program.environment["OIDC_CONFIG"] = file
+        for profile in ["f", "h"] {
+            let outcome = try world.program.signIn(at: world.provider, ["-p", profile])
+            #expect(outcome.status == 0 && !outcome.errorOutput.contains("Removed"), "\(outcome)")
+        }
+        #expect(world.program.sessionFiles.count == 1 && sealed(world).count == 1)
+        for profile in ["f", "h"] { #expect(try world.program.run("token", "-p", profile).status == 0) }
+    }
+
     @Test(
         "a sealed session is not left behind when the store changes: status names it, login and logout settle it",
         arguments: [["logout"], ["logout", "--local"], ["login"]])

@@ -28,6 +28,17 @@ struct KeepingTests {
         #expect(outcome.errorOutput.contains("warning: the token could not be kept"))
     }
 
+    @Test("status fails where token would: the session lacks a scope of the settings")
+    func statusOfMissingScope() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        for words in [["status"], ["token"]] {
+            let outcome = try world.program.start(words + ["--set", "scope=openid more"]).finish()
+            #expect(outcome.status == 3, "\(outcome)")
+            #expect(outcome.error?.contains("was not granted the scope “more”") == true, "\(outcome)")
+        }
+    }
+
     @Test("a store that is known to be broken: the refresh token is not sent, and the session stays")
     func brokenBefore() throws {
         let world = try SessionWorld.signedIn()

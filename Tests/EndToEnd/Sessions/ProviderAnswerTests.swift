@@ -161,7 +161,8 @@ struct ProviderAnswerTests {
         defer { program.remove() }
         let origin = provider.origin
         let signed = try JWTSigner(secret: Redacted(secret)).sign(
-            payload: Array(#"{"sub":"alice","email":"alice@op","exp":9999999999}"#.utf8))
+            payload: Array(
+                #"{"iss":"\#(origin)","aud":"demo-confidential","sub":"alice","email":"alice@op"}"#.utf8))
         let metadata = """
             {"issuer":"\(origin)","authorization_endpoint":"\(origin)/authorize",
             "token_endpoint":"\(origin)/token","jwks_uri":"\(origin)/jwks",

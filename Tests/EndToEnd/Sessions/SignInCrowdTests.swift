@@ -41,6 +41,27 @@ struct SignInCrowdTests {
         #expect(world.provider.requestCount(grant: "authorization_code") == 1)
     }
 
+    @Test("--login --refresh: the token of a new sign-in is new enough, also if it cannot be refreshed")
+    func loginAndRefresh() throws {
+        let world = try withBrowser()
+        defer { world.remove() }
+        let outcome = try world.program.run("token", "--login", "--refresh", "--scope", "openid")
+        #expect(outcome.status == 0 && !outcome.output.isEmpty, "\(outcome)")
+        #expect(calls(world) == 1 && world.refreshes == 0)
+    }
+
+    @Test("--login for more scope keeps what the session has")
+    func loginForMore() throws {
+        let world = try withBrowser()
+        defer { world.remove() }
+        let wide = ["--set", "scope=openid offline_access"]
+        #expect(try world.program.start(["token", "--login"] + wide).finish().status == 0)
+        #expect(try world.program.run("token", "--login", "--scope", "email").status == 0)
+        #expect(calls(world) == 2)
+        let status = try JSONValue(parsing: try world.program.run("status", "-o", "json").output)
+        #expect(status["can_refresh"] == true, "\(status.compact)")
+    }
+
     @Test("if the user denies the request, the processes that waited do not ask again")
     func denied() throws {
         let world = try withBrowser("exec curl -sL -o /dev/null \"$1\"") { $0.person = .denies }

@@ -108,9 +108,10 @@ struct ConformanceModuleTests {
     @Test("oidcc-client-test-idtoken-sig-none")
     func unsigned() throws {
         let payload = JSONValue.object(Sample.claims()).compact
-        for header in [#"{"alg":"none"}"#, #"{"alg":"None"}"#, #"{"typ":"JWT","alg":"NONE"}"#] {
+        for name in ["none", "None", "NONE"] {
+            let header = #"{"typ":"JWT","alg":"\#(name)"}"#
             let token = Sample.unsigned(header: header, payload: payload, signature: [])
-            #expect(throws: Sample.untrusted("alg: expected a signature algorithm, found “none”")) {
+            #expect(throws: Sample.untrusted("alg: expected a signature algorithm, found “\(name)”")) {
                 try Sample.validate(token, keys: RotatingKeys(try Sample.publicKeys(.rsa2048)))
             }
         }

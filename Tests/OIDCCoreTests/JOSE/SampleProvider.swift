@@ -60,8 +60,10 @@ enum SampleProvider {
     }
 
     static func untrusted(_ message: String, stage: Stage = .idToken, hint: Hint? = nil) -> OIDCError {
-        OIDCError(
-            .untrusted, "\(stage.rawValue): \(message)", hint: hint, stage: stage, cause: cause(message))
+        let isLate = message.hasPrefix("exp: expected a time after")
+        return OIDCError(
+            .untrusted, "\(stage.rawValue): \(message)", hint: hint ?? (isLate ? .advice(.checkClock) : nil),
+            stage: stage, cause: cause(message))
     }
 
     /// The cause that a message is rendered from; nil for a token that cannot be read at all.

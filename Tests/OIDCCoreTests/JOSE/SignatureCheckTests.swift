@@ -71,7 +71,7 @@ struct SignatureCheckTests {
         (#"{"alg":null}"#, "alg: expected a string, found null"),
         (#"{"alg":["RS256"]}"#, "alg: expected a string, found an array"),
         (#"{"alg":"none"}"#, "alg: expected a signature algorithm, found “none”"),
-        (#"{"alg":"nOnE"}"#, "alg: expected a signature algorithm, found “none”"),
+        (#"{"alg":"nOnE"}"#, "alg: expected a signature algorithm, found “nOnE”"),
         (#"{"alg":""}"#, "alg: expected a supported algorithm, found “”"),
         (#"{"alg":"rs256"}"#, "alg: expected a supported algorithm, found “rs256”"),
         (#"{"alg":"RS256 "}"#, "alg: expected a supported algorithm, found “RS256\\u{20}”"),

@@ -40,10 +40,16 @@ struct ClientMetadataDocumentTests {
         #expect(
             try Fixture.metadata(["client_id_metadata_document_supported": true])
                 .supportsClientMetadataDocuments)
-        for value: JSONValue? in [nil, false, "true", 1] {
+        for value: JSONValue? in [nil, false] {
             #expect(
                 try !Fixture.metadata(["client_id_metadata_document_supported": value])
                     .supportsClientMetadataDocuments)
+        }
+        for value: JSONValue in ["true", 1] {
+            let error = Fixture.error {
+                try Fixture.metadata(["client_id_metadata_document_supported": value])
+            }
+            #expect(error?.member == "client_id_metadata_document_supported")
         }
     }
 }

@@ -126,6 +126,14 @@ struct ProtectedResourceTests {
         #expect(error?.kind == .refused && error?.member == "authorization_servers")
     }
 
+    @Test("an authorization server that cannot be used is passed over for the next one")
+    func badServerBesideGood() throws {
+        let document =
+            #"{"resource":"\#(Self.url)","authorization_servers":["javascript:alert(1)","https://as.example","#
+            + #""http://as.example"]}"#
+        #expect(try metadata(document).authorizationServers == ["https://as.example"])
+    }
+
     private static let local = [
         "http://127.0.0.1:9000", "https://127.0.0.1", "http://localhost", "https://localhost:8443/a",
         "https://app.localhost", "https://127.9.9.9", "https://[::1]", "https://[::ffff:127.0.0.1]",
