@@ -78,7 +78,7 @@ package struct OperandDescription: Sendable, Equatable {
         }
     }
 
-    /// The number of arguments that the operand needs at least.
+    /// The least number of arguments.
     var least: Int {
         switch arity {
         case .required: 1

@@ -22,7 +22,7 @@ extension OptionValue {
 
 extension UsageError {
     /// Returns the error for a value that is not accepted, with the most similar accepted word.
-    static func unaccepted(
+    package static func unaccepted(
         _ argument: String, for name: String, expected: String, _ words: [String]
     ) -> UsageError {
         // An operand such as `bash|zsh|fish` already lists its words as its name.

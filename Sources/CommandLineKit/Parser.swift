@@ -97,8 +97,8 @@ extension Program {
         return UsageError("\(route.call) needs \(TextLayout.list(names(below: route.type)))")
     }
 
-    /// Returns the error for an unknown command, with the command that corresponds to these words of other
-    /// programs, or else a similar word.
+    /// Returns the error for an unknown command. It suggests our command for a word that other programs use, or
+    /// else a similar word.
     private func unknownCommand(_ words: [String], _ route: Route, topics: [String] = []) -> UsageError {
         let word = words.first ?? ""
         let message = "unknown command \(UsageError.quoted(word))"

@@ -28,7 +28,7 @@ struct Console: Sendable {
     func warn(_ text: String) {
         guard !isQuiet else { return }
         Console.write(
-            HintCompletion(common, words: words).completed(text),
+            HintCompletion(common, words: words, environment: ProcessEnvironment.current).completed(text),
             after: Console.style.warning("warning:") + " ")
     }
 

@@ -4,7 +4,8 @@ import OIDCCore
 /// What the commands of a hint need to be about the same profile, file and provider as the command line.
 struct HintCompletion: Sendable {
     var common = CommonOptions()
-    /// Whether options name the provider or the client; a setting that is missing is then not the profile's.
+    /// Whether options or variables name the provider or the client; a setting that is missing is then not the
+    /// profile's, and there may be no profile.
     var isProviderGiven = false
 
     init(_ common: CommonOptions, isProviderGiven: Bool = false) {
@@ -12,9 +13,13 @@ struct HintCompletion: Sendable {
         self.isProviderGiven = isProviderGiven
     }
 
-    init(_ common: CommonOptions, words: [String]) {
+    init(_ common: CommonOptions, words: [String], environment: [String: String]) {
         let options = ProviderOptions.lenient(words)
-        self.init(common, isProviderGiven: options.issuer != nil || options.clientID != nil)
+        let isInVariables = [Setting.issuer, .clientID].contains {
+            environment[$0.variable]?.isEmpty == false
+        }
+        self.init(
+            common, isProviderGiven: options.issuer != nil || options.clientID != nil || isInVariables)
     }
 
     private static let fileCommands = [
@@ -33,7 +38,10 @@ struct HintCompletion: Sendable {
             }
         }
         guard !isProviderGiven else {
-            return completed.pieces(between: HintCompletion.change).joined(separator: "--set")
+            let pieces = completed.pieces(between: HintCompletion.change)
+            return pieces.dropFirst().reduce(String(pieces.first ?? "")) { text, rest in
+                text + (rest.hasPrefix(" -p ") ? HintCompletion.change : "--set") + rest
+            }
         }
         let profile = common.profile.map { " -p \(ShellWord.quoted($0))" } ?? ""
         return HintCompletion.inserting(profile + file, after: HintCompletion.change, in: completed)

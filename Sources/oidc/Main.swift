@@ -23,7 +23,9 @@ struct Main {
             let isJSON = common.output == .json
             let report = Diagnostics.report(
                 error, asJSON: isJSON, exitCode: code,
-                completion: HintCompletion(common, words: words), style: Console.style)
+                completion: HintCompletion(
+                    common, words: words, environment: ProcessEnvironment.current),
+                style: Console.style)
             StandardError.write(
                 isJSON ? report : Terminal.text(report, environment: ProcessEnvironment.current))
             return code

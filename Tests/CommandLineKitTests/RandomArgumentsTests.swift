@@ -21,7 +21,7 @@ struct RandomArgumentsTests {
         }
     }
 
-    @Test("any list of arguments gives a command, help, a version or an error with a hint", arguments: 1...20)
+    @Test("any list of arguments gives a command, help, a version or an error with a hint", arguments: 1...8)
     func random(seed: Int) {
         var random = SeededRandom(state: UInt64(seed) &* 0x9E37_79B9_7F4A_7C15)
         for _ in 0..<500 {

@@ -86,7 +86,7 @@ struct FaultTests {
 
         mutating func run() throws -> [HTTPResponse] { try Scenario.steps.map { try $0(&self) } }
 
-        /// Runs until an answer is another than the good one; false if none is.
+        /// Runs until an answer differs from the good one; returns false if none does.
         mutating func differs(from good: [HTTPResponse]) throws -> Bool {
             for (step, answer) in zip(Scenario.steps, good) {
                 if try step(&self) != answer { return true }

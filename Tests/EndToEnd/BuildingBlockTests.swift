@@ -75,7 +75,7 @@ struct BuildingBlockTests {
     }
 
     @Test(
-        "an unknown prompt is sent with a warning, a known one without; none beside another is refused",
+        "an unknown prompt in a setting is sent with a warning, a known one without; none beside another is refused",
         arguments: [
             ("login", 0, false), ("login consent", 0, false), ("create", 0, false), ("zz", 0, true),
             ("login zz", 0, true), ("none login", 2, false),
@@ -84,7 +84,7 @@ struct BuildingBlockTests {
         let provider = try ProviderServer()
         let program = try Program(provider)
         defer { program.remove() }
-        let outcome = try program.run("authorize-url", "--prompt", value)
+        let outcome = try program.run("authorize-url", "--set", "prompt=\(value)")
         #expect(outcome.status == status)
         #expect(outcome.errorOutput.contains("warning: unknown prompt “zz”") == isRemarkedOn)
         guard status == 0 else { return }

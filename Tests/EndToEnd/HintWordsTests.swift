@@ -73,16 +73,26 @@ struct HintWordsTests {
     }
 
     @Test(
-        "if options name the provider, the hint is an option too: the profile's settings are for another one")
+        "if options or variables name the provider, the hint is an option: the profile's settings are for another one"
+    )
     func providerGiven() {
         let hint = "oidc config set dpop=false, if tokens need not be bound"
-        for (words, completed) in [
-            (["token", "--issuer", "https://a.example"], "--set dpop=false, if tokens need not be bound"),
-            (["token", "--client-id=x", "--config", "f"], "--set dpop=false, if tokens need not be bound"),
-            (["token", "-p", "a"], "oidc config set -p a dpop=false, if tokens need not be bound"),
-        ] {
-            let completion = HintCompletion(CommonOptions.lenient(words), words: words)
+        let option = "--set dpop=false, if tokens need not be bound"
+        for (words, variables, completed) in [
+            (["token", "--issuer", "https://a.example"], [:], option),
+            (["token", "--client-id=x", "--config", "f"], [:], option),
+            (["token"], ["OIDC_ISSUER": "https://a.example"], option),
+            (["token", "-p", "a"], ["OIDC_CLIENT_ID": "x"], option),
+            (
+                ["token", "-p", "a"], ["OIDC_ISSUER": "", "OIDC_SCOPE": "a"],
+                "oidc config set -p a dpop=false, if tokens need not be bound"
+            ),
+        ] as [([String], [String: String], String)] {
+            let completion = HintCompletion(
+                CommonOptions.lenient(words), words: words, environment: variables)
             #expect(completion.completed(hint) == completed)
+            let named = "oidc config set -p work account=work"
+            #expect(completion.completed(named) == named)
         }
     }
 

@@ -152,7 +152,7 @@ struct SignInTerminalTests {
         let program = try Program(provider)
         defer { program.remove() }
         for options in [["--flow", "device"], ["--flow", "paste"]] {
-            let run = try TerminalRun(program, ["login", "--prompt", "odd"] + options, variables)
+            let run = try TerminalRun(program, ["login", "--set", "prompt=odd"] + options, variables)
             _ = run.wait { $0.contains("/device\n") || $0.contains("press Enter") ? 0 : nil }
             run.type("\u{3}")
             let (status, text) = run.finish()
@@ -171,7 +171,7 @@ struct SignInTerminalTests {
         defer { withExtendedLifetime(provider) {} }
         let program = try Program(provider)
         defer { program.remove() }
-        let options = ["login", "--prompt", "odd", "--timeout", "1", "--flow", "paste"]
+        let options = ["login", "--set", "prompt=odd", "--timeout", "1", "--flow", "paste"]
         let (status, text) = try TerminalRun(program, options).finish()
         #expect(status == 6)
         #expect(text.contains("\u{1B}[33mwarning:\u{1B}[0m unknown prompt “odd”"), "\(text)")

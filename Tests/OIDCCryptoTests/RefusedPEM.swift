@@ -1,4 +1,4 @@
-/// Files that hold no key we sign with.
+/// Files without a key that can sign.
 extension PEM {
     static let rsa1024 = """
         -----BEGIN PRIVATE KEY-----

@@ -15,7 +15,7 @@ struct SmallOrderTests {
         "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
     ]
 
-    @Test("is refused, with either sign and in any encoding", arguments: points)
+    @Test("a point of small order is refused, with either sign and in any encoding", arguments: points)
     func refused(hex: String) throws {
         let digits = Array(hex)
         var point = try stride(from: 0, to: 64, by: 2).map {

@@ -188,7 +188,7 @@ struct ReplacementTests {
         #expect(Executable.problem("sh", in: ["PATH": "/bin"]) == nil)
     }
 
-    @Test("it gets its own environment, and its status becomes ours")
+    @Test("the program gets its own environment, and its status becomes ours")
     func replaces() async {
         await #expect(processExitsWith: .exitCode(7)) {
             Platform.secureStandardDescriptors()

@@ -45,7 +45,7 @@ struct CurlPolicyTests {
         }
     }
 
-    @Test("a POST is repeated only if no connection was made, and once")
+    @Test("a POST is repeated only if no connection was made, and only once")
     func postRepeats() {
         let policy = RepeatPolicy(method: .post)
         #expect(policy.pause(after: CurlResult(ending: .code(7)), tries: 1) != nil)

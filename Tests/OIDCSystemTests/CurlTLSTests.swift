@@ -99,7 +99,7 @@ struct CurlTLSTests {
         #expect(try get(name, asClient: true, presenting("client.pem", "client.key")) == "\(version) client")
     }
 
-    @Test("our certificate goes nowhere else, also not over a connection that knows it")
+    @Test("the client certificate is sent to no other server, not even over a connection that has used it")
     func noClientCertificate() throws {
         let transport = CurlTransport(presenting("client.pem", "client.key"))
         var request = HTTPRequest.json(try #require(servers.url("asking")))

@@ -8,7 +8,7 @@ import Testing
 @testable import OIDCSystem
 
 /// Each fault once, in the middle of an otherwise healthy stretch of simulated time: with `OIDC_SOAK_MINUTES` every
-/// fault and that many minutes; else five minutes, and a sixth of the faults, which the seed chooses.
+/// fault and that many minutes; else five minutes, and a twelfth of the faults, which the seed chooses.
 /// `OIDC_SOAK_ROUNDS` (1) repeats all of them, `OIDC_SOAK_SEED` repeats one run.
 @Suite("a soak test of faults: a session is lost only by invalid_grant or the user")
 struct FaultSoakTests {
@@ -50,7 +50,7 @@ struct FaultSoakTests {
     static let troubles: [Trouble] =
         number("OIDC_SOAK_MINUTES") != nil
         ? allTroubles
-        : allTroubles.enumerated().filter { UInt64($0.offset) % 6 == seed % 6 }.map(\.element)
+        : allTroubles.enumerated().filter { UInt64($0.offset) % 12 == seed % 12 }.map(\.element)
 
     private static let allTroubles: [Trouble] = {
         let endpoints: [Endpoint] = [.token, .jwks, .userinfo, .discovery]

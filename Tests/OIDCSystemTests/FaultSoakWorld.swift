@@ -8,7 +8,7 @@ import Testing
 
 @testable import OIDCSystem
 
-/// One session in a directory, its provider, and a clock that only this moves. Every call is like a
+/// One session in a directory, its provider, and a clock that only this type moves. Every call is like a
 /// new process: it knows only what is on disk.
 struct SoakWorld {
     typealias Trouble = FaultSoakTests.Trouble

@@ -8,7 +8,7 @@ package import Testing
 /// then starts when the one before it ends, and the time printed for it is its own.
 package struct WaitingTrait: SuiteTrait, TestScoping {
     /// Suites that run at once. Most of the time a test waits, so two cores take more than two.
-    private static let limit = 6
+    private static let limit = 8
     private static let threads = WaitingThreads(count: limit)
     private static let turns = Turns(limit)
 

@@ -50,6 +50,12 @@ private struct PlainText {
 
     init(_ text: String, limit: Int) {
         source = Array(text.utf8.prefix(limit))
+        // Most texts and tokens have nothing to decode.
+        guard source.contains(where: PlainText.mayBeEncoded) else {
+            bytes = source
+            ranges = source.indices.map { $0..<($0 + 1) }
+            return
+        }
         var start = 0
         for scalar in String(decoding: source, as: UTF8.self).unicodeScalars {
             let encoded = Array(String(scalar).utf8)
@@ -60,6 +66,14 @@ private struct PlainText {
         }
         // Nested escapes: the text may have been escaped several times.
         for _ in 0..<4 where !unescape() { break }
+    }
+
+    /// Returns whether a byte may start an escape, or belong to an invisible character.
+    private static func mayBeEncoded(_ byte: UInt8) -> Bool {
+        switch byte {
+        case .plus, .percent, .backslash: true
+        default: byte < .space || byte > UInt8(ascii: "~")
+        }
     }
 
     private mutating func append(_ more: [UInt8], at range: Range<Int>) {

@@ -10,8 +10,8 @@ package struct ResourceSearch: Sendable {
         package let metadata: ProtectedResourceMetadata
         /// Where the metadata came from.
         package let metadataURL: WebURL
-        /// The URL that the metadata is good for, with what is below it: the one that was asked, if the resource itself does
-        /// not say the same. Nil for the whole resource.
+        /// The URL that the metadata covers, with everything below it: the one that was asked, if the resource's own
+        /// metadata does not say the same. Nil for the whole resource.
         package let prefix: WebURL?
         /// Whether the resource's challenge named that URL.
         package let isNamedByChallenge: Bool
@@ -92,7 +92,7 @@ package struct ResourceSearch: Sendable {
             isNamedByChallenge: isNamed, challenge: challenge)
     }
 
-    /// Returns what a document is good for; nil for its whole resource. Whoever controls one path of an origin could
+    /// Returns the URL that a document covers; nil for its whole resource. Whoever controls one path of an origin could
     /// otherwise decide where the users of the others sign in, so a resource above the URL must say the same of itself
     /// (RFC 9728 §3.3).
     private func prefix(
@@ -163,7 +163,7 @@ package struct ResourceSearch: Sendable {
 extension ResourceSearch {
     /// Returns the metadata of the first authorization server that works; if none does, reports the first failure.
     /// An issuer that is named must be one of the resource's. `forSignIn`: whether a user will sign in there, which
-    /// takes PKCE.
+    /// requires PKCE.
     package func authorizationServer(
         of resource: ProtectedResourceMetadata, issuer: String? = nil, forSignIn: Bool = true,
         refetching: Bool = false
@@ -226,7 +226,7 @@ extension ResourceSearch {
             guard error.kind == .refused || error.kind == .untrusted, error.stage == .discovery else {
                 throw error
             }
-            // No setting can help: the resource names its server, and the server says the rest.
+            // No setting helps: the issuer is from the resource, and the rest from its server.
             var error = error
             error.hint =
                 error.member == "issuer"

@@ -8,7 +8,7 @@ package struct TokenRefresh: Sendable {
     /// The session's own token endpoint.
     package let tokenEndpoint: TokenEndpoint
     package var leeway: Int64
-    /// From the metadata if it is at hand; nil allows every asymmetric algorithm.
+    /// The algorithms of the metadata, if it is known; nil allows every asymmetric algorithm.
     package var allowedAlgorithms: [String]?
 
     package init(
@@ -180,7 +180,7 @@ package struct TokenRefresh: Sendable {
 }
 
 extension TokenSource {
-    /// What a refresh asks for: nothing in particular for the session's own token.
+    /// The parameters of a refresh; none for the session's own token.
     fileprivate var request: (scope: Scope?, resources: [String]) {
         if case .derived(let scope, let resources) = self { return (scope, resources) }
         return (nil, [])

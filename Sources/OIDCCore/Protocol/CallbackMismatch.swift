@@ -3,7 +3,7 @@ package enum CallbackJudgement: Sendable {
     case code(AuthorizationCode)
     /// The sign-in is over.
     case end(OIDCError)
-    /// Not the answer to this sign-in: the wait goes on.
+    /// Not the answer to this sign-in: the wait continues.
     case stranger(CallbackMismatch)
 }
 

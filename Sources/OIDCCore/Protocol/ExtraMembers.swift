@@ -19,11 +19,11 @@ enum ExtraMembers {
 
     /// Returns the other members of a token answer, without its tokens and the secrets of its request.
     static func tokenAnswer(_ members: JSONObject, withholding secrets: WithheldSecrets) -> JSONObject {
+        let others = members.members.filter { !ofTokenAnswer.contains($0.name) }
+        guard !others.isEmpty else { return JSONObject() }
         let tokens = ["access_token", "refresh_token", "id_token"].compactMap { members[$0]?.string }
         let nested = members.members.flatMap { ExtraMembers.tokens(in: $0.value, named: $0.name) }
-        return bounded(
-            members.members.filter { !ofTokenAnswer.contains($0.name) }, withholding: tokens,
-            secrets.adding(tokens + nested))
+        return bounded(others, withholding: tokens, secrets.adding(tokens + nested))
     }
 
     /// Returns the long strings at any depth whose names say that they are tokens.
@@ -61,6 +61,8 @@ enum ExtraMembers {
         var object = JSONObject()
         var left = byteLimit
         for member in members where !member.name.isEmpty {
+            // Searching a string for secrets takes longer than counting its bytes.
+            if let text = member.value.string, member.name.utf8.count + text.utf8.count > left { continue }
             guard let value = shown(member.value, named: member.name, tokens, secrets, depth: 1) else {
                 continue
             }

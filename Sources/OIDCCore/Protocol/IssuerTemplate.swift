@@ -79,7 +79,7 @@ package struct IssuerTemplate: Hashable, Sendable {
 }
 
 extension WebURL {
-    /// Returns the URL of an issuer. A template has a stand-in for the tenant: good for its origin, not for a request.
+    /// Returns the URL of an issuer. A template has a stand-in for the tenant: use its origin, and send no request to it.
     package static func ofIssuer(_ text: String) -> WebURL? {
         WebURL(IssuerTemplate(text)?.issuer(of: "tenant") ?? text)
     }

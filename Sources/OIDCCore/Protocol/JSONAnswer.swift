@@ -111,8 +111,8 @@ struct JSONAnswer {
 }
 
 extension HTTPResponse {
-    /// What came instead of what was expected, in a few words without the provider's text; `reason` says
-    /// why it is not JSON. Some providers refuse with a status and an empty body, or with a page for people.
+    /// Returns what was received, in a few words without the provider's text; `reason` says why it is not JSON.
+    /// Some providers refuse with a status and an empty body, or with a page for people.
     func summary(_ reason: String? = nil) -> String {
         let what: String
         if body.allSatisfy({ $0 == 0x20 || (0x09...0x0D).contains($0) }) {

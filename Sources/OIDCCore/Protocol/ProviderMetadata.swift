@@ -5,7 +5,7 @@ public struct ProviderMetadata: Hashable, Sendable {
     public var issuer: String?
     /// The endpoints by name.
     public var endpoints: [ProviderEndpoint: WebURL]
-    /// RFC 8705 §5: where a client with a certificate goes instead.
+    /// The endpoints for clients with a certificate (RFC 8705 §5).
     public var mtlsEndpointAliases: [ProviderEndpoint: WebURL] = [:]
 
     /// `scopes_supported`.

@@ -111,7 +111,7 @@ package struct RegisteredClient: Sendable {
     package let clientID: String
     /// Nil for a public client: some providers issue a secret beside the method `none`, and then refuse it.
     package let clientSecret: Redacted<String>?
-    /// Nil where the secret does not expire.
+    /// Nil if the secret does not expire.
     package let clientSecretExpiresAt: Instant?
     package let tokenEndpointAuthMethod: String?
     package let registrationAccessToken: Redacted<String>?

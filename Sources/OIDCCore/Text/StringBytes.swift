@@ -3,12 +3,14 @@
 extension StringProtocol {
     /// Returns the parts before and after the first occurrence of a nonempty text.
     package func parts(around text: String) -> (before: SubSequence, after: SubSequence)? {
-        var start = utf8.startIndex
-        while start != utf8.endIndex {
-            if utf8[start...].starts(with: text.utf8) {
+        guard let first = text.utf8.first else { return nil }
+        var rest = utf8[...]
+        while let start = rest.firstIndex(of: first) {
+            rest = rest[start...]
+            if rest.starts(with: text.utf8) {
                 return (self[..<start], self[utf8.index(start, offsetBy: text.utf8.count)...])
             }
-            utf8.formIndex(after: &start)
+            rest = rest.dropFirst()
         }
         return nil
     }

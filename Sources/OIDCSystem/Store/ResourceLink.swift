@@ -7,8 +7,8 @@ package struct ResourceLink: Hashable, Sendable {
     package var resource: String
     /// The URL of the resource's metadata.
     package var metadataURL: String?
-    /// The URL that the link is good for, with what is below it: less than the whole resource if only that URL says that
-    /// it is part of the resource. Nil for the whole resource.
+    /// The URL that the link covers, with everything below it, if only that URL says that it is part of the resource.
+    /// Nil for the whole resource.
     package var prefix: String?
     package var issuer: String
     package var clientID: String

@@ -28,6 +28,8 @@ struct AuthorizeURLCommand: RunnableCommand {
     var options = ProviderOptions()
     var common = CommonOptions()
 
+    func validate() throws(UsageError) { try Setting.checkPrompt(prompt) }
+
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let entries = try SettingsLoader.entries([
             (.prompt, "--prompt", prompt), (.loginHint, "--login-hint", loginHint),

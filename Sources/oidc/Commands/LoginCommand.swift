@@ -47,6 +47,7 @@ struct LoginCommand: RunnableCommand {
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
+        try Setting.checkPrompt(prompt)
         if isWithoutBrowser, let flow, flow == "device" || flow == "paste" {
             throw UsageError("--no-browser goes with --flow browser, not \(flow)")
         }

@@ -38,7 +38,7 @@ struct KnownProviders {
         return stores
     }
 
-    /// Returns the settings of a resource's session, whose client registered itself: with the secret of that client.
+    /// Returns the settings of a resource's session, with the secret of the client that was registered for it.
     private func registered(_ key: SessionKey) -> ProviderContext? {
         guard let records = ResourceRecords(asked.context), let resource = key.resources.first,
             let client = try? records.registrations.client(key.clientID, issuer: key.provider)

@@ -70,7 +70,7 @@ struct SecretReader {
 }
 
 extension UserFile {
-    /// Returns how to take a file that others control under one's own control.
+    /// Returns how to keep others from changing a file.
     func ownershipHint(_ path: String) -> String {
         let change = "chmod go-w \(ShellWord.quoted(path))"
         return isOwn

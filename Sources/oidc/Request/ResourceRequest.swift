@@ -121,7 +121,7 @@ struct ResourceRequest {
         return demand.stepUp != nil || !scope.isSubset(of: requested)
     }
 
-    /// Returns whether the request goes on after an error that says that there is no usable session.
+    /// Returns whether the request continues after an error because there is no usable session.
     private func mayFollow(_ progress: Progress, _ error: OIDCError) -> Bool {
         guard progress.rounds < Self.roundLimit, call.body.isRepeatable else { return false }
         return progress.access.key.grant.needsUser ? mayLogIn : error.stage == .resource && operand != nil
@@ -201,7 +201,7 @@ struct ResourceDemand {
         return entries
     }
 
-    /// Returns the access to go on with: after a sign-in, or to a token that needs no user, after another search.
+    /// Returns the access to continue with: after a sign-in, or, for a token that needs no user, after another search.
     func nextAccess(
         after access: SessionAccess, _ operand: ResourceOperand?
     ) throws(OIDCError) -> SessionAccess {

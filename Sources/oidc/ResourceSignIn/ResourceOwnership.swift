@@ -3,7 +3,7 @@ import OIDCCore
 /// Which of the user's settings hold for a resource's authorization server. A profile, or variables, for another
 /// provider say nothing about it: their client, scope and account stay where they belong.
 struct ResourceOwnership {
-    /// What a profile or variables of another provider still decide: how this machine works.
+    /// The settings that hold even if the profile or the variables are for another provider: those of this machine.
     private static let ofMachine: Set<Setting> = [
         .browser, .flow, .timeout, .httpTimeout, .leeway, .caFile, .allowInsecureHTTP, .store, .uiLocales,
         .clientMetadataURL,

@@ -1,3 +1,4 @@
+import CommandLineKit
 import OIDCCore
 import OIDCSystem
 
@@ -211,6 +212,18 @@ extension Setting {
     /// The prompts that are known (OpenID Connect Core §3.1.2.1, Initiating User Registration §4).
     static let prompts = ["none", "login", "consent", "select_account", "create"]
     static let promptList = prompts.joined(separator: ", ")
+
+    /// Checks the value of `--prompt`, where an unknown word is a typing mistake. A provider's own word is sent if it
+    /// comes as a setting.
+    static func checkPrompt(_ value: String?) throws(UsageError) {
+        guard let value, value != "off" else { return }
+        for word in value.split(separator: " ").map(String.init) where !prompts.contains(word) {
+            var error = UsageError.unaccepted(
+                word, for: "--prompt", expected: "\(promptList) or off", prompts)
+            error.hint = "if the provider has a prompt of its own, --set prompt=VALUE"
+            throw error
+        }
+    }
 
     /// The settings that name the client's secret.
     static let clientSecrets: Set<Setting> = [.clientSecret, .clientSecretFile, .clientSecretCommand]

@@ -215,7 +215,7 @@ struct SignIn {
         }
     }
 
-    /// Warns of unknown prompts; providers have values of their own.
+    /// Warns of unknown prompts in a setting; providers have values of their own.
     private func remarkOnPrompt() {
         let known = Setting.prompts
         for value in (settings.prompt ?? "").split(separator: " ") where !known.contains(String(value)) {

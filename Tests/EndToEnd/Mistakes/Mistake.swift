@@ -83,6 +83,13 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake(
             "login --flow devise", "--flow takes auto, browser, device or paste, not 'devise', did you",
             "oidc help login"),
+        Mistake(
+            "login --prompt nonsense",
+            "--prompt takes none, login, consent, select_account, create or off, not",
+            "if the provider has a prompt of its own, --set prompt=VALUE"),
+        Mistake(
+            "authorize-url --prompt 'login concent'", "not 'concent', did you mean consent?",
+            "if the provider has a prompt of its own, --set prompt=VALUE"),
         Mistake("login --port 0", "--port takes a whole number from 1 to 65535, not '0'", "oidc help login"),
         Mistake(
             "login --port http", "--port takes a whole number from 1 to 65535, not 'http'", "oidc help login"),

@@ -254,7 +254,7 @@ struct ProxyExecTests {
     @Test("the command's signals, descriptors and limits are those that it would have without us")
     func surroundings() throws {
         let world = try ToolWorld()
-        // In one shell, as other tests open descriptors meanwhile.
+        // One shell runs both, as other tests open descriptors meanwhile.
         let script = """
             list='grep ^SigBlk /proc/self/status; grep "core file" /proc/self/limits; ls /proc/$$/fd'
             before=$(env sh -c "$list"); after=$("$1" exec --proxy https://a.example -- sh -c "$list")

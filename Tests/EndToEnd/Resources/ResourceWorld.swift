@@ -113,3 +113,27 @@ func expectSuccess(_ outcome: Program.Outcome, sourceLocation: SourceLocation = 
         outcome.status == 0, "\(outcome.status)\n\(outcome.output)\n\(outcome.errorOutput)",
         sourceLocation: sourceLocation)
 }
+
+extension ResourceWorld {
+    /// Writes a file that only the user can read, and returns its path.
+    func keep(_ name: String, _ text: String) throws -> String {
+        let path = program.home.appendingPathComponent(name).path
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+        return path
+    }
+
+    func configure(_ text: String) throws {
+        let folder = program.home.appendingPathComponent(".config/oidc")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        _ = try keep(".config/oidc/config.json", text)
+    }
+
+    /// Everything that the program keeps.
+    func storedText() throws -> String {
+        let files = FileManager.default.enumerator(atPath: program.home.path + "/.local")?.allObjects ?? []
+        return files.compactMap { $0 as? String }.compactMap {
+            try? String(contentsOfFile: program.home.path + "/.local/" + $0, encoding: .utf8)
+        }.joined()
+    }
+}

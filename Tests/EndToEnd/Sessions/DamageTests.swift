@@ -82,7 +82,9 @@ struct DamageTests {
         let file = try world.file
         try damage.damage(world, file)
         let before = look(file)
-        for command in [["token"], ["token", "--refresh"], ["status"], ["userinfo"]] {
+        // All of them load the session alike, so one kind of damage is tried with all.
+        let others = damage.description == "truncated" ? [["token", "--refresh"], ["userinfo"]] : []
+        for command in [["token"], ["status"]] + others {
             let outcome = try world.program.start(command).finish()
             #expect(outcome.status == 1, "\(command): \(outcome.errorOutput)")
             #expect(outcome.output == "")

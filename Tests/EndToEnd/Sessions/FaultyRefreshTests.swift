@@ -176,7 +176,7 @@ struct FaultyRefreshTests {
     }
 
     @Test(
-        "a file system that fills during the request: the successor is stored in the space that was held",
+        "a file system that fills during the request: the successor is stored in the space that was reserved",
         .enabled(if: canMount, "no file system can be mounted here"))
     func fillingDisk() throws {
         let world = try SessionWorld()

@@ -28,9 +28,9 @@ struct ParallelTests {
     ]
 
     @Test(
-        "fifty at once and a provider that refuses: two requests at most, and all exit with the same code",
+        "twenty at once and a provider that refuses: two requests at most, and all exit with the same code",
         arguments: refusals)
-    func fiftyRefused(_ refusal: (status: Int, error: String, exit: Int32)) throws {
+    func twentyRefused(_ refusal: (status: Int, error: String, exit: Int32)) throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
         try world.age()
@@ -40,19 +40,19 @@ struct ParallelTests {
             requests.add()
             return .json(#"{"error":"\#(refusal.error)"}"#, status: refusal.status)
         }
-        let outcomes = try world.crowd(50, ["token"])
+        let outcomes = try world.crowd(20, ["token"])
         #expect(Set(outcomes.map(\.status)) == [refusal.exit], "\(Set(outcomes.map(\.errorOutput)))")
         #expect(outcomes.allSatisfy { $0.output == "" })
         #expect(requests.count <= 2)
     }
 
-    @Test("fifty at once and no server: each reports that, and none a lock")
+    @Test("twenty at once and no server: each reports that, and none a lock")
     func unreachable() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
         try world.age()
         try world.point(toEndpoint: "http://127.0.0.1:9/token")
-        let outcomes = try world.crowd(50, ["token"])
+        let outcomes = try world.crowd(20, ["token"])
         #expect(Set(outcomes.map(\.status)) == [5], "\(Set(outcomes.map(\.errorOutput)))")
     }
 
@@ -67,13 +67,13 @@ struct ParallelTests {
         #expect(world.refreshes == 1)
     }
 
-    @Test("fifty wait for the two seconds that the provider takes, and print that after one")
+    @Test("twenty wait for the two seconds that the provider takes, and print that after one")
     func slowProvider() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
         try world.age()
         world.provider.delayTokens(milliseconds: 2_000)
-        let outcomes = try world.crowd(50, ["token"])
+        let outcomes = try world.crowd(20, ["token"])
         #expect(outcomes.allSatisfy { $0.status == 0 })
         #expect(Set(outcomes.map(\.output)).count == 1)
         #expect(world.refreshes == 1)

@@ -8,18 +8,12 @@ import Testing
 
 @Suite("register", .serialized, .waiting)
 struct RegisterTests {
-    private func profile(_ world: ToolWorld, _ name: String = "default") throws -> JSONValue {
-        let path = world.home + "/.config/oidc/config.json"
-        let data = try Data(contentsOf: URL(fileURLWithPath: path))
-        return try #require(try JSONValue(parsing: Array(data))["profiles"]?[name])
-    }
-
     @Test("a public client is registered, and its profile is enough to sign in with")
     func registers() throws {
         let world = try ToolWorld()
         let result = try world.run(["register", "--issuer", world.issuer, "--name", "My tool", "-o", "json"])
         let id = try #require(try result.json()["client_id"]?.string, "\(result)")
-        let profile = try profile(world)
+        let profile = try world.profile()
         let ports: JSONValue = [23761, 23762, 23763, 23764]
         #expect(
             profile == [
@@ -101,7 +95,7 @@ struct RegisterTests {
             ["register", "--issuer", world.issuer] + strictness.options.map(text),
             strictness.variables.mapValues(text))
         #expect(result.code == 0, "\(result)")
-        var written = try #require(try profile(world).object)
+        var written = try #require(try world.profile().object)
         (written["issuer"], written["client_id"]) = (nil, nil)
         let expected = try JSONValue(parsing: text(strictness.profile))
         #expect(JSONValue.object(written) == expected)
@@ -130,7 +124,7 @@ struct RegisterTests {
         }
         let result = try world.run(["register", "--issuer", world.issuer])
         #expect(result.code == 0, "\(result)")
-        let profile = try profile(world)
+        let profile = try world.profile()
         #expect(
             profile["client_auth"]?.string == method && profile["client_secret_file"] != nil, "\(profile)")
         _ = try signIn(world)
@@ -162,85 +156,13 @@ struct RegisterTests {
         let result = try world.run(["register", "--issuer", world.issuer])
         guard let expected else {
             #expect(result.code == 4 && !result.errors.contains("Now: "), "\(result)")
-            #expect((try? profile(world)) == nil)
+            #expect((try? world.profile()) == nil)
             return
         }
         #expect(result.code == 0, "\(result)")
-        var written = try #require(try profile(world).object)
+        var written = try #require(try world.profile().object)
         (written["issuer"], written["client_id"]) = (nil, nil)
         #expect(JSONValue.object(written) == (try JSONValue(parsing: expected)))
-    }
-
-    @Test("a secret that comes with it goes into a file of its own")
-    func secret() throws {
-        let world = try ToolWorld()
-        let result = try world.run([
-            "register", "--issuer", world.issuer, "-p", "ma chine", "--set", "client_auth=client_secret_post",
-        ])
-        #expect(result.code == 0, "\(result)")
-        let profile = try profile(world, "ma chine")
-        let file = try #require(profile["client_secret_file"]?.string)
-        let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
-        let secret = try String(contentsOfFile: file, encoding: .utf8).trimmingCharacters(in: .newlines)
-        #expect(mode == 0o600 && !secret.isEmpty && !(result.output + result.errors).contains(secret))
-        #expect(profile["client_auth"]?.string == "client_secret_post" && profile["client_secret"] == nil)
-        let token = try world.run(["token", "--grant", "client_credentials", "-p", "ma chine"])
-        #expect(
-            token.errors.contains("unauthorized_client"),
-            "the secret is right, the grant was not asked for: \(token)")
-    }
-
-    private func register(_ world: ToolWorld, _ profile: String, _ more: String...) throws -> ToolResult {
-        try world.run(
-            ["register", "--issuer", world.issuer, "-p", profile, "--set", "client_auth=client_secret_post"]
-                + more)
-    }
-
-    private func secret(_ world: ToolWorld, _ name: String) throws -> String {
-        let file = try #require(try profile(world, name)["client_secret_file"]?.string)
-        return try String(contentsOfFile: file, encoding: .utf8)
-    }
-
-    @Test("each profile has a secret file of its own, with any characters in the names")
-    func ownSecrets() throws {
-        let world = try ToolWorld()
-        let names = ["a/b", "a_b", "a%2fb", "A_b", "../a_b", "."]
-        for name in names { #expect(try register(world, name).code == 0, "\(name)") }
-        #expect(Set(try names.map { try secret(world, $0) }).count == names.count)
-        let files = try FileManager.default.contentsOfDirectory(atPath: world.home + "/.config/oidc")
-        #expect(files.count == names.count + 1, "\(files)")
-    }
-
-    @Test(
-        "an existing secret is not replaced, and then nothing is registered; another profile's secret is never replaced"
-    )
-    func keepsSecrets() throws {
-        let world = try ToolWorld()
-        let directory = world.home + "/.config/oidc"
-        try world.configure(["profiles": ["other": ["client_secret_file": "work.secret"]]])
-        try "theirs".write(toFile: directory + "/work.secret", atomically: true, encoding: .utf8)
-        try "left over".write(toFile: directory + "/mine.secret", atomically: true, encoding: .utf8)
-        for more in [[], ["--force"]] {
-            let result = try world.run(["register", "--issuer", world.issuer, "-p", "work"] + more)
-            #expect(result.code == 2 && result.errors.contains("work.secret"), "\(result)")
-        }
-        #expect(try register(world, "mine").code == 2 && world.requests.isEmpty)
-        #expect(try register(world, "mine", "--force").code == 0)
-        #expect(try String(contentsOfFile: directory + "/work.secret", encoding: .utf8) == "theirs")
-        #expect(try secret(world, "mine") != "left over")
-    }
-
-    @Test("a link in place of the secret file is replaced, and its target stays")
-    func link() throws {
-        let world = try ToolWorld()
-        try world.configure(["profiles": [:]])
-        let victim = world.home + "/victim"
-        try "as it was".write(toFile: victim, atomically: true, encoding: .utf8)
-        try FileManager.default.createSymbolicLink(
-            atPath: world.home + "/.config/oidc/work.secret", withDestinationPath: victim)
-        #expect(try register(world, "work", "--force").code == 0)
-        #expect(try String(contentsOfFile: victim, encoding: .utf8) == "as it was")
-        #expect(try secret(world, "work") != "as it was")
     }
 
     @Test("a profile has a name", arguments: ["register", "config init"])
@@ -264,7 +186,7 @@ struct RegisterTests {
         }
         #expect(codes.withLock { $0 } == Array(repeating: 0, count: 12))
         for number in 0..<12 {
-            let id = try profile(world, "p\(number)")["client_id"]?.string
+            let id = try world.profile("p\(number)")["client_id"]?.string
             #expect(number % 3 == 0 ? id != nil : id == "c\(number)")
         }
         #expect(
@@ -292,7 +214,7 @@ struct RegisterTests {
         let result = try world.run(["register", "--issuer", world.issuer])
         #expect(result.code == 2 && world.requests.isEmpty, "\(result)")
         #expect(try world.run(["register", "--issuer", world.issuer, "--force"]).code == 0)
-        #expect(try profile(world, "other") == ["scope": "a"])
+        #expect(try world.profile("other") == ["scope": "a"])
         let file = world.home + "/c.json"
         let elsewhere = try world.run(["register", "--issuer", world.issuer, "--config", file, "-p", "w"])
         #expect(
@@ -306,5 +228,14 @@ struct RegisterTests {
         let result = try world.run(["register", "--set", "registration_endpoint=\(api.origin)/register"])
         #expect(result.code == 4 && result.output == "", "\(result)")
         #expect(!FileManager.default.fileExists(atPath: world.home + "/.config/oidc/config.json"))
+    }
+}
+
+extension ToolWorld {
+    /// Returns a profile of the configuration file.
+    func profile(_ name: String = "default") throws -> JSONValue {
+        let path = home + "/.config/oidc/config.json"
+        let data = try Data(contentsOf: URL(fileURLWithPath: path))
+        return try #require(try JSONValue(parsing: Array(data))["profiles"]?[name])
     }
 }

@@ -143,7 +143,7 @@ extension ToolWorld {
     }
 }
 
-/// What a run of the program left behind.
+/// The result of a run of the program.
 struct ToolResult: Equatable, CustomStringConvertible {
     let status: OIDCSystem.ExitStatus
     let output: String

@@ -22,11 +22,12 @@ struct HostileProviderTests {
 
     @Test(
         "a broken answer leads to the documented exit code and one clean line, and nothing is stored",
-        arguments: [Endpoint.discovery, .token, .jwks],
-        [
-            AnswerFault.hugeBody, .compressionBomb, .redirectSameOrigin, .redirectForeign, .htmlForbidden,
-            .unavailable,
-        ])
+        arguments: [
+            (.token, .hugeBody), (.token, .redirectSameOrigin), (.token, .redirectForeign),
+            (.token, .htmlForbidden), (.token, .unavailable), (.discovery, .compressionBomb),
+            (.discovery, .redirectSameOrigin), (.discovery, .unavailable), (.jwks, .redirectForeign),
+            (.jwks, .htmlForbidden),
+        ] as [(Endpoint, AnswerFault)])
     func answers(endpoint: Endpoint, fault: AnswerFault) throws {
         let foreign = try TrustWorld.server()
         let provider = try TrustWorld.server([.answer(endpoint, fault)], foreign: foreign.origin)

@@ -46,7 +46,7 @@ struct JSONOutlineTests {
     }
 
     @Test(
-        "a name in a skipped value is found, also where an escape may spell it",
+        "a name in a skipped value is found, even if it is spelled with an escape",
         arguments: [
             (#"{"profiles":{"a":{"secret":1}}}"#, true), (#"{"profiles":{"a":[[{"secret":1}]]}}"#, true),
             (#"{"profiles":{"a":{"s\u0065cret":1}}}"#, true), (#"{"profiles":{"a":{"secrets":1}}}"#, false),

@@ -286,7 +286,7 @@ struct TokenErrorTests {
         #expect(message.contains("(secret)") && !message.contains("a-long-refresh-token"))
     }
 
-    @Test("a secret with something invisible in it is found too")
+    @Test("a secret that contains invisible characters is found too")
     func withheldAfterCleaning() throws {
         let endpoint = TokenEndpoint(
             url: try Fixture.url("https://op.example/token"), client: Client(id: "cli"))

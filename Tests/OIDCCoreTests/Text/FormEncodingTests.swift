@@ -9,7 +9,7 @@ struct FormEncodingTests {
         #expect(FormEncoding.decode("x=+%25%26%2B%C2%A3%E2%82%AC") == [.init("x", " %&+£€")])
     }
 
-    @Test("every ASCII character but the unreserved is escaped, and comes back")
+    @Test("every ASCII character except the unreserved ones is escaped, and decoded again")
     func roundTrip() {
         for byte in UInt8(0)..<0x80 {
             let text = String(decoding: [byte], as: UTF8.self)

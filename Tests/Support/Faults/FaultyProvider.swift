@@ -40,7 +40,7 @@ package struct FaultyProvider: Sendable {
     /// Replaces the signing keys; tokens signed by the ones before still verify.
     package mutating func rotateKeys() throws(CryptoError) { try demo.rotateKeys() }
 
-    /// Answers a request as `DemoProvider` does, with the faults that are on.
+    /// Answers a request as `DemoProvider` does, with the active faults.
     package mutating func handle(_ request: HTTPRequest, at time: Instant) -> HTTPResponse {
         let call = FaultyCall(request, demo, at: time)
         record(call)

@@ -30,7 +30,7 @@ package enum IDTokenFault: String, Sendable, CaseIterable {
 }
 
 extension FaultyProvider {
-    /// The ID token's faults that are on.
+    /// The active faults of the ID token.
     func idTokenFaults(isRefresh: Bool) -> Set<IDTokenFault> {
         var active: Set<IDTokenFault> = []
         for fault in faults {
@@ -43,7 +43,7 @@ extension FaultyProvider {
         return active
     }
 
-    /// Forges the ID token of a token response again, with the faults that are on.
+    /// Signs the ID token of a token response again, with the active faults.
     func replaceIDToken(in answer: inout JSONObject, _ call: FaultyCall) {
         let active = idTokenFaults(isRefresh: call.isRefresh)
         // RFC 8693 §2.2.1: an exchange returns any type of token as access_token.

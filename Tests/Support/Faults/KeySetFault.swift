@@ -50,7 +50,7 @@ extension FaultyProvider {
         for index in keys.indices { change(&keys[index]) }
     }
 
-    /// A stranger's key under the same name.
+    /// Another key with the same key ID.
     private func foreign(like key: JSONObject) -> JSONObject? {
         if key["kty"] == "RSA" {
             var members = key

@@ -11,7 +11,7 @@ public struct Client: Sendable {
     /// method (RFC 8705 §3, §5).
     public var presentsCertificate: Bool
 
-    /// Makes a client of its ID and its proof.
+    /// Makes a client from its ID and its way to authenticate.
     public init(
         id: String, authentication: ClientAuthentication = .none, assertionAudience: String? = nil,
         presentsCertificate: Bool = false
