@@ -4,6 +4,8 @@ import Foundation
 struct TestCatalog {
     /// The display name of a test function, or its name; two functions of one name have both.
     private var titles: [String: [String]] = [:]
+    /// The file of a test function, from the directory that was read.
+    private var files: [String: String] = [:]
     /// All the text of the sources, for the names of cases.
     private var text = ""
 
@@ -12,14 +14,19 @@ struct TestCatalog {
         let files = FileManager.default.enumerator(at: directory, includingPropertiesForKeys: nil)
         for case let file as URL in files ?? .init() where file.pathExtension == "swift" {
             let source = try String(contentsOf: file, encoding: .utf8)
-            read(source)
+            read(source, String(file.path.dropFirst(directory.path.count + 1)))
             text += source
         }
     }
 
-    init(source: String) {
-        read(source)
+    init(source: String, file: String = "") {
+        read(source, file)
         text = source
+    }
+
+    /// Returns the file of `Suite/function` or of its case.
+    func file(of reference: String) -> String? {
+        files[String(reference.prefix { $0 != ":" })]
     }
 
     /// Returns the display name of `Suite/function`, or of its case in `Suite/function: case`; nil for none, or several.
@@ -35,7 +42,7 @@ struct TestCatalog {
     /// Returns whether a word stands in the sources. Swift's own search takes a second for all that are asked for.
     private func names(_ word: String) -> Bool { strstr(text, word) != nil }
 
-    private mutating func read(_ source: String) {
+    private mutating func read(_ source: String, _ file: String) {
         var types: [Int: String] = [:]
         var attribute: String?
         for line in source.split(separator: "\n") {
@@ -51,7 +58,9 @@ struct TestCatalog {
             attribute? += line
             guard let function = TestCatalog.name(after: ["func"], in: words) else { continue }
             let title = TestCatalog.firstArgument(attribute ?? "") ?? function
-            titles["\(types[indentation - 4] ?? "")/\(function)", default: []].append(title)
+            let name = "\(types[indentation - 4] ?? "")/\(function)"
+            titles[name, default: []].append(title)
+            files[name] = file
             attribute = nil
         }
     }

@@ -1,1 +1,24 @@
+import Foundation
 import Testing
+
+@Suite("the core as a whole")
+struct OIDCCoreTests {
+    @Test("it imports only OIDCCrypto, so no file, socket or clock is within its reach")
+    func imports() throws {
+        let core = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../Sources/OIDCCore")
+        let files = try #require(FileManager.default.enumerator(at: core, includingPropertiesForKeys: nil))
+        var count = 0
+        for case let file as URL in files where file.pathExtension == "swift" {
+            count += 1
+            for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
+                let words = line.split(separator: " ")
+                guard let index = words.firstIndex(of: "import"), index <= 1, !line.hasPrefix(" "),
+                    !line.hasPrefix("/")
+                else { continue }
+                #expect(words.last == "OIDCCrypto", "\(file.lastPathComponent): \(line)")
+            }
+        }
+        #expect(count > 50)
+    }
+}
