@@ -154,7 +154,12 @@ final class CurlWire: Wire, @unchecked Sendable {
             result.certificateVerification = verification
             let failure = CurlFailure(
                 result: result, request: HTTPRequest(.get, url), stage: .store, configuration: configuration)
-            throw code == 28 ? .slow : .other(failure.error)
+            switch code {
+            case 28: throw .slow
+            // Not resolved or refused: another server may answer.
+            case 6, 7: throw .broken(CurlFailure.meaning(of: code))
+            default: throw .other(failure.error)
+            }
         }
         return CurlWire(library, easy, socket)
     }
