@@ -66,11 +66,16 @@ final class SharedLease: Sendable {
     /// Extends the lease before a single-use refresh token is presented. Throws if another process took over.
     func present() throws(OIDCError) {
         guard try engine.extend(name, owner: owner, to: times.presenting) else {
-            state.withLock { $0.isLost = true }
-            throw .sharedStore(
-                engine.description, "another process took over the refresh while this one was stopped")
+            throw lost()
         }
         state.withLock { $0.isPresenting = true }
+    }
+
+    /// Notes that another process took over, and returns the error.
+    func lost() -> OIDCError {
+        state.withLock { $0.isLost = true }
+        return .sharedStore(
+            engine.description, "another process took over the refresh while this one was stopped")
     }
 
     /// Extends the lease while the request runs. A failure is harmless: the record's version guards the write.

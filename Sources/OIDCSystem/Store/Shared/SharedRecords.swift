@@ -21,7 +21,8 @@ final class SharedRecords: Sendable {
 
     /// A session as it is stored.
     struct Stored {
-        var value: SharedValue
+        /// Nil if the record is too large to be read.
+        var value: SharedValue?
         var version: Int64
         /// Nil if the record is damaged and may be replaced.
         var session: Session?
@@ -44,8 +45,14 @@ final class SharedRecords: Sendable {
 
     /// Reads a session. With `orDamaged`, a damaged record is returned without its session.
     func session(_ key: SessionKey, orDamaged: Bool = false) throws(OIDCError) -> Stored? {
-        guard let value = try engine.read(SharedRecords.name(.session, key.fileStem)) else { return nil }
-        return try session(value, key, orDamaged: orDamaged)
+        let value: SharedValue?
+        do throws(OIDCError) {
+            value = try engine.read(SharedRecords.name(.session, key.fileStem))
+        } catch {
+            guard orDamaged, error.hint == .signIn else { throw error }
+            return Stored(value: nil, version: 0, session: nil)
+        }
+        return try value.map { value throws(OIDCError) in try session(value, key, orDamaged: orDamaged) }
     }
 
     func session(_ value: SharedValue, _ key: SessionKey, orDamaged: Bool) throws(OIDCError) -> Stored {
@@ -65,7 +72,9 @@ final class SharedRecords: Sendable {
     func listed(_ stem: String) throws(OIDCError) -> Session? {
         guard let value = try engine.read(SharedRecords.name(.session, stem)) else { return nil }
         let (record, plain) = try opened(value.bytes, .session, stem)
-        return try parsed(plain, record, stem)
+        let session = try parsed(plain, record, stem)
+        guard session.key.fileStem == stem else { throw fault(.otherKey, stem) }
+        return session
     }
 
     /// Writes a session if the stored one is still `current`. Returns whether it did.
@@ -78,9 +87,11 @@ final class SharedRecords: Sendable {
         let record = try SealedRecord(
             sealing: session.json.bytes, .session, of: session.key, version: version, with: try keys().sealing
         )
+        let name = SharedRecords.name(.session, stem)
+        if let current, current.value == nil { try engine.remove(name) }
         guard
             try engine.write(
-                SharedRecords.name(.session, stem), record.bytes, replacing: current?.value,
+                name, record.bytes, replacing: current?.value,
                 lifetime: lifetime)
         else { return false }
         note(version, stem)
@@ -169,13 +180,13 @@ extension SessionFault {
         let subject = "the session in \(DisplayText.clean(location))"
         switch self {
         case .otherKey:
-            return .untrusted(.store, "\(subject) belongs to another key; it is not used", hint: .signIn)
+            return .untrusted(.store, "\(subject) is another session's; it is not used", hint: .signIn)
         case .newerVersion(let version):
             return .store(
                 "\(subject) was written by a newer oidc: expected format \(SealedRecord.formatVersion) at most, found "
                     + "\(version)", hint: .advice(.useNewerVersion))
         case .damaged(let reason):
-            return .store("\(subject) is damaged: \(reason)", hint: .signIn)
+            return .untrusted(.store, "\(subject) is damaged: \(reason)", hint: .signIn)
         }
     }
 }
