@@ -50,7 +50,9 @@ struct SharedStoreSettingsTests {
         let kept = try String(contentsOfFile: file, encoding: .utf8)
         #expect(try program.run("config", "new-key", file).status == 2)
         #expect(try String(contentsOfFile: file, encoding: .utf8) == kept && kept.utf8.count == 44)
-        let printed = try (0..<2).map { _ in try program.run("config", "new-key").output }
+        let printed = [
+            try program.run("config", "new-key").output, try program.run("config", "new-key", "-").output,
+        ]
         #expect(printed[0] != printed[1] && printed.allSatisfy { $0.utf8.count == 44 })
     }
 
@@ -70,5 +72,18 @@ struct SharedStoreSettingsTests {
             #expect(outcome.status == status)
             #expect(!(outcome.output + outcome.errorOutput).contains("hunter2"))
         }
+    }
+
+    @Test("config check warns of a key file that is not there")
+    func missingKey() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let file = program.home.appendingPathComponent("config.json")
+        let profile =
+            #"{"issuer":"https://op.example","client_id":"x","store":"redis://h","store_key_file":"/nowhere/key"}"#
+        try Data(profile.utf8).write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
+        let outcome = try program.run("config", "check", "--config", file.path)
+        #expect(outcome.errorOutput.contains("warning: store_key_file: there is no file /nowhere/key"))
     }
 }

@@ -26,7 +26,7 @@ struct ConfigNewKeyCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let key = SealingKeys.newKey()
-        guard let file else {
+        guard let file, file != "-" else {
             if context.console.isJSON {
                 try context.console.output(["key": .string(key)])
             } else {

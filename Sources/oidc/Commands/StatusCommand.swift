@@ -111,15 +111,13 @@ struct StatusCommand: RunnableCommand {
     ) throws(OIDCError) -> [SessionReport] {
         let known = try KnownProviders(provider)
         var reports: [SessionReport] = []
-        var stored: [StoredSession] = []
-        for store in try known.stores() { stored += try store.all() }
-        for entry in stored {
-            switch entry.content {
+        for stored in try known.sessions() {
+            switch stored.session.content {
             case .success(let session):
                 reports.append(
                     SessionReport(
-                        session: session, profile: known.provider(of: session.key).settings.profile,
-                        location: entry.location, now: context.now))
+                        session: session, profile: known.profile(of: session.key, in: stored.store),
+                        location: stored.session.location, now: context.now))
             case .failure(let error): context.console.warn(error.message)
             }
         }

@@ -212,6 +212,9 @@ struct ProviderContext {
     /// Returns the store on a server. The key is read when a session is, so a fresh token needs nothing else.
     private func sharedStore(_ url: SharedStoreURL) throws(OIDCError) -> SharedSessionStore {
         try settings.sharedStore.check(.shared(url))
+        if url.isOpen, url.password != nil {
+            context.console.warn("store: the password is sent to \(url.server) without encryption")
+        }
         var configuration = try curlConfiguration()
         // Records are sealed, and the URL says whether the connection is encrypted.
         configuration.allowInsecureHTTP = true
