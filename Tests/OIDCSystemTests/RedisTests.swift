@@ -43,6 +43,7 @@ struct SharedStoreURLTests {
             "etcd://h/a b", "etcd://h?x", "redis+unix:hunter2", "redis+unix://u:hunter2@h/x",
             "REDIS://:hunter2@h",
             "redis://h,,h2", "mysql://u:hunter2@h", "redis://u:hunter2/x@h/1", "redis://u:hunter2?x@h",
+            "redis://u:hunter2@x@h", "redis://u:hunter2@h:1,u:hunter2@h2:2/0",
         ])
     func mistakes(_ setting: String) {
         let refusal = failure { () throws(OIDCError) in try SessionStoreChoice(setting: setting) }
@@ -182,6 +183,7 @@ struct RedisTests {
             ("WRONGPASS invalid", OIDCError.Kind.usage), ("NOAUTH Authentication required.", .usage),
             ("NOPERM no permissions", .usage), ("ERR DB index is out of range", .usage),
             ("OOM command not allowed", .unreachable), ("LOADING Redis is loading", .unreachable),
+            ("WRONGTYPE Operation against a key", .untrusted),
             ("MISCONF errors writing to the AOF", .unreachable), ("READONLY You can't write", .unreachable),
             ("ERR \u{1B}[31mhunter", .unreachable), ("", .unreachable), ("MOVED 1 x", .unreachable),
         ])
@@ -293,6 +295,16 @@ struct RedisTests {
         var parser = RedisParser()
         parser.append(Array((text.split(separator: " ") + [""]).joined(separator: "\r\n").utf8))
         #expect(RedisCluster(slots: try #require(try parser.next()), asked: "h") == nil)
+    }
+
+    @Test("a server that accepts and hangs is passed over in time for the next one")
+    func hanging() throws {
+        let done = DispatchSemaphore(value: 0)
+        let hung = try ScriptedServer { _ in done.wait() }
+        let good = try server { _ in "$1\r\nv\r\n" }
+        #expect(try engine(hung.port, good.port, seconds: 4).read("session/x")?.bytes == Array("v".utf8))
+        done.signal()
+        withExtendedLifetime((hung, good)) {}
     }
 
     @Test("a connection that broke since the last command is made again")

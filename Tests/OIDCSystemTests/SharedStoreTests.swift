@@ -137,6 +137,22 @@ final class SharedStoreTests: Sendable {
         #expect(try machine().load(.example) == .example())
     }
 
+    @Test("a version that one store of a process has seen is known to its others")
+    func processVersions() throws {
+        let (seen, keys) = (SharedVersions(), try SealingKeys.example())
+        func store() -> SharedSessionStore {
+            SharedSessionStore(engine, seen: seen, now: { self.time.withLock { $0 } }) {
+                () throws(OIDCError) in
+                keys
+            }
+        }
+        try store().save(.example(), replacingDamaged: false)
+        let old = try #require(engine[record])
+        #expect(try store().replace(.example(), with: .example("at-2")))
+        engine[record] = old
+        #expect(failure { () throws(OIDCError) in try store().load(.example) }?.kind == .unreachable)
+    }
+
     @Test("after a sign-out and a new sign-in elsewhere, the new session is not taken for an old one")
     func newSignIn() throws {
         let store = try machine()

@@ -8,6 +8,8 @@ protocol SecretKeeping: Sendable {
     /// The name in messages.
     var program: String { get }
 
+    /// Throws if the place is not there.
+    func check() throws(OIDCError)
     func store(_ entry: CredentialHelper.Entry) throws(OIDCError)
     /// Returns an entry; nil if there is none.
     func get(_ serverURL: String) throws(OIDCError) -> CredentialHelper.Entry?
@@ -79,10 +81,11 @@ struct SystemKeychain: SecretKeeping {
         _ body: (_ canceller: UnsafeMutableRawPointer?, _ problem: UnsafeMutablePointer<CChar>, _ size: Int)
             -> Int32
     ) throws(OIDCError) -> Outcome {
-        try requireBus()
+        try check()
         let canceller = oidc_keychain_make_canceller()
         let watch = canceller.map(Watch.init)
-        let end = deadline ?? .now().adding(seconds: 60)
+        // Without a prompt, the keychain answers in milliseconds unless it hangs.
+        let end = deadline ?? .now().adding(seconds: mayPrompt ? 60 : 10)
         let stop = RenewalThread.start(200) { watch?.check(until: end) }
         var problem = [CChar](repeating: 0, count: 512)
         let result = problem.withUnsafeMutableBufferPointer { buffer -> Int32 in
@@ -117,7 +120,7 @@ struct SystemKeychain: SecretKeeping {
     }
 
     /// Throws if no session bus is there: libsecret would start one of its own, with an empty keychain.
-    private func requireBus() throws(OIDCError) {
+    func check() throws(OIDCError) {
         guard !Platform.isDarwin, environment["DBUS_SESSION_BUS_ADDRESS", default: ""].isEmpty else { return }
         let path = environment["XDG_RUNTIME_DIR"].map { "\($0)/bus" }
         if let path, (try? FilePath.status(path)) != nil { return }

@@ -111,16 +111,21 @@ struct StatusCommand: RunnableCommand {
     ) throws(OIDCError) -> [SessionReport] {
         let known = try KnownProviders(provider)
         var reports: [SessionReport] = []
-        for stored in try known.sessions() {
+        var failures: [OIDCError] = []
+        for stored in try known.sessions(orNote: { failures.append($0) }) {
             switch stored.session.content {
             case .success(let session):
                 reports.append(
                     SessionReport(
                         session: session, profile: known.profile(of: session.key, in: stored.store),
                         location: stored.session.location, now: context.now))
-            case .failure(let error): context.console.warn(error.message)
+            case .failure(let error): failures.append(error)
             }
         }
+        // A session that cannot be read may be one that is usable.
+        if reports.isEmpty, let first = failures.first { throw first }
+        for failure in failures.prefix(10) { context.console.warn(failure.commandLine) }
+        if failures.count > 10 { context.console.warn("\(failures.count - 10) more cannot be read") }
         return reports
     }
 

@@ -24,7 +24,10 @@ struct StoreChecks {
             guard let key, !findings.contains(where: { $0.result == .problem }) else { return findings }
             return findings + [session(store, key)]
         }
-        return [self.store(store, key), keychain(choice)] + (key.map { [session(store, $0)] } ?? [])
+        let found = self.store(store, key)
+        // What is wrong with the keychain is in the line of the store.
+        let keychain = choice == .keychain && found.result == .problem ? [] : [keychain(choice)]
+        return [found] + keychain + (key.map { [session(store, $0)] } ?? [])
     }
 
     /// Checks that only this user can write the store, and that every session can be read.

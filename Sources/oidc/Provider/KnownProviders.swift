@@ -76,6 +76,14 @@ struct KnownProviders {
         let store: Store
     }
 
+    /// Whether another profile than the one in use keeps such a session in this store.
+    func isInUse(_ store: String, for key: SessionKey) -> Bool {
+        profiles.contains { profile in
+            profile.settings.profile != asked.settings.profile && profile.settings.store == store
+                && (try? profile.sessionKey()) == key
+        }
+    }
+
     /// Returns the settings of a resource's session, whose client registered itself: with the secret of that client.
     private func registered(_ key: SessionKey) -> ProviderContext? {
         guard let records = ResourceRecords(asked.context), let resource = key.resources.first,

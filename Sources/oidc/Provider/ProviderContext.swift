@@ -186,7 +186,10 @@ struct ProviderContext {
 
     /// Returns the store. If no state directory is available, nothing is stored and saving fails.
     func store() throws(OIDCError) -> any SessionStoring {
-        let choice = try SessionStoreChoice(setting: settings.store)
+        try store(try SessionStoreChoice(setting: settings.store))
+    }
+
+    func store(_ choice: SessionStoreChoice) throws(OIDCError) -> any SessionStoring {
         let directory = StateDirectories(environment: context.environment).state
             .flatMap { FilePath.isPossible($0) ? $0 : nil }
         switch (choice, directory) {
@@ -227,7 +230,7 @@ struct ProviderContext {
         let presenting = settings.network.httpTimeout + 30
         return SharedSessionStore(
             url.connect(configuration), keepsCopies: shared.keepsCopies,
-            times: LeaseTimes(presenting: .seconds(presenting))
+            times: LeaseTimes(presenting: .seconds(presenting)), seen: context.sharedVersions
         ) { () throws(OIDCError) in try secrets.storeKeys(shared) }
     }
 

@@ -15,6 +15,10 @@ package final class EtcdEngine: SharedEngine {
     private let grants = Mutex<[String: Grant]>([:])
 
     package convenience init(_ url: SharedStoreURL, _ configuration: CurlConfiguration) {
+        var configuration = configuration
+        // A server that hangs leaves time for the next one.
+        let share = configuration.httpTimeout.milliseconds / max(1, url.hosts.count)
+        configuration.httpTimeout = .milliseconds(max(1_000, share))
         self.init(url, CurlTransport(configuration))
     }
 

@@ -43,6 +43,8 @@ enum RedisRefusal {
                 hint: .text(
                     "allow this user GET, SET, DEL, EVAL, SCAN, INFO, TIME and SELECT on the keys oidc:*, and CLUSTER "
                         + "SLOTS in a cluster"))
+        case "WRONGTYPE":
+            return .untrusted(.store, "\(DisplayText.clean(server)): a record is no string", hint: .signIn)
         case "DENIED":
             return .sharedStoreRefusal(
                 server, "refuses connections from other machines", hint: "set a password on it")

@@ -57,15 +57,24 @@ final class RedisLink: Sendable {
         throws(OIDCError) -> RedisReply
     {
         var attempts = 0
+        let hosts = max(1, url.hosts.count)
         while true {
             attempts += 1
+            // A server that hangs leaves time for the next one.
+            let end =
+                attempts < hosts
+                ? min(deadline, .now().adding(milliseconds: Int64(timeout.milliseconds / hosts))) : deadline
             let wasOpen = state.target.map { state.connections[$0] != nil } ?? false
             let reply: RedisReply
             do throws(WireFault) {
-                reply = try exchange(command, &state, until: deadline)
+                reply = try exchange(command, &state, until: end)
             } catch {
                 state.drop()
-                if case .broken = error, attempts <= (wasOpen ? 2 : 1) + max(0, url.hosts.count - 1) {
+                if case .slow = error, attempts < hosts, MonotonicTime.now() < deadline {
+                    state.index += 1
+                    continue
+                }
+                if case .broken = error, attempts <= (wasOpen ? 2 : 1) + hosts - 1 {
                     if !wasOpen { state.index += 1 }
                     continue
                 }

@@ -2,19 +2,34 @@ import OIDCCore
 import OIDCCrypto
 import Synchronization
 
+/// The versions of records that a process has seen, by whichever of its stores.
+package final class SharedVersions: Sendable {
+    private let newest = Mutex<[String: Int64]>([:])
+
+    package init() {}
+
+    /// The newest version of a record; 0 if none was seen.
+    fileprivate subscript(_ record: String) -> Int64 { newest.withLock { $0[record] } ?? 0 }
+
+    fileprivate func note(_ version: Int64, of record: String) {
+        newest.withLock { $0[record] = max($0[record] ?? 0, version) }
+    }
+}
+
 /// The records of a shared store: seals and opens them, and remembers the versions that this process has seen.
 final class SharedRecords: Sendable {
     let engine: any SharedEngine
     let now: @Sendable () -> Instant
     private let load: @Sendable () throws(OIDCError) -> SealingKeys
     private let loaded = Mutex<SealingKeys?>(nil)
-    private let seen = Mutex<[String: Int64]>([:])
+    private let seen: SharedVersions
 
     init(
-        _ engine: any SharedEngine, now: @escaping @Sendable () -> Instant,
+        _ engine: any SharedEngine, seen: SharedVersions, now: @escaping @Sendable () -> Instant,
         keys load: @escaping @Sendable () throws(OIDCError) -> SealingKeys
     ) {
         self.engine = engine
+        self.seen = seen
         self.now = now
         self.load = load
     }
@@ -81,7 +96,7 @@ final class SharedRecords: Sendable {
     func write(_ session: Session, replacing current: Stored?, lifetime: Duration?) throws(OIDCError) -> Bool
     {
         let stem = session.key.fileStem
-        let before = max(current?.version ?? 0, seen.withLock { $0[stem] } ?? 0)
+        let before = max(current?.version ?? 0, seen[location(stem)])
         // At least the time, so versions also grow across a sign-out.
         let version = max(before + 1, now().secondsSinceEpoch)
         let record = try SealedRecord(
@@ -155,7 +170,7 @@ final class SharedRecords: Sendable {
     /// Refuses a record that is older than one that this process has seen: the server lost data, a copy that lags took
     /// over, or somebody put an old record back.
     private func checkVersion(_ version: Int64, _ stem: String) throws(OIDCError) {
-        let newest = seen.withLock { $0[stem] } ?? 0
+        let newest = seen[location(stem)]
         guard version >= newest else {
             throw .sharedStore(
                 engine.description,
@@ -166,7 +181,7 @@ final class SharedRecords: Sendable {
     }
 
     private func note(_ version: Int64, _ stem: String) {
-        seen.withLock { $0[stem] = max($0[stem] ?? 0, version) }
+        seen.note(version, of: location(stem))
     }
 
     private func fault(_ fault: SessionFault, _ stem: String) -> OIDCError {

@@ -26,10 +26,11 @@ package final class SharedSessionStore: SessionStoring {
 
     package init(
         _ engine: any SharedEngine, keepsCopies: Bool = false, times: LeaseTimes = LeaseTimes(),
-        runtime: LeaseRuntime = LeaseRuntime(), now: @escaping @Sendable () -> Instant = { Clock.now() },
+        runtime: LeaseRuntime = LeaseRuntime(), seen: SharedVersions = SharedVersions(),
+        now: @escaping @Sendable () -> Instant = { Clock.now() },
         keys: @escaping @Sendable () throws(OIDCError) -> SealingKeys
     ) {
-        records = SharedRecords(engine, now: now, keys: keys)
+        records = SharedRecords(engine, seen: seen, now: now, keys: keys)
         self.keepsCopies = keepsCopies
         self.times = times
         self.runtime = runtime
@@ -162,7 +163,7 @@ package final class SharedSessionStore: SessionStoring {
         {
             throw lease.lost()
         }
-        try lease.present()
+        try lease.present(now: runtime.now)
         return nil
     }
 
@@ -172,6 +173,9 @@ package final class SharedSessionStore: SessionStoring {
         _ = try records.keys()
         return remarks
     }
+
+    /// Throws if the key cannot be read.
+    package func checkKeys() throws(OIDCError) { _ = try records.keys() }
 
     /// How long the server keeps a record: until its tokens expire, if nobody signed in for them.
     private func lifetime(of session: Session) -> Duration? {

@@ -105,6 +105,9 @@ package struct SharedStoreURL: Hashable, Sendable {
         guard let end = rest.lastIndex(of: "@") else { return }
         var name = rest[..<end]
         rest = rest[rest.index(after: end)...]
+        guard !name.utf8.contains(where: { "@,".utf8.contains($0) }) else {
+            throw SharedStoreURL.mistake("percent-encode the password: %40 for @, %2C for a comma")
+        }
         let secret = SharedStoreURL.cut(&name, at: ":")
         guard let user = SharedStoreURL.decoded(name), let password = SharedStoreURL.decoded(secret ?? "")
         else { throw SharedStoreURL.mistake("the user or the password holds a bad % escape") }
