@@ -8,6 +8,8 @@ struct CommandContext: Sendable {
     let environment: [String: String]
     let common: CommonOptions
     let startedAt = MonotonicTime.now()
+    /// What this process knows of records in shared stores.
+    var sharedVersions = SharedVersions()
 
     var now: Instant { Clock.now() }
 

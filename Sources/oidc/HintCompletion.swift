@@ -26,6 +26,7 @@ struct HintCompletion: Sendable {
         "oidc login", "oidc token", "oidc config init", "oidc config check", "oidc config use",
     ]
     private static let change = "oidc config set"
+    private static let profileCommands = [change, "oidc logout"]
 
     /// Returns the hint with `--config` and `-p` in its commands, and with `--set` for a change of the profile that is
     /// not in use.
@@ -44,7 +45,10 @@ struct HintCompletion: Sendable {
             }
         }
         let profile = common.profile.map { " -p \(ShellWord.quoted($0))" } ?? ""
-        return HintCompletion.inserting(profile + file, after: HintCompletion.change, in: completed)
+        for command in HintCompletion.profileCommands {
+            completed = HintCompletion.inserting(profile + file, after: command, in: completed)
+        }
+        return completed
     }
 
     /// Inserts words after each occurrence of a command that names no profile.
@@ -53,7 +57,7 @@ struct HintCompletion: Sendable {
         let pieces = hint.pieces(between: command)
         return pieces.dropFirst().reduce(String(pieces.first ?? "")) { text, rest in
             let isLonger = rest.utf8.first.map(ASCII.isAlphanumeric) ?? false
-            let isNamed = command == change && rest.hasPrefix(" -p ")
+            let isNamed = profileCommands.contains(command) && rest.hasPrefix(" -p ")
             return text + command + (isLonger || isNamed ? "" : words) + rest
         }
     }

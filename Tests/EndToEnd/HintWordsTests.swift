@@ -56,6 +56,10 @@ struct HintWordsTests {
             common.completing("install it, or: oidc config set store=file")
                 == "install it, or: oidc config set -p 'my work' --config f.json store=file")
         #expect(common.completing("oidc config set -p x a=b") == "oidc config set -p x a=b")
+        #expect(
+            common.completing("or: oidc logout --local")
+                == "or: oidc logout -p 'my work' --config f.json --local")
+        #expect(common.completing("oidc logout -p x") == "oidc logout -p x")
         #expect(common.completing("oidc config list") == "oidc config list")
         #expect(
             common.completing("write one with: oidc config init")

@@ -50,7 +50,9 @@ struct SharedStoreSettingsTests {
         let kept = try String(contentsOfFile: file, encoding: .utf8)
         #expect(try program.run("config", "new-key", file).status == 2)
         #expect(try String(contentsOfFile: file, encoding: .utf8) == kept && kept.utf8.count == 44)
-        let printed = try (0..<2).map { _ in try program.run("config", "new-key").output }
+        let printed = [
+            try program.run("config", "new-key").output, try program.run("config", "new-key", "-").output,
+        ]
         #expect(printed[0] != printed[1] && printed.allSatisfy { $0.utf8.count == 44 })
     }
 
@@ -69,6 +71,83 @@ struct SharedStoreSettingsTests {
             let outcome = try program.run("config", "show", "--config", file.path)
             #expect(outcome.status == status)
             #expect(!(outcome.output + outcome.errorOutput).contains("hunter2"))
+        }
+    }
+
+    @Test("config check warns of a key file that is not there")
+    func missingKey() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let file = program.home.appendingPathComponent("config.json")
+        let profile =
+            #"{"issuer":"https://op.example","client_id":"x","store":"redis://h","store_key_file":"/nowhere/key"}"#
+        try Data(profile.utf8).write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
+        let outcome = try program.run("config", "check", "--config", file.path)
+        #expect(outcome.errorOutput.contains("warning: store_key_file: there is no file /nowhere/key"))
+    }
+
+    @Test("a program may print the key as it is in a file: 32 bytes, or a line")
+    func keyCommand() throws {
+        let directory = try Program()
+        defer { directory.remove() }
+        let file = directory.home.appendingPathComponent("raw.key")
+        // Neither UTF-8, nor without a line end.
+        try Data([0xFF] + [UInt8](repeating: 7, count: 30) + [0x0A]).write(to: file)
+        let settings = try settings(["OIDC_STORE_KEY_COMMAND": #"["cat","\#(file.path)"]"#]).sharedStore
+        let secrets = SecretReader(
+            environment: ProcessInfo.processInfo.environment, deadline: nil, warn: { _ in })
+        _ = try secrets.storeKeys(settings)
+    }
+
+    @Test("a store that cannot work is not taken for one without a session", arguments: ["status", "token"])
+    func unusable(command: String) throws {
+        let program = try Program()
+        defer { program.remove() }
+        let provider = ["--issuer", "https://op.example", "--client-id", "x"]
+        let helper = try program.start(
+            [command, "--set", "store=helper:nowhere"] + provider, input: .none
+        ).finish()
+        #expect(helper.status == 2 && helper.errorOutput.contains("docker-credential-nowhere is not on PATH"))
+        let keychain = try program.start(
+            [command, "--set", "store=keychain"] + provider, input: .none
+        ).finish()
+        #expect(keychain.status == 1 && keychain.errorOutput.contains("no D-Bus session bus"))
+    }
+
+    @Test("config set says that a session stays on the server that store named before")
+    func moved() throws {
+        let program = try Program()
+        defer { program.remove() }
+        for (word, isNoted) in [
+            ("store=redis://h/1", false), ("scope=a", false), ("store=file", true), ("store=file", false),
+        ] {
+            let words = [
+                "config", "set", "issuer=https://op.example", "client_id=x", "store_key_file=k", word,
+            ]
+            let outcome = try program.start(words, input: .none).finish()
+            #expect(outcome.status == 0, "\(outcome.errorOutput)")
+            #expect(outcome.errorOutput.contains("A session on redis://h:6379/1 stays there") == isNoted)
+        }
+    }
+
+    @Test("a session in a file that another profile uses is no earlier session of this one")
+    func othersFile() throws {
+        let provider = try ProviderServer()
+        let program = try Program()
+        defer { program.remove() }
+        let file = program.home.appendingPathComponent("config.json")
+        let own = #""issuer":"\#(provider.origin)","client_id":"demo","scope":"openid""#
+        for (others, isEarlier) in [("", true), (#","f":{\#(own)}"#, false)] {
+            try Data(#"{"profiles":{"r":{\#(own),"store":"helper:nowhere"}\#(others)}}"#.utf8).write(to: file)
+            if isEarlier {
+                #expect(
+                    try program.signIn(at: provider, ["--config", file.path, "--set", "store=file"]).status
+                        == 0)
+            }
+            let status = try program.run("status", "-p", "r", "--config", file.path)
+            #expect(
+                status.errorOutput.contains("a session is still in") == isEarlier, "\(status.errorOutput)")
         }
     }
 }

@@ -31,23 +31,25 @@ struct EtcdTests {
         EtcdEngine(try SharedStoreURL(url), gateway)
     }
 
-    private static let found = #"{"kvs":[{"key":"aw==","mod_revision":"12","value":"dg=="}],"count":"1"}"#
+    private static let found =
+        #"{"header":{"revision":"13"},"kvs":[{"key":"aw==","mod_revision":"12","value":"dg=="}],"count":"1"}"#
 
     @Test("a value is read with its revision, and an absent one is none")
     func reads() throws {
         let value = try engine(Gateway { _ in .success(Self.found) }).read("session/x")
         #expect(value == SharedValue(bytes: Array("v".utf8), revision: 12))
-        #expect(try engine(Gateway { _ in .success(#"{"header":{}}"#) }).read("session/x") == nil)
+        #expect(
+            try engine(Gateway { _ in .success(#"{"header":{"revision":"1"}}"#) }).read("session/x") == nil)
     }
 
     @Test("a write compares the revision, and one whose answer was lost is found to be done")
     func writes() throws {
-        let won = Gateway { _ in .success(#"{"succeeded":true}"#) }
+        let won = Gateway { _ in .success(#"{"header":{"revision":"2"},"succeeded":true}"#) }
         #expect(try engine(won).write("session/x", [1], replacing: nil, lifetime: nil))
         let lost = Gateway { request in
             .success(
                 String(decoding: request.body, as: UTF8.self).contains(#""mod_revision":"12""#)
-                    ? #"{"responses":[{"response_range":\#(Self.found)}]}"# : "[]")
+                    ? #"{"header":{"revision":"2"},"responses":[{"response_range":\#(Self.found)}]}"# : "[]")
         }
         let current = SharedValue(bytes: [0], revision: 12)
         #expect(try engine(lost).write("session/x", Array("v".utf8), replacing: current, lifetime: nil))
@@ -103,9 +105,17 @@ struct EtcdTests {
             (#"{"error":"etcdserver: mvcc: database space exceeded","code":8}"#, .unreachable),
             (#"{"error":{"message":"etcdserver: no leader"}}"#, .unreachable),
             ("", .unreachable), ("<html>", .unreachable), ("[]", .unreachable),
-            ("{\"kvs\":[{}]}", .unreachable),
-            (#"{"kvs":[{"mod_revision":"x","value":"!"}]}"#, .unreachable),
-            (#"{"kvs":[{"mod_revision":1e999,"value":"dg=="}]}"#, .unreachable),
+            (#"{"header":{"revision":"2"},"kvs":[{}],"count":"1"}"#, .unreachable),
+            (
+                #"{"header":{"revision":"2"},"kvs":[{"mod_revision":"x","value":"!"}],"count":"1"}"#,
+                .unreachable
+            ),
+            (
+                #"{"header":{"revision":"2"},"kvs":[{"mod_revision":1e999,"value":"dg=="}],"count":"1"}"#,
+                .unreachable
+            ), ("{}", .unreachable), (#"{"header":{}}"#, .unreachable),
+            (#"{"header":{"revision":"2"},"kvs":5,"count":"1"}"#, .unreachable),
+            (#"{"header":{"revision":"2"},"kvs":[{"mod_revision":"1"}]}"#, .unreachable),
         ])
     func errors(_ answer: String, _ kind: OIDCError.Kind) throws {
         let gateway = Gateway { request in
@@ -127,5 +137,31 @@ struct EtcdTests {
         let bad = Gateway { _ in .success(#"{"version":"3.3.1","errors":["NOSPACE"]}"#) }
         let remarks = try engine(bad, "etcds://a").health(now: Instant(secondsSinceEpoch: 0))
         #expect(remarks.count == 3 && remarks.allSatisfy { $0.warning != nil })
+    }
+
+    @Test(
+        "an answer that the HTTP client refuses, such as a redirect, is no answer of etcd; the next server is asked"
+    )
+    func refused() throws {
+        let gateway = Gateway { request in
+            request.url.host == "a" ? .failure(OIDCError(.refused, "a redirect")) : .success(Self.found)
+        }
+        #expect(try engine(gateway).read("session/x") != nil)
+        let refusal = failure { () throws(OIDCError) in try engine(gateway, "etcd://a").read("session/x") }
+        #expect(refusal?.kind == .unreachable)
+    }
+
+    @Test("doctor warns of an endpoint that is away or has no leader, though others answer")
+    func endpointsOfDoctor() throws {
+        let gateway = Gateway { request in
+            switch request.url.host {
+            case "b": .failure(OIDCError(.unreachable, "b refuses"))
+            case "c": .success(#"{"version":"3.5.1","leader":"0"}"#)
+            default: .success(#"{"version":"3.5.1","leader":"1"}"#)
+            }
+        }
+        let remarks = try engine(gateway, "etcds://a,b,c").health(now: Instant(secondsSinceEpoch: 0))
+        let warnings = remarks.filter { $0.warning != nil }.map(\.text)
+        #expect(warnings == ["b refuses", "c:2379: has no leader"])
     }
 }

@@ -16,6 +16,10 @@ final class MemoryEngine: SharedEngine {
         /// Milliseconds.
         var time: Int64 = 0
         var failure: OIDCError?
+        /// The failure of reads of one name.
+        var readFailure: (name: String, error: OIDCError)?
+        /// The failure of writes of names that start so.
+        var writeFailure: (prefix: String, error: OIDCError)?
         var calls = 0
     }
     let state = Mutex(State())
@@ -23,6 +27,14 @@ final class MemoryEngine: SharedEngine {
 
     func pass(_ milliseconds: Int64) { state.withLock { $0.time += milliseconds } }
     func fail(_ error: OIDCError?) { state.withLock { $0.failure = error } }
+
+    func fail(_ error: OIDCError?, reading name: String) {
+        state.withLock { state in state.readFailure = error.map { (name, $0) } }
+    }
+
+    func fail(_ error: OIDCError?, writing prefix: String) {
+        state.withLock { state in state.writeFailure = error.map { (prefix, $0) } }
+    }
 
     private func run<Value>(_ body: (inout State) -> Value) throws(OIDCError) -> Value {
         let result = state.withLock { state -> Result<Value, OIDCError> in
@@ -39,13 +51,15 @@ final class MemoryEngine: SharedEngine {
     }
 
     func read(_ name: String) throws(OIDCError) -> SharedValue? {
-        try run { Self.found(name, $0)?.value }
+        if let (failing, error) = state.withLock({ $0.readFailure }), failing == name { throw error }
+        return try run { Self.found(name, $0)?.value }
     }
 
     func write(
         _ name: String, _ bytes: [UInt8], replacing current: SharedValue?, lifetime: Duration?
     ) throws(OIDCError) -> Bool {
-        try run { state in
+        if let (prefix, error) = state.withLock({ $0.writeFailure }), name.hasPrefix(prefix) { throw error }
+        return try run { state in
             guard Self.found(name, state)?.value.revision == current?.revision else { return false }
             Self.put(name, bytes, lifetime, &state)
             return true

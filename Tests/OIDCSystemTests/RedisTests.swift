@@ -1,5 +1,6 @@
 import Foundation
 import OIDCCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -41,7 +42,8 @@ struct SharedStoreURLTests {
             "redis://:hunter2@h?x=1", "redis://:hunter2%@h", "redis://:hunter2%0a@h", "etcd://hunter2@h",
             "etcd://h/a b", "etcd://h?x", "redis+unix:hunter2", "redis+unix://u:hunter2@h/x",
             "REDIS://:hunter2@h",
-            "redis://h,,h2", "mysql://u:hunter2@h",
+            "redis://h,,h2", "mysql://u:hunter2@h", "redis://u:hunter2/x@h/1", "redis://u:hunter2?x@h",
+            "redis://u:hunter2@x@h", "redis://u:hunter2@h:1,u:hunter2@h2:2/0",
         ])
     func mistakes(_ setting: String) {
         let refusal = failure { () throws(OIDCError) in try SessionStoreChoice(setting: setting) }
@@ -59,6 +61,11 @@ extension Peer {
         let count = recv(descriptor, &buffer, buffer.count, 0)
         return count > 0 ? Array(buffer[..<count]) : nil
     }
+}
+
+/// The ports of a cluster's masters, which are known after its servers were started.
+private final class PortList: Sendable {
+    let masters = Mutex<[Int]>([])
 }
 
 @Suite("Redis")
@@ -85,6 +92,46 @@ struct RedisTests {
         }
     }
 
+    @Test(
+        "nothing is sent unless the server accepted the user, the password and the database",
+        arguments: [
+            ("redis://u:hunter2@", "AUTH u hunter2", "/0"), ("redis://u@", "AUTH u ", "/0"),
+            ("redis://:hunter2@", "AUTH hunter2", "/0"), ("redis://", "SELECT 7", "/7"),
+        ])
+    func greeting(_ start: String, _ refused: String, _ path: String) throws {
+        let seen = Mutex<[String]>([])
+        let server = try ScriptedServer { peer in
+            var parser = RedisParser()
+            while let bytes = peer.read() {
+                parser.append(bytes)
+                while let words = (try? parser.next())?.array {
+                    seen.withLock { $0.append(words.map { $0.text ?? "" }.joined(separator: " ")) }
+                    peer.write("-ERR no\r\n")
+                }
+            }
+        }
+        let url = try SharedStoreURL("\(start)127.0.0.1:\(server.port)\(path)")
+        let engine = RedisEngine(url, CurlConfiguration())
+        #expect(throws: OIDCError.self) { try engine.remove("session/x") }
+        #expect(seen.withLock { $0 } == [refused])
+        withExtendedLifetime(server) {}
+    }
+
+    @Test("a record beyond the limit is not taken for nonsense, and a sign-in is its remedy")
+    func tooLarge() throws {
+        let server = try server { _ in "$9999999\r\n" }
+        let refusal = failure { () throws(OIDCError) in try engine(server.port).read("session/x") }
+        #expect(refusal?.kind == .untrusted && refusal?.hint == .signIn)
+    }
+
+    @Test("a socket that is not there is an error that names the path")
+    func noSocket() throws {
+        let engine = RedisEngine(try SharedStoreURL("redis+unix:/nowhere/redis.sock"), CurlConfiguration())
+        let refusal = try #require(failure { () throws(OIDCError) in try engine.read("session/x") })
+        #expect(refusal.kind == .unreachable && refusal.message.contains("/nowhere/redis.sock"))
+        #expect(refusal.hint == "check that Redis runs, and the path in the setting store")
+    }
+
     @Test("replies are read, however they are cut")
     func replies() throws {
         let text = "+OK\r\n-ERR no\r\n:-7\r\n$3\r\na\r\n\r\n$-1\r\n*2\r\n$0\r\n\r\n*-1\r\n"
@@ -109,7 +156,8 @@ struct RedisTests {
         "what is not a reply is refused at once, without crash or unbounded memory",
         arguments: [
             "HTTP/1.1 200 OK\r\n", "x", ":\r\n", ":1e9\r\n", "$99999999999999999999\r\n", "$9999999\r\n",
-            "$1\r\nabc", "*1000000\r\n", String(repeating: "*1\r\n", count: 20), "\r\n", "+a\rb",
+            "$1\r\nabc", "*1000000\r\n", "$-5\r\n", "*-7\r\n", String(repeating: "*1\r\n", count: 20), "\r\n",
+            "+a\rb",
             "+" + String(repeating: "x", count: 70_000),
         ])
     func nonsense(_ text: String) {
@@ -135,6 +183,7 @@ struct RedisTests {
             ("WRONGPASS invalid", OIDCError.Kind.usage), ("NOAUTH Authentication required.", .usage),
             ("NOPERM no permissions", .usage), ("ERR DB index is out of range", .usage),
             ("OOM command not allowed", .unreachable), ("LOADING Redis is loading", .unreachable),
+            ("WRONGTYPE Operation against a key", .untrusted),
             ("MISCONF errors writing to the AOF", .unreachable), ("READONLY You can't write", .unreachable),
             ("ERR \u{1B}[31mhunter", .unreachable), ("", .unreachable), ("MOVED 1 x", .unreachable),
         ])
@@ -177,6 +226,85 @@ struct RedisTests {
         #expect(
             failure { () throws(OIDCError) in try engine(circle.port).read("session/x") }?.kind
                 == .unreachable)
+    }
+
+    @Test(
+        "the next server is asked if one cannot be reached, also with TLS",
+        arguments: ["redis", "rediss"])
+    func next(_ scheme: String) throws {
+        let asked = Mutex(0)
+        let server = try ScriptedServer { _ in asked.withLock { $0 += 1 } }
+        let url = try SharedStoreURL("\(scheme)://127.0.0.1:1,127.0.0.1:\(server.port)/0")
+        let engine = RedisEngine(url, CurlConfiguration())
+        #expect(failure { () throws(OIDCError) in try engine.read("session/x") }?.kind == .unreachable)
+        #expect(asked.withLock { $0 } > 0)
+        withExtendedLifetime(server) {}
+    }
+
+    /// A server of a cluster, with one session.
+    private func clusterServer(_ session: String, masters: PortList, eviction: String = "noeviction") throws
+        -> ScriptedServer
+    {
+        try server { name in
+            switch name {
+            case "SCAN": return "*2\r\n$1\r\n0\r\n*1\r\n$\(session.utf8.count)\r\n\(session)\r\n"
+            case "INFO":
+                let info =
+                    "cluster_enabled:1\nredis_version:7.0.0\naof_enabled:1\nmaxmemory_policy:\(eviction)"
+                return "$\(info.utf8.count)\r\n\(info)\r\n"
+            case "CLUSTER":
+                let rows = masters.masters.withLock { $0 }.enumerated().map { index, port in
+                    // The first server does not know its own address.
+                    let host = index == 0 ? "$0\r\n\r\n" : "$9\r\n127.0.0.1\r\n"
+                    return "*3\r\n:\(index)\r\n:\(index)\r\n*2\r\n\(host):\(port)\r\n"
+                }
+                return "*\(rows.count)\r\n" + rows.joined()
+            default: return "-ERR unknown\r\n"
+            }
+        }
+    }
+
+    @Test("the sessions of all of a cluster's masters are listed, and doctor checks each master")
+    func cluster() throws {
+        let ports = PortList()
+        let first = try clusterServer("oidc:session:{a}", masters: ports)
+        let second = try clusterServer("oidc:session:{b}", masters: ports, eviction: "allkeys-lru")
+        ports.masters.withLock { $0 = [first.port, second.port] }
+        let engine = try engine(first.port)
+        #expect(try engine.names("session/").sorted() == ["session/a", "session/b"])
+        let remarks = try engine.health(now: Instant(secondsSinceEpoch: 0))
+        let warnings = remarks.filter { $0.warning != nil }.map(\.text)
+        #expect(
+            warnings == [
+                "127.0.0.1:\(second.port): maxmemory-policy allkeys-lru",
+                "a cluster of 2 masters with 2 of 16384 slots",
+            ])
+        ports.masters.withLock { $0 = [first.port, 1] }
+        let refusal = failure { () throws(OIDCError) in try engine.names("session/") }
+        #expect(refusal?.kind == .unreachable && refusal?.message.contains("127.0.0.1:1/0") == true)
+        withExtendedLifetime((first, second)) {}
+    }
+
+    @Test(
+        "a list of a cluster's masters that is not one is refused",
+        arguments: [
+            ":1", "*1 :1", "*1 *2 :0 :1", "*1 *3 :0 :16384 *2 $1 h :7", "*1 *3 :1 :0 *2 $1 h :7",
+            "*1 *3 :0 :1 *2 $1 / :7", "*1 *3 :0 :1 *2 $1 h :70000", "*1 *3 :0 :1 *1 $1 h", "*1 *3 :0 :1 $-1",
+        ])
+    func clusterNonsense(_ text: String) throws {
+        var parser = RedisParser()
+        parser.append(Array((text.split(separator: " ") + [""]).joined(separator: "\r\n").utf8))
+        #expect(RedisCluster(slots: try #require(try parser.next()), asked: "h") == nil)
+    }
+
+    @Test("a server that accepts and hangs is passed over in time for the next one")
+    func hanging() throws {
+        let done = DispatchSemaphore(value: 0)
+        let hung = try ScriptedServer { _ in done.wait() }
+        let good = try server { _ in "$1\r\nv\r\n" }
+        #expect(try engine(hung.port, good.port, seconds: 4).read("session/x")?.bytes == Array("v".utf8))
+        done.signal()
+        withExtendedLifetime((hung, good)) {}
     }
 
     @Test("a connection that broke since the last command is made again")

@@ -122,6 +122,63 @@ struct SharedLeaseTests {
         #expect(try other.load(.example) == .example("at-2"))
     }
 
+    @Test(
+        "a holder that was stopped past its lease stores its answer, though another machine's request was refused"
+    )
+    func stoppedAndRefused() throws {
+        let (stopped, other) = (try machine(), try machine())
+        try other.save(.example(), replacingDamaged: false)
+        let refusal = OIDCError(.loginRequired, "over", stage: .token, oauthError: "invalid_grant")
+        let delivery = try tokens(stopped).refreshed { (current) throws(OIDCError) in
+            engine.pass(60_001)
+            // Meanwhile, another machine presents the same refresh token.
+            #expect(tokens(other).failure(refusal)?.kind == .loginRequired)
+            #expect(try other.load(.example)?.tokens.refreshToken == nil)
+            return answer(current ?? .example(), "at-2")
+        }
+        #expect(delivery.access.token.revealed == "at-2" && delivery.warnings.isEmpty)
+        #expect(try other.load(.example)?.tokens.refreshToken?.revealed == "rt-at-2")
+    }
+
+    @Test(
+        "a holder that was stopped past its lease overwrites neither a sign-out nor a new sign-in, and says so"
+    )
+    func stoppedAndReplaced() throws {
+        for (session, words) in [(Session.example("at-9"), "another process changed"), (nil, "is gone")] {
+            let (stopped, other) = (try machine(), try machine())
+            try other.save(.example(), replacingDamaged: false)
+            let delivery = try tokens(stopped).refreshed { (current) throws(OIDCError) in
+                engine.pass(60_001)
+                try other.remove(.example)
+                if var session {
+                    session.tokens.access.expiresAt = session.tokens.access.obtainedAt
+                    try other.save(session, replacingDamaged: false)
+                }
+                return answer(current ?? .example(), "at-2")
+            }
+            #expect(delivery.access.token.revealed == "at-2")
+            #expect(delivery.warnings.map(\.message).contains { $0.contains(words) }, "\(delivery.warnings)")
+            #expect(try other.load(.example)?.tokens.access.token.revealed == (session == nil ? nil : "at-9"))
+            try other.remove(.example)
+        }
+    }
+
+    @Test(
+        "a refresh token is not presented if the server takes leases, but no records; a sign-in does not start"
+    )
+    func readOnlyRecords() throws {
+        let store = try machine()
+        try store.save(.example(), replacingDamaged: false)
+        engine.fail(OIDCError(.usage, "no permission"), writing: "session/")
+        let requests = tokens(store)
+        #expect(requests.failure(OIDCError(.failed, "asked"))?.message == "no permission")
+        #expect(requests.requests == 0)
+        #expect(failure { () throws(OIDCError) in try store.probe(.example) }?.message == "no permission")
+        engine.fail(nil, writing: "")
+        try store.probe(.example)
+        #expect(try store.all().count == 1 && engine.state.withLock { $0.entries.count } == 1)
+    }
+
     @Test("a lease that another owner has by now is not released")
     func release() throws {
         let store = try machine()

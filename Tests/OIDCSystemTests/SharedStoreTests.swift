@@ -12,6 +12,12 @@ final class SharedStoreTests: Sendable {
     private let time = Mutex(Instant(secondsSinceEpoch: 1_700_000_000))
     private let record = "session/\(SessionKey.example.fileStem)"
 
+    private static let machineKey = {
+        var key = SessionKey.example
+        key.grant = .clientCredentials
+        return key
+    }()
+
     private func machine(
         _ keys: SealingKeys? = nil, keepsCopies: Bool = false, ahead seconds: Int64 = 0
     ) throws -> SharedSessionStore {
@@ -131,6 +137,22 @@ final class SharedStoreTests: Sendable {
         #expect(try machine().load(.example) == .example())
     }
 
+    @Test("a version that one store of a process has seen is known to its others")
+    func processVersions() throws {
+        let (seen, keys) = (SharedVersions(), try SealingKeys.example())
+        func store() -> SharedSessionStore {
+            SharedSessionStore(engine, seen: seen, now: { self.time.withLock { $0 } }) {
+                () throws(OIDCError) in
+                keys
+            }
+        }
+        try store().save(.example(), replacingDamaged: false)
+        let old = try #require(engine[record])
+        #expect(try store().replace(.example(), with: .example("at-2")))
+        engine[record] = old
+        #expect(failure { () throws(OIDCError) in try store().load(.example) }?.kind == .unreachable)
+    }
+
     @Test("after a sign-out and a new sign-in elsewhere, the new session is not taken for an old one")
     func newSignIn() throws {
         let store = try machine()
@@ -153,9 +175,52 @@ final class SharedStoreTests: Sendable {
         let ids = (try SealingKeys.example(1).ids[0], try SealingKeys.example(2).ids[0])
         #expect(refusal.message.contains("was sealed with the key \(ids.0), found \(ids.1)"))
         #expect(throws: OIDCError.self) { try store.save(.example(), replacingDamaged: true) }
+        // It is listed, but not removed with all others.
+        let listed = try #require(try store.all().first)
+        #expect(listed.session == nil)
+        #expect(failure { () throws(OIDCError) in try store.remove(listed) } == refusal)
         // Sign-out works without the key.
         try store.remove(.example)
         #expect(try store.load(.example) == nil)
+    }
+
+    @Test("a damaged record of a machine's token is replaced by the next token, and a user's by a sign-in")
+    func damagedRecord() throws {
+        let store = try machine()
+        for bytes in [Array("null".utf8), [], Array("{\"x\":1}".utf8)] {
+            let stem = Self.machineKey.fileStem
+            engine["session/\(stem)"] = bytes
+            #expect(try store.load(Self.machineKey) == nil)
+            #expect(try store.replace(nil, with: .example("at-1", key: Self.machineKey)))
+            #expect(try store.load(Self.machineKey) == .example("at-1", key: Self.machineKey))
+            engine[record] = bytes
+            let refusal = failure { () throws(OIDCError) in try store.load(.example) }
+            #expect(refusal?.kind == .untrusted && refusal?.hint == .signIn)
+            #expect(failure { () throws(OIDCError) in try store.replace(nil, with: .example()) } == refusal)
+            try store.save(.example(), replacingDamaged: true)
+            #expect(try store.load(.example) == .example())
+        }
+    }
+
+    @Test("a record that is too large is replaced by a sign-in")
+    func largeRecord() throws {
+        let store = try machine()
+        engine[record] = [UInt8](repeating: 0, count: 100)
+        engine.fail(.untrusted(.store, "too large", hint: .signIn), reading: record)
+        #expect(failure { () throws(OIDCError) in try store.load(.example) }?.kind == .untrusted)
+        try store.probe(.example)
+        try store.save(.example(), replacingDamaged: true)
+        engine.fail(nil, reading: "")
+        #expect(try store.load(.example) == .example())
+    }
+
+    @Test("a listed record that is another session's is not shown as a session")
+    func swapped() throws {
+        let store = try machine()
+        try store.save(.example(key: .other), replacingDamaged: false)
+        engine[record] = engine["session/\(SessionKey.other.fileStem)"]
+        let listed = try store.all()
+        #expect(listed.count == 2 && listed.compactMap(\.session) == [.example(key: .other)])
     }
 
     @Test("keys are rotated machine by machine: the first one seals, both open")

@@ -4,7 +4,7 @@ import Synchronization
 @testable import OIDCSystem
 
 /// Machines with one session, an engine and a provider with strict reuse detection, in virtual time. Requests are late
-/// or lost; processes are killed and stopped; clocks differ.
+/// or lost; processes are killed and stopped; machines are cut off; clocks differ.
 ///
 /// Unchecked, because only the thread whose turn it is uses the state.
 final class SimulatedFleet: @unchecked Sendable {
@@ -13,7 +13,11 @@ final class SimulatedFleet: @unchecked Sendable {
         var loss: Int64 = 400
         var kill: Int64 = 2_000
         var stop: Int64 = 2_000
+        /// One in so many token lifetimes starts with machines that cannot reach the engine or the provider.
+        var partition: Int64 = 3
         var skew: Int64 = 45
+
+        static let none = Faults(loss: .max, kill: .max, stop: .max, partition: .max, skew: 0)
         /// Whether the engine extends leases that ended.
         var extendsAnything = false
     }
@@ -23,6 +27,11 @@ final class SimulatedFleet: @unchecked Sendable {
     let faults: Faults
     let lifetime: Int64 = 600
     let keys: SealingKeys
+    /// Seconds that the clock of each machine is ahead.
+    private let skews: [Int64]
+    /// The machines that are cut off: one in so many, and until when.
+    private var cut: (from: Side, oneIn: Int, until: Int64)?
+    enum Side { case engine, provider }
     /// The number of the refresh token that the provider takes, and of the newest one that was stored.
     private(set) var current = 1
     private var stored = 1
@@ -35,9 +44,11 @@ final class SimulatedFleet: @unchecked Sendable {
     private(set) var failures: [OIDCError.Kind: Int] = [:]
     private(set) var violations: [String] = []
 
-    init(seed: UInt64, faults: Faults) throws {
-        time = VirtualTime(seed: seed)
+    init(seed: UInt64, machines: Int, faults: Faults) throws {
+        let time = VirtualTime(seed: seed)
+        self.time = time
         self.faults = faults
+        skews = (0..<machines).map { _ in time.below(2 * faults.skew + 1) - faults.skew }
         keys = try .example()
         try SharedSessionStore(engine, now: { [time] in SimulatedFleet.clock(time) }) {
             [keys] () throws(OIDCError) in
@@ -58,9 +69,39 @@ final class SimulatedFleet: @unchecked Sendable {
         return session
     }
 
-    /// Starts a process that asks for a token.
-    func start(at milliseconds: Int64) {
-        time.start(at: milliseconds) { SimulatedProcess(self).run() }
+    /// Starts a token lifetime. Each machine asks for a token: most in the two seconds after the last one expired, the
+    /// others later. When all faults are over and the token has expired again, one more process has to get one.
+    func start(lifetime number: Int, spread: Bool) {
+        let start = Int64(number) * 2_000_000
+        time.call(at: start) { [self] in
+            if time.happens(oneIn: faults.partition) {
+                cut = (
+                    time.happens(oneIn: 3) ? .provider : .engine, [1, 2, 10][Int(time.below(3))],
+                    start + time.below(120_000)
+                )
+            }
+            for machine in skews.indices {
+                let isLate = spread && time.happens(oneIn: 4)
+                time.start(at: start + time.below(isLate ? 400_000 : 2_000)) {
+                    let process = SimulatedProcess(self, self.faults, machine, self.skews[machine])
+                    self.note(process.run(), of: process)
+                }
+            }
+            time.start(at: start + 1_200_000) {
+                let process = SimulatedProcess(self, .none, 0, 0)
+                let result = process.run()
+                if case .failure(let error) = result, error.kind != .loginRequired {
+                    self.violate("no progress after all faults: \(error.message)")
+                }
+                self.note(result, of: process)
+            }
+        }
+    }
+
+    /// Whether a machine cannot reach the engine or the provider now.
+    func isCutOff(_ machine: Int, from side: Side) -> Bool {
+        guard let cut, cut.from == side, time.milliseconds < cut.until else { return false }
+        return machine % cut.oneIn == 0
     }
 
     /// The provider's answer to a refresh.
@@ -103,8 +144,8 @@ final class SimulatedFleet: @unchecked Sendable {
         stored = current
     }
 
-    func note(_ result: Result<Int, OIDCError>, wasKilled: Bool) {
-        if wasKilled {
+    private func note(_ result: Result<Int, OIDCError>, of process: SimulatedProcess) {
+        if process.isKilled {
             kills += 1
             return
         }
@@ -118,7 +159,9 @@ final class SimulatedFleet: @unchecked Sendable {
         }
     }
 
-    func violate(_ text: String) { violations.append("at \(time.milliseconds) ms: \(text)") }
+    func violate(_ text: String) {
+        if violations.count < 20 { violations.append("at \(time.milliseconds) ms: \(text)") }
+    }
 }
 
 /// One process of a machine.
@@ -126,6 +169,8 @@ final class SimulatedFleet: @unchecked Sendable {
 /// Unchecked, because only the thread whose turn it is uses the state.
 final class SimulatedProcess: SharedEngine, @unchecked Sendable {
     private let fleet: SimulatedFleet
+    private let faults: SimulatedFleet.Faults
+    private let machine: Int
     private let skew: Int64
     private(set) var isKilled = false
     private var isStopped = false
@@ -133,14 +178,17 @@ final class SimulatedProcess: SharedEngine, @unchecked Sendable {
     private var isPresenting = false
     let description = "simulation"
 
-    init(_ fleet: SimulatedFleet) {
+    init(_ fleet: SimulatedFleet, _ faults: SimulatedFleet.Faults, _ machine: Int, _ skew: Int64) {
         self.fleet = fleet
-        skew = fleet.time.below(2 * fleet.faults.skew + 1) - fleet.faults.skew
+        self.faults = faults
+        self.machine = machine
+        self.skew = skew
     }
 
     private var time: VirtualTime { fleet.time }
 
-    func run() {
+    /// Asks for a token. Returns its number.
+    func run() -> Result<Int, OIDCError> {
         let now: @Sendable () -> Instant = { SimulatedFleet.clock(self.time, ahead: self.skew) }
         let keys = fleet.keys
         let store = SharedSessionStore(self, runtime: runtime, now: now) { () throws(OIDCError) in keys }
@@ -153,7 +201,7 @@ final class SimulatedProcess: SharedEngine, @unchecked Sendable {
             Int(try tokens.token(TokenDemand(minimumValidity: 60)).access.token.revealed.dropFirst(3)) ?? .max
         }
         if isPresenting { fleet.excuse() }
-        fleet.note(result, wasKilled: isKilled)
+        return result
     }
 
     private var runtime: LeaseRuntime {
@@ -190,13 +238,13 @@ final class SimulatedProcess: SharedEngine, @unchecked Sendable {
         // From here on, a stop is shorter than the lease for presenting.
         isPresenting = true
         travel(500)
-        guard !isKilled else { throw down }
+        guard !isKilled, !isCutOff(from: .provider) else { throw down }
         guard let next = fleet.refresh(token) else {
             isPresenting = false
             throw OIDCError(.loginRequired, "over", stage: .token, oauthError: "invalid_grant")
         }
         travel(500)
-        if isKilled || time.happens(oneIn: fleet.faults.loss) { throw down }
+        if isKilled || time.happens(oneIn: faults.loss) { throw down }
         return SessionTokens.Answer(successor: next) { () throws(OIDCError) in
             TokenRefresh.Outcome(session: next, access: .success(next.tokens.access), warnings: [])
         }
@@ -205,27 +253,34 @@ final class SimulatedProcess: SharedEngine, @unchecked Sendable {
     /// A message on its way, during which the process may be killed or stopped.
     private func travel(_ most: Int64) {
         time.pause(1 + time.below(most))
-        if time.happens(oneIn: fleet.faults.kill) { isKilled = true }
-        if time.happens(oneIn: fleet.faults.stop) {
+        if time.happens(oneIn: faults.kill) { isKilled = true }
+        if time.happens(oneIn: faults.stop) {
             isStopped = true
             time.pause(time.below(isPresenting ? 20_000 : 200_000))
             isStopped = false
         }
     }
 
+    /// Whether this machine is cut off. It notices that after a time-out.
+    private func isCutOff(from side: SimulatedFleet.Side) -> Bool {
+        guard fleet.isCutOff(machine, from: side) else { return false }
+        if !time.isInCall { time.pause(5_000) }
+        return true
+    }
+
     /// A call of the engine.
     private func call<Value>(_ body: () throws(OIDCError) -> Value) throws(OIDCError) -> Value {
         let lost = OIDCError.sharedStore(description, "lost")
         if time.isInCall {
-            guard !isKilled else { throw lost }
+            guard !isKilled, !isCutOff(from: .engine) else { throw lost }
             return try body()
         }
         travel(20)
-        if isKilled || time.happens(oneIn: fleet.faults.loss) { throw lost }
+        if isKilled || isCutOff(from: .engine) || time.happens(oneIn: faults.loss) { throw lost }
         fleet.engine.pass(time.milliseconds - fleet.engine.state.withLock { $0.time })
         let value = try body()
         travel(20)
-        if isKilled || time.happens(oneIn: fleet.faults.loss) { throw lost }
+        if isKilled || time.happens(oneIn: faults.loss) { throw lost }
         return value
     }
 
@@ -260,7 +315,7 @@ final class SimulatedProcess: SharedEngine, @unchecked Sendable {
 
     func extend(_ lease: String, owner: String, to duration: Duration) throws(OIDCError) -> Bool {
         try call { () throws(OIDCError) in
-            try engine.extend(lease, owner: owner, to: duration) || fleet.faults.extendsAnything
+            try engine.extend(lease, owner: owner, to: duration) || faults.extendsAnything
         }
     }
 

@@ -18,12 +18,20 @@ struct SeededRandom: RandomNumberGenerator {
 }
 
 /// A clock that jumps from event to event. Threads take turns, in the order of their times, so a run depends on the
-/// seed alone.
+/// seed alone. What has not started needs no thread, and one thread runs many bodies in turn.
 ///
 /// Unchecked, because only the thread whose turn it is uses the state.
 final class VirtualTime: @unchecked Sendable {
+    /// A thread that runs bodies, and waits when it is not its turn.
+    private final class Worker: @unchecked Sendable {
+        let turn = DispatchSemaphore(value: 0)
+        /// What to run when its turn comes; nil if it goes on with what it was doing.
+        var body: (() -> Void)?
+    }
+
     private enum Event {
-        case resume(DispatchSemaphore)
+        case resume(Worker)
+        case start(() -> Void)
         case call(() -> Void)
     }
 
@@ -31,83 +39,129 @@ final class VirtualTime: @unchecked Sendable {
     private(set) var random: SeededRandom
     /// Whether a call of the scheduler runs, which must not wait.
     private(set) var isInCall = false
-    private var events: [(time: Int64, number: Int, event: Event)] = []
+    /// The largest number of threads that were needed at once.
+    private(set) var threads = 0
+    private var events = Heap()
     private var number = 0
-    private let turn = DispatchSemaphore(value: 0)
+    private var idle: [Worker] = []
+    private let end = DispatchSemaphore(value: 0)
+    private var running: Worker?
 
     init(seed: UInt64) { random = SeededRandom(state: seed) }
 
-    func below(_ bound: Int64) -> Int64 { Int64.random(in: 0..<max(1, bound), using: &random) }
+    func below(_ bound: Int64) -> Int64 { Int64(random.next() % UInt64(max(1, bound))) }
     func happens(oneIn count: Int64) -> Bool { below(count) == 0 }
 
     /// Calls the body at a time, in the scheduler.
     func call(at time: Int64, _ body: @escaping () -> Void) { add(time, .call(body)) }
 
-    /// Runs the body on a thread of its own, from a time on.
-    func start(at time: Int64, _ body: @escaping @Sendable () -> Void) {
-        let semaphore = DispatchSemaphore(value: 0)
-        add(time, .resume(semaphore))
-        let turn = turn
-        _ = try? BackgroundThread {
-            semaphore.wait()
-            body()
-            turn.signal()
-        }.detach()
-    }
+    /// Runs the body on a thread, from a time on.
+    func start(at time: Int64, _ body: @escaping () -> Void) { add(time, .start(body)) }
 
     /// Lets the others go on until so many milliseconds have passed.
     func pause(_ duration: Int64) {
-        let semaphore = DispatchSemaphore(value: 0)
-        add(milliseconds + max(0, duration), .resume(semaphore))
-        turn.signal()
-        semaphore.wait()
+        guard let worker = running else { return }
+        add(milliseconds + max(0, duration), .resume(worker))
+        if next(after: worker) { worker.turn.wait() }
     }
 
     /// Runs all events.
     func run() {
-        while let (time, _, event) = take() {
-            milliseconds = time
-            switch event {
-            case .resume(let semaphore):
-                semaphore.signal()
-                turn.wait()
+        if next(after: nil) { end.wait() }
+        // The threads end.
+        for worker in idle { worker.turn.signal() }
+        idle = []
+    }
+
+    private func add(_ time: Int64, _ event: Event) {
+        number += 1
+        events.add(Heap.Entry(time: time, number: number, event: event))
+    }
+
+    /// Gives the turn to whoever is next. Returns whether that is another thread than the caller's.
+    private func next(after worker: Worker?) -> Bool {
+        while let entry = events.take() {
+            milliseconds = entry.time
+            switch entry.event {
+            case .resume(let other):
+                running = other
+                guard other !== worker else { return false }
+                other.turn.signal()
+                return true
+            case .start(let body):
+                let other = idle.popLast() ?? makeWorker()
+                other.body = body
+                running = other
+                guard other !== worker else { return false }
+                other.turn.signal()
+                return true
             case .call(let body):
                 isInCall = true
                 body()
                 isInCall = false
             }
         }
+        running = nil
+        if worker == nil { return false }
+        end.signal()
+        return true
     }
 
-    private func add(_ time: Int64, _ event: Event) {
-        number += 1
-        events.append((time, number, event))
-        var child = events.count - 1
-        while child > 0, case let parent = (child - 1) / 2, isBefore(child, parent) {
-            events.swapAt(child, parent)
-            child = parent
-        }
-    }
-
-    private func take() -> (time: Int64, number: Int, event: Event)? {
-        guard let first = events.first else { return nil }
-        let last = events.removeLast()
-        guard !events.isEmpty else { return first }
-        events[0] = last
-        var parent = 0
-        while true {
-            var least = parent
-            for child in [2 * parent + 1, 2 * parent + 2] where child < events.count && isBefore(child, least)
-            {
-                least = child
+    private func makeWorker() -> Worker {
+        let worker = Worker()
+        threads += 1
+        _ = try? BackgroundThread { [self] in
+            worker.turn.wait()
+            while let body = worker.body {
+                worker.body = nil
+                body()
+                // This thread may be the next to run.
+                idle.append(worker)
+                if next(after: worker) { worker.turn.wait() }
             }
-            guard least != parent else { return first }
-            events.swapAt(parent, least)
-            parent = least
-        }
+        }.detach()
+        return worker
     }
+}
 
-    private func isBefore(_ left: Int, _ right: Int) -> Bool {
-        (events[left].time, events[left].number) < (events[right].time, events[right].number)
+extension VirtualTime {
+    /// Events in the order of their times, then of their numbers.
+    private struct Heap {
+        struct Entry {
+            let time: Int64
+            let number: Int
+            let event: Event
+        }
+        private var entries: [Entry] = []
+
+        mutating func add(_ entry: Entry) {
+            entries.append(entry)
+            var child = entries.count - 1
+            while child > 0, case let parent = (child - 1) / 2, isBefore(child, parent) {
+                entries.swapAt(child, parent)
+                child = parent
+            }
+        }
+
+        mutating func take() -> Entry? {
+            guard let first = entries.first else { return nil }
+            let last = entries.removeLast()
+            guard !entries.isEmpty else { return first }
+            entries[0] = last
+            var parent = 0
+            while true {
+                var least = parent
+                let child = 2 * parent + 1
+                if child < entries.count, isBefore(child, least) { least = child }
+                if child + 1 < entries.count, isBefore(child + 1, least) { least = child + 1 }
+                guard least != parent else { return first }
+                entries.swapAt(parent, least)
+                parent = least
+            }
+        }
+
+        private func isBefore(_ left: Int, _ right: Int) -> Bool {
+            (entries[left].time, entries[left].number) < (entries[right].time, entries[right].number)
+        }
     }
 }

@@ -192,7 +192,7 @@ package struct SessionTokens {
             if try !store.replace(stored, with: outcome.session) {
                 // The wait for the lock is bounded, so a sign-in or sign-out may have happened meanwhile.
                 if let other = otherDelivery(source, than: stored) { return other }
-                warnings.append("the user signed out meanwhile; the token was not stored")
+                warnings.append(unstored(stored))
             }
         } catch {
             warnings.append(SessionTokens.unkept(error))
@@ -252,7 +252,12 @@ package struct SessionTokens {
     {
         guard let successor = answer.successor, successor != current else { return current }
         do throws(OIDCError) {
-            return try store.replace(current, with: successor) ? successor : current
+            if try store.replace(current, with: successor) { return successor }
+            // While this process was stopped past its lease, another one may have presented the same refresh token. Its
+            // refusal says nothing about the successor.
+            guard let dropped = current?.withoutRefreshToken, try store.replace(dropped, with: successor)
+            else { return current }
+            return successor
         } catch {
             // The last step may have failed, after the file was replaced.
             if (try? store.load(key)) == successor { return successor }
@@ -263,13 +268,29 @@ package struct SessionTokens {
 
     /// Removes a refused refresh token from the session, unless the session changed meanwhile.
     private func dropRefreshToken(of current: Session?) {
-        guard var ended = current else { return }
-        ended.tokens.refreshToken = nil
+        guard let ended = current?.withoutRefreshToken else { return }
         _ = try? store.replace(current, with: ended)
+    }
+
+    /// Returns the warning about a token whose session changed during the request.
+    private func unstored(_ before: Session?) -> Warning {
+        let isThere = ((try? store.load(key)) ?? nil) != nil
+        return isThere || before == nil
+            ? "another process changed the session meanwhile; the token was not stored"
+            : "the session is gone: signed out, or lost by the store; the token was not stored"
     }
 }
 
 extension SessionTokens: AccessTokenSource {}
+
+extension Session {
+    /// The session as it is after its refresh token was refused.
+    fileprivate var withoutRefreshToken: Session {
+        var session = self
+        session.tokens.refreshToken = nil
+        return session
+    }
+}
 
 extension TokenSource {
     /// Whether a session can provide this token.

@@ -149,7 +149,8 @@ struct CurlFailure {
 
     /// A note whether the request may have been received, to know before repeating it.
     private var aftermath: String {
-        guard result.isSent, request.method != .get, request.method != HTTPMethod("HEAD") else { return "" }
+        guard result.isSent, stage != .store, request.method != .get, request.method != HTTPMethod("HEAD")
+        else { return "" }
         return " after the request was sent; the provider may have acted on it"
     }
 }

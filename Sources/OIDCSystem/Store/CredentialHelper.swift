@@ -22,6 +22,16 @@ struct CredentialHelper: Sendable {
 
     var program: String { "docker-credential-\(name)" }
 
+    func check() throws(OIDCError) {
+        if (try? Executable.find(program, in: environment)) == nil { throw absent }
+    }
+
+    private var absent: OIDCError {
+        OIDCError(
+            .usage, "store: the program \(program) is not on PATH", hint: .advice(.installHelper),
+            stage: .store)
+    }
+
     func store(_ entry: Entry) throws(OIDCError) {
         let outcome = try run("store", entry.json.bytes)
         guard outcome.status == .exited(0) else { throw failure("store", outcome, hiding: entry.secret) }
@@ -60,9 +70,7 @@ struct CredentialHelper: Sendable {
         } catch {
             switch error {
             case .notStarted(.noSuchFile):
-                throw OIDCError(
-                    .usage, "store: the program \(program) is not on PATH",
-                    hint: .advice(.installHelper), stage: .store)
+                throw absent
             case .notStarted(let reason):
                 throw OIDCError(
                     reason.isShortage ? .failed : .usage, "store: \(program) can't be run: \(reason)",

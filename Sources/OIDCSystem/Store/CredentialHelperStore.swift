@@ -63,6 +63,9 @@ package final class CredentialHelperStore: SessionStoring {
         return try? SessionStoreChoice(setting: "helper:\(stored.helper)")
     }
 
+    /// Throws if the helper or the keychain is not there. It is not started.
+    package func checkKeeper() throws(OIDCError) { try helper.check() }
+
     package var description: String { "\(helper.program) and \(directory.path)" }
 
     package func location(of key: SessionKey) -> String {

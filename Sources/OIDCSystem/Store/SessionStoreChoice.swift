@@ -38,6 +38,17 @@ package enum SessionStoreChoice: Hashable, Sendable {
         }
     }
 
+    /// The setting; without its password, if it has one.
+    package var setting: String {
+        switch self {
+        case .file: "file"
+        case .none: "none"
+        case .keychain: "keychain"
+        case .helper(let name): "helper:\(name)"
+        case .shared(let url): url.redacted
+        }
+    }
+
     /// Returns the setting without a password, to show; nil if it is not known to hold none.
     package static func redacted(_ setting: String) -> String? {
         guard SharedStoreURL.isMeant(by: setting) else { return setting }

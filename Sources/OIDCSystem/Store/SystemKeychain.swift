@@ -8,6 +8,8 @@ protocol SecretKeeping: Sendable {
     /// The name in messages.
     var program: String { get }
 
+    /// Throws if the place is not there.
+    func check() throws(OIDCError)
     func store(_ entry: CredentialHelper.Entry) throws(OIDCError)
     /// Returns an entry; nil if there is none.
     func get(_ serverURL: String) throws(OIDCError) -> CredentialHelper.Entry?
@@ -79,7 +81,7 @@ struct SystemKeychain: SecretKeeping {
         _ body: (_ canceller: UnsafeMutableRawPointer?, _ problem: UnsafeMutablePointer<CChar>, _ size: Int)
             -> Int32
     ) throws(OIDCError) -> Outcome {
-        try requireBus()
+        try check()
         let canceller = oidc_keychain_make_canceller()
         let watch = canceller.map(Watch.init)
         // Without a prompt, the keychain answers in milliseconds unless it hangs.
@@ -118,7 +120,7 @@ struct SystemKeychain: SecretKeeping {
     }
 
     /// Throws if no session bus is there: libsecret would start one of its own, with an empty keychain.
-    private func requireBus() throws(OIDCError) {
+    func check() throws(OIDCError) {
         guard !Platform.isDarwin, environment["DBUS_SESSION_BUS_ADDRESS", default: ""].isEmpty else { return }
         let path = environment["XDG_RUNTIME_DIR"].map { "\($0)/bus" }
         if let path, (try? FilePath.status(path)) != nil { return }

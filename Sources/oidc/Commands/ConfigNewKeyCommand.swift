@@ -15,7 +15,7 @@ struct ConfigNewKeyCommand: RunnableCommand {
         examples: [
             Example("oidc config new-key ~/.config/oidc/store.key", "a key in a file of its own"),
             Example(
-                "oidc config new-key | kubectl create secret generic oidc-store --from-file=key=/dev/stdin",
+                "oidc config new-key | kubectl create secret generic oidc --from-file=store-key=/dev/stdin",
                 "a key in a Kubernetes Secret, without a file"),
         ],
         operands: [.optional(\.file, "FILE", "the file to make; without one, stdout", completion: .file)],
@@ -26,7 +26,7 @@ struct ConfigNewKeyCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let key = SealingKeys.newKey()
-        guard let file else {
+        guard let file, file != "-" else {
             if context.console.isJSON {
                 try context.console.output(["key": .string(key)])
             } else {

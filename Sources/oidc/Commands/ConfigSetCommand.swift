@@ -31,12 +31,31 @@ struct ConfigSetCommand: RunnableCommand {
             entries.append(try SettingsLoader.assignment(assignment, of: "config set"))
         }
         let editor = try ProfileEditor(context.settingsLoader)
+        let before = ConfigSetCommand.sharedStores(context)
         let outcome = try editor.set(entries)
         var names: [String] = []
         for entry in entries where !names.contains(entry.setting.name) { names.append(entry.setting.name) }
         try ConfigSetCommand.report("Set", names, outcome, editor, context)
         ProfileSessions.noteSharing(of: outcome.profile, context)
+        if let server = before[outcome.profile],
+            ConfigSetCommand.sharedStores(context)[outcome.profile] != server
+        {
+            context.console.note(
+                "A session on \(server) stays there: to end it, set store back and run oidc logout.")
+        }
         return 0
+    }
+
+    /// Returns the server of each profile with a shared store.
+    private static func sharedStores(_ context: CommandContext) -> [String: String] {
+        var servers: [String: String] = [:]
+        for case .success((let profile, let own)) in (try? context.settingsLoader.profiles()) ?? [] {
+            guard let setting = own.first(where: { $0.setting == .store })?.value.string,
+                case .shared(let url)? = try? SessionStoreChoice(setting: setting)
+            else { continue }
+            servers[profile] = url.server
+        }
+        return servers
     }
 
     /// Reports what was set or unset.

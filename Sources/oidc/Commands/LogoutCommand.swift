@@ -87,25 +87,27 @@ struct LogoutCommand: RunnableCommand {
         let known = try KnownProviders(provider)
         var worst: Int32 = 0
         var documents: [JSONValue] = []
-        for store in try known.stores() {
-            for stored in try store.all() {
-                do {
-                    let taken = try take(stored, from: store, provider)
-                    let own = taken.session.map { known.provider(of: $0.key) } ?? provider
-                    if let key = taken.session?.key { ResourceRecords(context)?.forget(key) }
-                    let ending = try forget(taken, own, context)
-                    documents.append(
-                        ending.json(
-                            of: taken.session?.key.provider,
-                            taken.session.flatMap { _ in own.settings.profile }))
-                    guard let failure = ending.failure else { continue }
-                    context.console.warn(failure.commandLine)
-                    worst = max(worst, Diagnostics.exitCode(failure))
-                } catch {
-                    guard error.kind != .interrupted else { throw error }
-                    context.console.warn(error.commandLine)
-                    worst = max(worst, Diagnostics.exitCode(error))
-                }
+        let sessions = try known.sessions { error in
+            context.console.warn(error.commandLine)
+            worst = max(worst, Diagnostics.exitCode(error))
+        }
+        for stored in sessions {
+            do {
+                let taken = try take(stored.session, from: stored.store.store, provider)
+                let own = taken.session.map { known.provider(of: $0.key, in: stored.store) } ?? provider
+                if let key = taken.session?.key { ResourceRecords(context)?.forget(key) }
+                let ending = try forget(taken, own, context)
+                documents.append(
+                    ending.json(
+                        of: taken.session?.key.provider,
+                        taken.session.flatMap { known.profile(of: $0.key, in: stored.store) }))
+                guard let failure = ending.failure else { continue }
+                context.console.warn(failure.commandLine)
+                worst = max(worst, Diagnostics.exitCode(failure))
+            } catch {
+                guard error.kind != .interrupted else { throw error }
+                context.console.warn(error.commandLine)
+                worst = max(worst, Diagnostics.exitCode(error))
             }
         }
         if context.console.isJSON { try context.console.output(.array(documents)) }
@@ -156,7 +158,8 @@ struct LogoutCommand: RunnableCommand {
         do throws(OIDCError) {
             guard try store.load(key) != nil else { return Taken(content: .success(nil)) }
         } catch {
-            // A session that cannot be read is removed like any other.
+            // A session that cannot be read is removed like any other, but not while its store is out of reach.
+            guard error.kind != .unreachable else { throw error }
         }
         do {
             try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in
@@ -172,6 +175,10 @@ struct LogoutCommand: RunnableCommand {
 
     private func remove(_ key: SessionKey, from store: any SessionStoring) -> Taken {
         var taken = Taken(content: Result { () throws(OIDCError) in try store.load(key) })
+        if case .failure(let error) = taken.content, error.kind == .unreachable {
+            taken.failure = error
+            return taken
+        }
         do { try store.remove(key) } catch { taken.failure = error }
         return taken
     }

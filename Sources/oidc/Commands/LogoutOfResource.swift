@@ -37,10 +37,10 @@ extension LogoutCommand {
             }
         }
         for other in others {
-            let provider = known.provider(of: other.key)
+            let provider = known.provider(of: other.key, in: other.store)
             ResourceRecords(context)?.forget(other.key)
             try note(other.key, provider) { () throws(OIDCError) in
-                try forget(try take(other.session, from: other.store, provider), provider, context)
+                try forget(try take(other.session, from: other.store.store, provider), provider, context)
             }
         }
         if documents.isEmpty, failures.isEmpty {

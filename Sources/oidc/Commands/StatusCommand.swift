@@ -110,21 +110,20 @@ struct StatusCommand: RunnableCommand {
         let known = try KnownProviders(provider)
         var reports: [SessionReport] = []
         var failures: [OIDCError] = []
-        var stored: [StoredSession] = []
-        for store in try known.stores() { stored += try store.all() }
-        for entry in stored {
-            switch entry.content {
+        for stored in try known.sessions(orNote: { failures.append($0) }) {
+            switch stored.session.content {
             case .success(let session):
                 reports.append(
                     SessionReport(
-                        session: session, profile: known.provider(of: session.key).settings.profile,
-                        location: entry.location, now: context.now))
+                        session: session, profile: known.profile(of: session.key, in: stored.store),
+                        location: stored.session.location, now: context.now))
             case .failure(let error): failures.append(error)
             }
         }
         // A session that cannot be read may be one that is usable.
         if reports.isEmpty, let first = failures.first { throw first }
-        for failure in failures { context.console.warn(failure.commandLine) }
+        for failure in failures.prefix(10) { context.console.warn(failure.commandLine) }
+        if failures.count > 10 { context.console.warn("\(failures.count - 10) more cannot be read") }
         return reports
     }
 

@@ -19,7 +19,10 @@ struct StoreChecks {
         }
         let key: SessionKey? = try? provider.sessionKey()
         if let shared = store as? SharedSessionStore {
-            return self.shared(shared, key) + (key.map { [session(store, $0)] } ?? [])
+            let findings = self.shared(shared, key)
+            // The same problem is not reported twice.
+            guard let key, !findings.contains(where: { $0.result == .problem }) else { return findings }
+            return findings + [session(store, key)]
         }
         let found = self.store(store, key)
         // What is wrong with the keychain is in the line of the store.

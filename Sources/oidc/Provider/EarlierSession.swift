@@ -13,31 +13,21 @@ struct EarlierSession {
             FilePath.isPossible(directory)
         else { return nil }
         self.key = key
+        let setting: String
         let file = FileSessionStore(directory: directory)
         if choice != .file, let session = try? file.load(key), session.key == key {
             store = file
-            if EarlierSession.isUsed(by: provider, .file, key) { return nil }
+            setting = "file"
         } else if !choice.seals, let keeper = CredentialHelperStore.keeper(of: key, in: directory),
-            let sealed = try? provider.store(keeper), !EarlierSession.isUsed(by: provider, keeper, key)
+            let sealed = try? provider.store(keeper)
         {
             store = sealed
+            setting = keeper.setting
         } else {
             return nil
         }
-    }
-
-    /// Returns whether a profile names the store for this session, which is then no leftover.
-    private static func isUsed(
-        by provider: ProviderContext, _ choice: SessionStoreChoice, _ key: SessionKey
-    ) -> Bool {
-        let context = provider.context
-        return ((try? context.settingsLoader.profiles()) ?? []).contains { profile in
-            guard let profile = try? profile.get() else { return false }
-            let other = ProviderContext(
-                context.settings(SettingLayers(profile: profile.profile, entries: profile.own)), context)
-            return (try? SessionStoreChoice(setting: other.settings.store)) == choice
-                && (try? other.sessionKey()) == key
-        }
+        // It may be the session of another profile.
+        guard (try? KnownProviders(provider))?.isInUse(setting, for: key) != true else { return nil }
     }
 
     private var location: String { DisplayText.clean(store.location(of: key)) }

@@ -27,15 +27,61 @@ struct KnownProviders {
         }
     }
 
+    /// A store that the settings or a profile name.
+    struct Store {
+        let store: any SessionStoring
+        /// The setting, with the key of a shared store.
+        let name: String
+    }
+
     /// Returns every store that is named, each once.
-    func stores() throws(OIDCError) -> [any SessionStoring] {
-        var names = [asked.settings.store]
-        var stores = [try asked.store()]
-        for profile in profiles where !names.contains(profile.settings.store) {
-            names.append(profile.settings.store)
-            do { stores.append(try profile.store()) } catch { asked.context.console.warn(error.message) }
+    private func stores() throws(OIDCError) -> [Store] {
+        var stores = [Store(store: try asked.store(), name: asked.settings.storeName)]
+        for profile in profiles where !stores.contains(where: { $0.name == profile.settings.storeName }) {
+            do {
+                stores.append(Store(store: try profile.store(), name: profile.settings.storeName))
+            } catch { asked.context.console.warn(error.message) }
         }
         return stores
+    }
+
+    /// Returns every session of every store. One that two stores have, which differ in the key only, is listed once,
+    /// for the store that can read it. With `note`, a store that cannot be listed is left out.
+    func sessions(orNote note: ((OIDCError) -> Void)? = nil) throws(OIDCError) -> [Stored] {
+        var found: [Stored] = []
+        var indices: [String: Int] = [:]
+        for store in try stores() {
+            let all: [StoredSession]
+            do throws(OIDCError) { all = try store.store.all() } catch {
+                guard let note, error.kind != .interrupted else { throw error }
+                note(error)
+                continue
+            }
+            for session in all {
+                if let index = indices[session.location] {
+                    guard found[index].session.session == nil, session.session != nil else { continue }
+                    found[index] = Stored(session: session, store: store)
+                } else {
+                    indices[session.location] = found.count
+                    found.append(Stored(session: session, store: store))
+                }
+            }
+        }
+        return found
+    }
+
+    /// A session, and the store that has it.
+    struct Stored {
+        let session: StoredSession
+        let store: Store
+    }
+
+    /// Whether another profile than the one in use keeps such a session in this store.
+    func isInUse(_ store: String, for key: SessionKey) -> Bool {
+        profiles.contains { profile in
+            profile.settings.profile != asked.settings.profile && profile.settings.store == store
+                && (try? profile.sessionKey()) == key
+        }
     }
 
     /// Returns the settings of a resource's session, with the secret of the client that was registered for it.
@@ -57,12 +103,21 @@ struct KnownProviders {
             asked.context.settings(SettingLayers(profile: nil, entries: entries)), asked.context)
     }
 
-    /// Returns the settings of a session, or only its provider and client, without a secret.
-    func provider(of key: SessionKey) -> ProviderContext {
+    /// Returns the name of the profile that a session is of, and that names its store.
+    func profile(of key: SessionKey, in store: Store) -> String? {
+        let settings = provider(of: key, in: store).settings
+        return settings.storeName == store.name ? settings.profile : nil
+    }
+
+    /// Returns the settings of a session, or only its provider and client, without a secret. Profiles that name its
+    /// store come first.
+    func provider(of key: SessionKey, in store: Store? = nil) -> ProviderContext {
         let known = [asked] + profiles
-        let ofClient = known.filter {
+        var ofClient = known.filter {
             (try? $0.identifier()) == key.provider && $0.settings.client.id == key.clientID
         }
+        let inStore = ofClient.filter { $0.settings.storeName == store?.name }
+        if !inStore.isEmpty { ofClient = inStore }
         let own = ofClient.first {
             $0.settings.token.account == key.account && $0.settings.token.audience == key.audience
         }
@@ -76,5 +131,13 @@ struct KnownProviders {
                 SettingLayers.Entry(setting: .clientID, value: .string(key.clientID), origin: origin),
             ] + network)
         return ProviderContext(asked.context.settings(layers), asked.context)
+    }
+}
+
+extension Settings {
+    /// Distinguishes the stores of profiles: the setting, with the key of a shared store.
+    fileprivate var storeName: String {
+        guard case .shared? = try? SessionStoreChoice(setting: store) else { return store }
+        return ([store, sharedStore.keyFile?.path ?? ""] + sharedStore.keyCommand).joined(separator: "\n")
     }
 }

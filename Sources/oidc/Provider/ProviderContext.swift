@@ -216,6 +216,9 @@ struct ProviderContext {
     /// Returns the store on a server. The key is read when a session is, so a fresh token needs nothing else.
     private func sharedStore(_ url: SharedStoreURL) throws(OIDCError) -> SharedSessionStore {
         try settings.sharedStore.check(.shared(url))
+        if url.isOpen, url.password != nil {
+            context.console.warn("store: the password is sent to \(url.server) without encryption")
+        }
         var configuration = try curlConfiguration()
         // Records are sealed, and the URL says whether the connection is encrypted.
         configuration.allowInsecureHTTP = true
@@ -228,7 +231,7 @@ struct ProviderContext {
         let presenting = settings.network.httpTimeout + 30
         return SharedSessionStore(
             url.connect(configuration), keepsCopies: shared.keepsCopies,
-            times: LeaseTimes(presenting: .seconds(presenting))
+            times: LeaseTimes(presenting: .seconds(presenting)), seen: context.sharedVersions
         ) { () throws(OIDCError) in try secrets.storeKeys(shared) }
     }
 

@@ -46,6 +46,11 @@ struct SecretReader {
 
     /// Runs a program and returns its output without the line end.
     func output(of command: [String], named name: String) throws(OIDCError) -> Redacted<String> {
+        Redacted(try SecretReader.text(try bytes(of: command, named: name).revealed, named: name))
+    }
+
+    /// Runs a command and returns its output as it is.
+    func bytes(of command: [String], named name: String) throws(OIDCError) -> Redacted<[UInt8]> {
         var process = ChildProcess(command, environment: environment)
         process.errorOutput = .inherited
         process.deadline = deadline
@@ -56,7 +61,7 @@ struct SecretReader {
                 .failed, "\(name): \(DisplayText.quoted(command[0])) \(outcome.status.description)",
                 hint: "run it by hand to see why", stage: .settings)
         }
-        return Redacted(try SecretReader.text(outcome.output, named: name))
+        return Redacted(outcome.output)
     }
 
     private static func text(_ bytes: [UInt8], named name: String) throws(OIDCError) -> String {

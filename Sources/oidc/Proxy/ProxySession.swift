@@ -74,7 +74,8 @@ struct ProxySession {
     /// Returns access to the session as a command that starts now would have it.
     private func access(_ console: Console) throws(OIDCError) -> SessionAccess {
         let context = CommandContext(
-            console: console, environment: context.environment, common: context.common)
+            console: console, environment: context.environment, common: context.common,
+            sharedVersions: context.sharedVersions)
         let access =
             switch owner {
             case .provider(let provider):

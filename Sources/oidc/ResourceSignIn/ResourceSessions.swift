@@ -7,7 +7,7 @@ extension ResourceOperand {
     struct Stored {
         let session: StoredSession
         let key: SessionKey
-        let store: any SessionStoring
+        let store: KnownProviders.Store
     }
 
     /// Finds every session of the resource of the link, or of exactly the URL, that fits the settings, whatever its server
@@ -15,15 +15,13 @@ extension ResourceOperand {
     func sessions(_ known: KnownProviders, of link: ResourceLink?) throws(OIDCError) -> [Stored] {
         let ownership = ownership
         var found: [Stored] = []
-        for store in try known.stores() {
-            for stored in try store.all() {
-                guard let key = stored.session?.key, let resource = key.resources.first,
-                    key.resources.count == 1,
-                    resource == link?.resource || ResourceIdentifier(resource)?.isSamePlace(as: url) == true,
-                    fits(self.link(of: key, resource), ownership)
-                else { continue }
-                found.append(Stored(session: stored, key: key, store: store))
-            }
+        for stored in try known.sessions() {
+            guard let key = stored.session.session?.key, let resource = key.resources.first,
+                key.resources.count == 1,
+                resource == link?.resource || ResourceIdentifier(resource)?.isSamePlace(as: url) == true,
+                fits(self.link(of: key, resource), ownership)
+            else { continue }
+            found.append(Stored(session: stored.session, key: key, store: stored.store))
         }
         return found
     }

@@ -127,7 +127,9 @@ struct ConfigurationFile: Sendable {
 
     /// Returns the files with secrets that a profile names and that do not exist.
     func missingSecrets(of profile: String, home: String?) throws(OIDCError) -> [SettingFile] {
-        try settings(of: profile, home: home).client.secretFiles.filter { !UserFile.isThere($0.path) }
+        let settings = try settings(of: profile, home: home)
+        let files = settings.client.secretFiles + [settings.sharedStore.keyFile].compactMap { $0 }
+        return files.filter { !UserFile.isThere($0.path) }
     }
 
     private func settings(of profile: String, home: String?) throws(OIDCError) -> Settings {

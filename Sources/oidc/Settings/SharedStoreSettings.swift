@@ -44,8 +44,7 @@ extension SecretReader {
             return try SealingKeys(contents.bytes, source: "\(file.name): \(DisplayText.clean(file.path))")
         }
         let name = Setting.storeKeyCommand.name
-        let text = try output(of: settings.keyCommand, named: name)
-        return try SealingKeys(Array(text.revealed.utf8), source: name)
+        return try SealingKeys(try bytes(of: settings.keyCommand, named: name).revealed, source: name)
     }
 }
 

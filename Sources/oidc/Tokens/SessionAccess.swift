@@ -189,7 +189,14 @@ struct SessionAccess {
         return session
     }
 
+    /// The error that there is no session, or of a store that cannot have one.
     var noSession: OIDCError {
+        do throws(OIDCError) {
+            try (store as? SharedSessionStore)?.checkKeys()
+            try (store as? CredentialHelperStore)?.checkKeeper()
+        } catch {
+            return error
+        }
         let profile = provider.settings.profile.map { " (profile \(DisplayText.clean($0)))" } ?? ""
         return OIDCError(
             .loginRequired, "not signed in at \(DisplayText.clean(key.provider))\(profile)",

@@ -29,7 +29,7 @@ struct LogoutAllTests {
         }
     }
 
-    private func configure(_ second: [String: String]?) throws {
+    private func configure(_ second: [String: String]?, and more: [String: [String: String]] = [:]) throws {
         var profiles = [
             "a": [
                 "issuer": first.origin, "client_id": "demo-confidential",
@@ -37,6 +37,7 @@ struct LogoutAllTests {
             ]
         ]
         profiles["b"] = second
+        profiles.merge(more) { $1 }
         let directory = oidc.home.appendingPathComponent(".config/oidc")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         try JSONSerialization.data(withJSONObject: ["default_profile": "a", "profiles": profiles])
@@ -103,5 +104,30 @@ struct LogoutAllTests {
         #expect(result.status == 0, "\(result.errorOutput)")
         #expect(revocations.all.count == 2)
         #expect(!FileManager.default.fileExists(atPath: oidc.home.appendingPathComponent("helper.json").path))
+    }
+
+    @Test("a session of two profiles that differ in their store has the name of the profile of that store")
+    func profileOfStore() throws {
+        defer { oidc.remove() }
+        try configure(profileB)
+        #expect(try oidc.signIn(at: second, ["-p", "b"]).status == 0)
+        // Another profile for the same client, whose store is away.
+        let other = profileB.merging([
+            "store": "redis+unix:/nowhere/redis.sock",
+            "store_key_file": oidc.home.appendingPathComponent("b").path,
+        ]) { $1 }
+        try configure(profileB, and: ["0": other])
+        let all = try oidc.run("status", "--all", "-o", "json")
+        #expect(all.status == 0 && all.output.contains(#""profile":"b""#), "\(all.output)")
+        #expect(all.errorOutput.contains("warning: store: redis+unix:/nowhere/redis.sock"))
+        try configure(profileB.merging(["store": "none"]) { $1 })
+        let status = try oidc.run("status", "--all", "-o", "json", variables: ["OIDC_STORE": "file"])
+        #expect(status.output.contains(#""profile":null"#), "\(status.output)")
+        // The other stores' sessions are ended nevertheless.
+        try configure(profileB, and: ["0": other])
+        let ended = try oidc.run("logout", "--all", "-o", "json")
+        #expect(ended.status == 5 && ended.output.contains(#""profile":"b""#), "\(ended.output)")
+        #expect(ended.errorOutput.contains("/nowhere/redis.sock"))
+        #expect(revocations.all.count == 2)
     }
 }

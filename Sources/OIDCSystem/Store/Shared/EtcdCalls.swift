@@ -95,10 +95,19 @@ final class EtcdCalls: Sendable {
         }
         var headers = HTTPHeaders([("Content-Type", "application/json"), ("Accept", "application/json")])
         if let token = state.withLock({ $0.token }) { headers["Authorization"] = token.revealed }
-        return try transport.send(
-            HTTPRequest(
-                .post, target, headers: headers, body: body.bytes, usesClientCertificate: url.isSecure),
-            stage: .store)
+        do throws(OIDCError) {
+            return try transport.send(
+                HTTPRequest(
+                    .post, target, headers: headers, body: body.bytes, usesClientCertificate: url.isSecure),
+                stage: .store)
+        } catch {
+            // Too large, a redirect: no answer of etcd, whose other servers may be all right.
+            guard error.kind == .refused else { throw error }
+            var error = error
+            error.kind = .unreachable
+            error.hint = .tryAgain(seconds: nil)
+            throw error
+        }
     }
 
     private static let badToken = "invalid auth token"

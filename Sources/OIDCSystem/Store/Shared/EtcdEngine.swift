@@ -6,6 +6,7 @@ import Synchronization
 package final class EtcdEngine: SharedEngine {
     package let url: SharedStoreURL
     let calls: EtcdCalls
+    private let transport: any HTTPTransport
 
     private struct Grant {
         var id: String
@@ -14,11 +15,16 @@ package final class EtcdEngine: SharedEngine {
     private let grants = Mutex<[String: Grant]>([:])
 
     package convenience init(_ url: SharedStoreURL, _ configuration: CurlConfiguration) {
+        var configuration = configuration
+        // A server that hangs leaves time for the next one.
+        let share = configuration.httpTimeout.milliseconds / max(1, url.hosts.count)
+        configuration.httpTimeout = .milliseconds(max(1_000, share))
         self.init(url, CurlTransport(configuration))
     }
 
     package init(_ url: SharedStoreURL, _ transport: any HTTPTransport) {
         self.url = url
+        self.transport = transport
         calls = EtcdCalls(url, transport)
     }
 
@@ -29,17 +35,33 @@ package final class EtcdEngine: SharedEngine {
     private static func encoded(_ text: String) -> JSONValue { .string(Base64.encode(Array(text.utf8))) }
 
     package func read(_ name: String) throws(OIDCError) -> SharedValue? {
-        try EtcdEngine.value(in: try calls.send("kv/range", ["key": key(name)]))
+        try EtcdEngine.value(in: try sendAboutKeys("range", ["key": key(name)]))
     }
 
     /// Returns the first value of a range answer.
     private static func value(in answer: JSONValue) throws(OIDCError) -> SharedValue? {
-        guard let entry = answer["kvs"]?.array?.first else { return nil }
+        let entries = try entries(in: answer)
+        guard let entry = entries.first else { return nil }
         // An empty value is left out of the JSON.
         guard let revision = number(entry["mod_revision"]),
             let bytes = Base64.decode(entry["value"]?.string ?? "")
         else { throw EtcdCalls.nonsense }
         return SharedValue(bytes: bytes, revision: revision)
+    }
+
+    /// Returns the values of a range answer. An empty list is left out of the JSON, and so is its count.
+    private static func entries(in answer: JSONValue) throws(OIDCError) -> [JSONValue] {
+        guard let entries = answer["kvs"] == nil ? [] : answer["kvs"]?.array,
+            entries.count <= number(answer["count"]) ?? 0
+        else { throw EtcdCalls.nonsense }
+        return entries
+    }
+
+    /// Sends a call about keys. Each real answer has the revision of the whole store.
+    private func sendAboutKeys(_ path: String, _ body: JSONValue) throws(OIDCError) -> JSONValue {
+        let answer = try calls.send("kv/\(path)", body)
+        guard EtcdEngine.number(answer["header"]?["revision"]) != nil else { throw EtcdCalls.nonsense }
+        return answer
     }
 
     /// Reads a 64-bit number, which the gateway writes as a string.
@@ -68,19 +90,21 @@ package final class EtcdEngine: SharedEngine {
     private func swap(_ comparison: JSONValue, _ put: JSONValue, finding bytes: [UInt8]) throws(OIDCError)
         -> Bool
     {
-        let answer = try calls.send(
-            "kv/txn",
+        let answer = try sendAboutKeys(
+            "txn",
             [
                 "compare": [comparison], "success": [["request_put": put]],
                 "failure": [["request_range": ["key": put["key"] ?? .null]]],
             ])
         if answer["succeeded"]?.bool == true { return true }
-        guard let found = answer["responses"]?.array?.first?["response_range"] else { return false }
+        guard let found = answer["responses"]?.array?.first?["response_range"] else {
+            throw EtcdCalls.nonsense
+        }
         return try EtcdEngine.value(in: found)?.bytes == bytes
     }
 
     package func remove(_ name: String) throws(OIDCError) {
-        _ = try calls.send("kv/deleterange", ["key": key(name)])
+        _ = try sendAboutKeys("deleterange", ["key": key(name)])
     }
 
     package func names(_ prefix: String) throws(OIDCError) -> [String] {
@@ -90,14 +114,14 @@ package final class EtcdEngine: SharedEngine {
         var names: [String] = []
         var next = Array(start.utf8)
         while true {
-            let answer = try calls.send(
-                "kv/range",
+            let answer = try sendAboutKeys(
+                "range",
                 [
                     "key": .string(Base64.encode(next)), "range_end": .string(Base64.encode(end)),
                     "keys_only": true,
                     "limit": "1000",
                 ])
-            for entry in answer["kvs"]?.array ?? [] {
+            for entry in try EtcdEngine.entries(in: answer) {
                 guard let key = entry["key"]?.string.flatMap({ Base64.decode($0) }) else {
                     throw EtcdCalls.nonsense
                 }
@@ -132,8 +156,8 @@ extension EtcdEngine {
         }
         let grant = try grant(duration)
         let value = JSONValue.string(Base64.encode(Array(owner.utf8)))
-        let answer = try calls.send(
-            "kv/txn",
+        let answer = try sendAboutKeys(
+            "txn",
             [
                 "compare": [["key": key(lease), "target": "VALUE", "result": "EQUAL", "value": value]],
                 "success": [
@@ -173,8 +197,32 @@ extension EtcdEngine {
 
 /// Health
 extension EtcdEngine {
-    /// Checks version, leader, alarms and clock.
+    /// Checks version, leader, alarms and clock, and that every endpoint answers.
     package func health(now: Instant) throws(OIDCError) -> [SharedEngineRemark] {
+        var remarks = try ownHealth(now: now)
+        for host in url.hosts where url.hosts.count > 1 {
+            var own = url
+            own.hosts = [host]
+            do throws(OIDCError) {
+                for remark in try EtcdEngine(own, transport).ownHealth(now: now)
+                where remark.warning != nil && !remarks.contains(remark) {
+                    remarks.append(
+                        SharedEngineRemark("\(host.text): \(remark.text)", warning: remark.warning))
+                }
+            } catch {
+                remarks.append(.unreachable(error))
+            }
+        }
+        if url.isOpen {
+            remarks.append(
+                SharedEngineRemark(
+                    "the connection is not encrypted: sessions are sealed, the password is not",
+                    warning: "use etcds://"))
+        }
+        return remarks
+    }
+
+    private func ownHealth(now: Instant) throws(OIDCError) -> [SharedEngineRemark] {
         let (status, date) = try calls.sendForDate("maintenance/status", [:])
         let version = status["version"]?.string ?? ""
         let numbers = version.split(separator: ".").compactMap { Int($0) }
@@ -196,12 +244,6 @@ extension EtcdEngine {
             )
         }
         if let date { remarks.append(.clock(differingBy: date.seconds(since: now))) }
-        if url.isOpen {
-            remarks.append(
-                SharedEngineRemark(
-                    "the connection is not encrypted: sessions are sealed, the password is not",
-                    warning: "use etcds://"))
-        }
         return remarks
     }
 }

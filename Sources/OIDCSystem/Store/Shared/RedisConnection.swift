@@ -29,7 +29,12 @@ final class RedisConnection: Sendable {
         let result = parser.withLock { parser in
             Result { () throws(RedisReply.Nonsense) in try parser.next() }
         }
-        guard case .success(let reply) = result else { throw .broken("does not answer as a Redis server") }
-        return reply
+        switch result {
+        case .success(let reply): return reply
+        case .failure(let nonsense) where nonsense.isTooLarge:
+            throw .other(
+                .untrusted(.store, "the record on the server is too large for a session", hint: .signIn))
+        case .failure: throw .broken("does not answer as a Redis server")
+        }
     }
 }

@@ -1,9 +1,41 @@
 package import OIDCCore
 
 extension RedisEngine {
-    /// Checks version, clock, persistence and eviction.
+    /// Checks version, clock, persistence and eviction: of each master, in a cluster.
     package func health(now: Instant) throws(OIDCError) -> [SharedEngineRemark] {
-        let info = RedisHealth.fields(try send(RedisCommand("INFO")).text ?? "")
+        let masters = try masters()
+        var found: [(remark: SharedEngineRemark, servers: [String])] = []
+        for master in masters.engines {
+            for remark in try master.ownHealth(now: now) {
+                let server = master.url.hosts.first?.text ?? ""
+                if let index = found.firstIndex(where: { $0.remark == remark }) {
+                    found[index].servers.append(server)
+                } else {
+                    found.append((remark, [server]))
+                }
+            }
+        }
+        var remarks = found.map { remark, servers in
+            servers.count == masters.engines.count
+                ? remark
+                : SharedEngineRemark(
+                    "\(servers.joined(separator: ", ")): \(remark.text)", warning: remark.warning)
+        }
+        if let slots = masters.slots {
+            remarks.append(RedisHealth.cluster(masters: masters.engines.count, slots: slots))
+        }
+        remarks += unreachable()
+        if url.isOpen {
+            remarks.append(
+                SharedEngineRemark(
+                    "the connection is not encrypted: sessions are sealed, the password is not",
+                    warning: "use rediss://"))
+        }
+        return remarks
+    }
+
+    private func ownHealth(now: Instant) throws(OIDCError) -> [SharedEngineRemark] {
+        let info = try info()
         var remarks = [RedisHealth.version(info)]
         if let clock = try? send(RedisCommand("TIME")).array?.first?.text.flatMap({ Int64($0) }) {
             remarks.append(.clock(differingBy: clock - now.secondsSinceEpoch))
@@ -12,13 +44,16 @@ extension RedisEngine {
         if info["role"] == "slave" {
             remarks.append(SharedEngineRemark("is a replica", warning: "name the master, or the sentinels"))
         }
-        if url.isOpen {
-            remarks.append(
-                SharedEngineRemark(
-                    "the connection is not encrypted: sessions are sealed, the password is not",
-                    warning: "use rediss://"))
-        }
         return remarks
+    }
+
+    /// Checks that each server of the list can be reached.
+    private func unreachable() -> [SharedEngineRemark] {
+        guard url.hosts.count > 1 else { return [] }
+        return listed.compactMap { server in
+            do throws(OIDCError) { try server.connect() } catch { return .unreachable(error) }
+            return nil
+        }
     }
 }
 
@@ -32,8 +67,24 @@ extension SharedEngineRemark {
     }
 }
 
+extension SharedEngineRemark {
+    /// The remark about a server of the list that does not answer, though another one does.
+    static func unreachable(_ error: OIDCError) -> SharedEngineRemark {
+        SharedEngineRemark(
+            error.message, warning: "start this server, or take it out of the setting store")
+    }
+}
+
 /// The reading of `INFO`
 enum RedisHealth {
+    static func cluster(masters: Int, slots: Int64) -> SharedEngineRemark {
+        let isWhole = slots == RedisCluster.allSlots
+        return SharedEngineRemark(
+            "a cluster of \(masters) master\(masters == 1 ? "" : "s")"
+                + (isWhole ? "" : " with \(slots) of \(RedisCluster.allSlots) slots"),
+            warning: isWhole ? nil : "fix the cluster: redis-cli --cluster check")
+    }
+
     static func fields(_ info: String) -> [String: String] {
         var fields: [String: String] = [:]
         for line in info.split(whereSeparator: \.isNewline) {

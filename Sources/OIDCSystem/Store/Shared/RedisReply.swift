@@ -10,7 +10,9 @@ enum RedisReply: Hashable, Sendable {
     case array([RedisReply])
 
     /// An answer that is not RESP, or too large.
-    struct Nonsense: Error {}
+    struct Nonsense: Error {
+        var isTooLarge = false
+    }
 
     var bytes: [UInt8]? { if case .bytes(let bytes) = self { bytes } else { nil } }
     var text: String? {
@@ -63,8 +65,8 @@ struct RedisParser {
         case UInt8(ascii: "$"): return try bytes(&index, count: try number(text))
         case UInt8(ascii: "*"):
             let count = try number(text)
-            guard count >= 0 else { return .null }
-            guard count <= RedisParser.arrayLimit, depth < RedisParser.depthLimit else {
+            guard count != -1 else { return .null }
+            guard (0...RedisParser.arrayLimit).contains(Int(count)), depth < RedisParser.depthLimit else {
                 throw RedisReply.Nonsense()
             }
             var items: [RedisReply] = []
@@ -78,8 +80,9 @@ struct RedisParser {
     }
 
     private func bytes(_ index: inout Int, count: Int64) throws(RedisReply.Nonsense) -> RedisReply? {
-        guard count >= 0 else { return .null }
-        guard count <= RedisParser.bytesLimit else { throw RedisReply.Nonsense() }
+        guard count != -1 else { return .null }
+        guard count >= 0 else { throw RedisReply.Nonsense() }
+        guard count <= RedisParser.bytesLimit else { throw RedisReply.Nonsense(isTooLarge: true) }
         let end = index + Int(count)
         guard bytes.count >= end + 2 else { return nil }
         guard bytes[end] == .carriageReturn, bytes[end + 1] == .lineFeed else { throw RedisReply.Nonsense() }
@@ -110,7 +113,9 @@ struct RedisParser {
 struct RedisCommand: Sendable {
     var words: [[UInt8]]
 
-    init(_ words: String...) { self.words = words.map { Array($0.utf8) } }
+    init(_ words: String...) { self.init(words) }
+
+    init(_ words: [String]) { self.words = words.map { Array($0.utf8) } }
 
     init(script: String, key: String, _ arguments: [[UInt8]]) {
         words = ["EVAL", script, "1", key].map { Array($0.utf8) } + arguments

@@ -64,13 +64,25 @@ final class SharedLease: Sendable {
     }
 
     /// Extends the lease before a single-use refresh token is presented. Throws if another process took over.
-    func present() throws(OIDCError) {
-        guard try engine.extend(name, owner: owner, to: times.presenting) else {
-            state.withLock { $0.isLost = true }
-            throw .sharedStore(
-                engine.description, "another process took over the refresh while this one was stopped")
+    func present(now: @Sendable () -> MonotonicTime) throws(OIDCError) {
+        for _ in 0..<SharedLease.presentLimit {
+            let start = now()
+            guard try engine.extend(name, owner: owner, to: times.presenting) else { throw lost() }
+            // If the answer took long, as this process was stopped, the lease may have ended since.
+            guard now().milliseconds(from: start) < times.acquired.wholeMilliseconds else { continue }
+            state.withLock { $0.isPresenting = true }
+            return
         }
-        state.withLock { $0.isPresenting = true }
+        throw .sharedStore(engine.description, "answers too slowly for a refresh")
+    }
+
+    private static let presentLimit = 3
+
+    /// Notes that another process took over, and returns the error.
+    func lost() -> OIDCError {
+        state.withLock { $0.isLost = true }
+        return .sharedStore(
+            engine.description, "another process took over the refresh while this one was stopped")
     }
 
     /// Extends the lease while the request runs. A failure is harmless: the record's version guards the write.

@@ -2,26 +2,42 @@ import OIDCCore
 import OIDCCrypto
 import Synchronization
 
+/// The versions of records that a process has seen, by whichever of its stores.
+package final class SharedVersions: Sendable {
+    private let newest = Mutex<[String: Int64]>([:])
+
+    package init() {}
+
+    /// The newest version of a record; 0 if none was seen.
+    fileprivate subscript(_ record: String) -> Int64 { newest.withLock { $0[record] } ?? 0 }
+
+    fileprivate func note(_ version: Int64, of record: String) {
+        newest.withLock { $0[record] = max($0[record] ?? 0, version) }
+    }
+}
+
 /// The records of a shared store: seals and opens them, and remembers the versions that this process has seen.
 final class SharedRecords: Sendable {
     let engine: any SharedEngine
     let now: @Sendable () -> Instant
     private let load: @Sendable () throws(OIDCError) -> SealingKeys
     private let loaded = Mutex<SealingKeys?>(nil)
-    private let seen = Mutex<[String: Int64]>([:])
+    private let seen: SharedVersions
 
     init(
-        _ engine: any SharedEngine, now: @escaping @Sendable () -> Instant,
+        _ engine: any SharedEngine, seen: SharedVersions, now: @escaping @Sendable () -> Instant,
         keys load: @escaping @Sendable () throws(OIDCError) -> SealingKeys
     ) {
         self.engine = engine
+        self.seen = seen
         self.now = now
         self.load = load
     }
 
     /// A session as it is stored.
     struct Stored {
-        var value: SharedValue
+        /// Nil if the record is too large to be read.
+        var value: SharedValue?
         var version: Int64
         /// Nil if the record is damaged and may be replaced.
         var session: Session?
@@ -44,8 +60,14 @@ final class SharedRecords: Sendable {
 
     /// Reads a session. With `orDamaged`, a damaged record is returned without its session.
     func session(_ key: SessionKey, orDamaged: Bool = false) throws(OIDCError) -> Stored? {
-        guard let value = try engine.read(SharedRecords.name(.session, key.fileStem)) else { return nil }
-        return try session(value, key, orDamaged: orDamaged)
+        let value: SharedValue?
+        do throws(OIDCError) {
+            value = try engine.read(SharedRecords.name(.session, key.fileStem))
+        } catch {
+            guard orDamaged, error.hint == .signIn else { throw error }
+            return Stored(value: nil, version: 0, session: nil)
+        }
+        return try value.map { value throws(OIDCError) in try session(value, key, orDamaged: orDamaged) }
     }
 
     func session(_ value: SharedValue, _ key: SessionKey, orDamaged: Bool) throws(OIDCError) -> Stored {
@@ -65,22 +87,26 @@ final class SharedRecords: Sendable {
     func listed(_ stem: String) throws(OIDCError) -> Session? {
         guard let value = try engine.read(SharedRecords.name(.session, stem)) else { return nil }
         let (record, plain) = try opened(value.bytes, .session, stem)
-        return try parsed(plain, record, stem)
+        let session = try parsed(plain, record, stem)
+        guard session.key.fileStem == stem else { throw fault(.otherKey, stem) }
+        return session
     }
 
     /// Writes a session if the stored one is still `current`. Returns whether it did.
     func write(_ session: Session, replacing current: Stored?, lifetime: Duration?) throws(OIDCError) -> Bool
     {
         let stem = session.key.fileStem
-        let before = max(current?.version ?? 0, seen.withLock { $0[stem] } ?? 0)
+        let before = max(current?.version ?? 0, seen[location(stem)])
         // At least the time, so versions also grow across a sign-out.
         let version = max(before + 1, now().secondsSinceEpoch)
         let record = try SealedRecord(
             sealing: session.json.bytes, .session, of: session.key, version: version, with: try keys().sealing
         )
+        let name = SharedRecords.name(.session, stem)
+        if let current, current.value == nil { try engine.remove(name) }
         guard
             try engine.write(
-                SharedRecords.name(.session, stem), record.bytes, replacing: current?.value,
+                name, record.bytes, replacing: current?.value,
                 lifetime: lifetime)
         else { return false }
         note(version, stem)
@@ -144,7 +170,7 @@ final class SharedRecords: Sendable {
     /// Refuses a record that is older than one that this process has seen: the server lost data, a copy that lags took
     /// over, or somebody put an old record back.
     private func checkVersion(_ version: Int64, _ stem: String) throws(OIDCError) {
-        let newest = seen.withLock { $0[stem] } ?? 0
+        let newest = seen[location(stem)]
         guard version >= newest else {
             throw .sharedStore(
                 engine.description,
@@ -155,7 +181,7 @@ final class SharedRecords: Sendable {
     }
 
     private func note(_ version: Int64, _ stem: String) {
-        seen.withLock { $0[stem] = max($0[stem] ?? 0, version) }
+        seen.note(version, of: location(stem))
     }
 
     private func fault(_ fault: SessionFault, _ stem: String) -> OIDCError {
@@ -169,13 +195,13 @@ extension SessionFault {
         let subject = "the session in \(DisplayText.clean(location))"
         switch self {
         case .otherKey:
-            return .untrusted(.store, "\(subject) belongs to another key; it is not used", hint: .signIn)
+            return .untrusted(.store, "\(subject) is another session's; it is not used", hint: .signIn)
         case .newerVersion(let version):
             return .store(
                 "\(subject) was written by a newer oidc: expected format \(SealedRecord.formatVersion) at most, found "
                     + "\(version)", hint: .advice(.useNewerVersion))
         case .damaged(let reason):
-            return .store("\(subject) is damaged: \(reason)", hint: .signIn)
+            return .untrusted(.store, "\(subject) is damaged: \(reason)", hint: .signIn)
         }
     }
 }

@@ -26,10 +26,11 @@ package final class SharedSessionStore: SessionStoring {
 
     package init(
         _ engine: any SharedEngine, keepsCopies: Bool = false, times: LeaseTimes = LeaseTimes(),
-        runtime: LeaseRuntime = LeaseRuntime(), now: @escaping @Sendable () -> Instant = { Clock.now() },
+        runtime: LeaseRuntime = LeaseRuntime(), seen: SharedVersions = SharedVersions(),
+        now: @escaping @Sendable () -> Instant = { Clock.now() },
         keys: @escaping @Sendable () throws(OIDCError) -> SealingKeys
     ) {
-        records = SharedRecords(engine, now: now, keys: keys)
+        records = SharedRecords(engine, seen: seen, now: now, keys: keys)
         self.keepsCopies = keepsCopies
         self.times = times
         self.runtime = runtime
@@ -43,7 +44,8 @@ package final class SharedSessionStore: SessionStoring {
 
     package func load(_ key: SessionKey) throws(OIDCError) -> Session? {
         if let copy = copy(of: key) { return copy }
-        let session = try records.session(key)?.session
+        // A damaged record of a machine's token is replaced by a new grant.
+        let session = try records.session(key, orDamaged: !key.grant.needsUser)?.session
         remember(session, key)
         return session
     }
@@ -74,12 +76,12 @@ package final class SharedSessionStore: SessionStoring {
 
     private func replaced(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
         for _ in 0..<SharedSessionStore.writeLimit {
-            let stored = try records.session(session.key)
+            let isMachine = !session.key.grant.needsUser
+            let stored = try records.session(session.key, orDamaged: isMachine)
             // The answer to our own write may have been lost.
             if let found = stored?.session, found == session { return true }
             // A token that nobody signed in for is removed by the server when it expires.
-            let isExpired = stored == nil && !session.key.grant.needsUser
-            guard isExpired || stored?.session == current else { return false }
+            guard isMachine && stored?.session == nil || stored?.session == current else { return false }
             if try records.write(session, replacing: stored, lifetime: lifetime(of: session)) { return true }
         }
         return false
@@ -96,7 +98,7 @@ package final class SharedSessionStore: SessionStoring {
     package func all() throws(OIDCError) -> [StoredSession] {
         let prefix = SharedRecords.name(.session, "")
         var entries: [StoredSession] = []
-        for name in try engine.names(prefix).sorted() {
+        for name in try engine.names(prefix).sorted() where !name.hasSuffix(SharedSessionStore.probe) {
             let stem = String(name.dropFirst(prefix.utf8.count))
             do throws(OIDCError) {
                 guard let session = try records.listed(stem) else { continue }
@@ -112,7 +114,8 @@ package final class SharedSessionStore: SessionStoring {
     }
 
     package func remove(_ stored: StoredSession) throws(OIDCError) {
-        if let key = stored.session?.key { remember(nil, key) }
+        // A record that this key does not open may be another fleet's.
+        remember(nil, try stored.content.get().key)
         try engine.remove(SharedRecords.name(.session, stored.name))
         try engine.remove(SharedRecords.name(.failure, stored.name))
     }
@@ -140,13 +143,27 @@ package final class SharedSessionStore: SessionStoring {
     package func probe(_ key: SessionKey) throws(OIDCError) {
         _ = try records.keys()
         _ = try records.session(key, orDamaged: true)
-        let lease = SharedLease("lease/\(key.fileStem).probe", engine, times)
+        let lease = SharedLease("lease/\(key.fileStem)\(SharedSessionStore.probe)", engine, times)
         guard try lease.acquire() else { return }
-        lease.release()
+        defer { lease.release() }
+        // The server may allow leases, but not records.
+        let name = SharedRecords.name(.session, key.fileStem + SharedSessionStore.probe)
+        _ = try engine.write(
+            name, Array("probe".utf8), replacing: try engine.read(name), lifetime: times.acquired)
+        try engine.remove(name)
     }
 
+    private static let probe = ".probe"
+
     package func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject? {
-        try lease(key)?.present()
+        guard let lease = lease(key) else { return nil }
+        // Writes the record as it is, so a server that refuses the next write does so before the request.
+        if let stored = try records.session(key), let session = stored.session,
+            try !records.write(session, replacing: stored, lifetime: lifetime(of: session))
+        {
+            throw lease.lost()
+        }
+        try lease.present(now: runtime.now)
         return nil
     }
 
@@ -156,6 +173,9 @@ package final class SharedSessionStore: SessionStoring {
         _ = try records.keys()
         return remarks
     }
+
+    /// Throws if the key cannot be read.
+    package func checkKeys() throws(OIDCError) { _ = try records.keys() }
 
     /// How long the server keeps a record: until its tokens expire, if nobody signed in for them.
     private func lifetime(of session: Session) -> Duration? {

@@ -11,6 +11,11 @@ package struct SharedStoreURL: Hashable, Sendable {
         /// `host:port`, with brackets around an IPv6 address.
         package var text: String { name.utf8.contains(.colon) ? "[\(name)]:\(port)" : "\(name):\(port)" }
         package var isLoopback: Bool { name == "localhost" || name == "::1" || name.hasPrefix("127.") }
+
+        /// Whether a byte may stand in a host's name or address.
+        static func allows(_ byte: UInt8) -> Bool {
+            ASCII.isAlphanumeric(byte) || "-._:".utf8.contains(byte)
+        }
     }
 
     package var engine = Engine.redis
@@ -59,6 +64,9 @@ package struct SharedStoreURL: Hashable, Sendable {
         var rest = setting.dropFirst(scheme.utf8.count)
         let query = SharedStoreURL.cut(&rest, at: "?")
         let path = SharedStoreURL.cut(&rest, at: "/")
+        if [path, query].contains(where: { $0?.utf8.contains(UInt8(ascii: "@")) == true }) {
+            throw SharedStoreURL.mistake("percent-encode the password: %2F for a slash, %3F for ?, %40 for @")
+        }
         try takeUser(&rest)
         for part in rest.split(separator: ",", omittingEmptySubsequences: false) {
             hosts.append(try host(part))
@@ -97,6 +105,9 @@ package struct SharedStoreURL: Hashable, Sendable {
         guard let end = rest.lastIndex(of: "@") else { return }
         var name = rest[..<end]
         rest = rest[rest.index(after: end)...]
+        guard !name.utf8.contains(where: { "@,".utf8.contains($0) }) else {
+            throw SharedStoreURL.mistake("percent-encode the password: %40 for @, %2C for a comma")
+        }
         let secret = SharedStoreURL.cut(&name, at: ":")
         guard let user = SharedStoreURL.decoded(name), let password = SharedStoreURL.decoded(secret ?? "")
         else { throw SharedStoreURL.mistake("the user or the password holds a bad % escape") }

@@ -104,14 +104,24 @@ final class CurlWire: Wire, @unchecked Sendable {
     private let library: UnsafePointer<oidc_curl_library>
     private let easy: OpaquePointer
     private let socket: Int32
+    private let errorText: UnsafeMutablePointer<CChar>
+    private let failure: @Sendable (CurlResult) -> CurlFailure
 
-    private init(_ library: UnsafePointer<oidc_curl_library>, _ easy: OpaquePointer, _ socket: Int32) {
+    private init(
+        _ library: UnsafePointer<oidc_curl_library>, _ easy: OpaquePointer, _ socket: Int32,
+        _ errorText: UnsafeMutablePointer<CChar>, _ failure: @escaping @Sendable (CurlResult) -> CurlFailure
+    ) {
         self.library = library
         self.easy = easy
         self.socket = socket
+        self.errorText = errorText
+        self.failure = failure
     }
 
-    deinit { withoutBrokenPipeSignal { library.pointee.easy_cleanup(easy) } }
+    deinit {
+        withoutBrokenPipeSignal { library.pointee.easy_cleanup(easy) }
+        errorText.deallocate()
+    }
 
     static func connect(
         _ host: SharedStoreURL.Host, _ configuration: CurlConfiguration, until deadline: MonotonicTime
@@ -140,23 +150,35 @@ final class CurlWire: Wire, @unchecked Sendable {
         let left = deadline.milliseconds(from: .now())
         options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, min(left, 3_600_000))))
         _ = oidc_curl_keep_sockets(easy)
+        let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(OIDC_CURL_ERROR_SIZE))
+        errorText[0] = 0
+        options.set(OIDC_CURLOPT_ERRORBUFFER, pointer: errorText)
         let setup = CurlSetup(library: library, configuration: configuration, stage: .store)
         setup.setTrust(true, &options)
         setup.setClientCertificate(&options)
         let code =
             options.rejected == nil ? withoutBrokenPipeSignal { library.pointee.easy_perform(easy) } : 48
         var socket: Int32 = -1
+        let request = HTTPRequest(.get, url, usesClientCertificate: true)
+        let failure = { @Sendable (result: CurlResult) in
+            CurlFailure(result: result, request: request, stage: .store, configuration: configuration)
+        }
         guard code == 0, oidc_curl_get_socket(easy, &socket) == 0, socket >= 0 else {
             var verification = 0
             _ = oidc_curl_get_long(easy, Int32(OIDC_CURLINFO_SSL_VERIFYRESULT), &verification)
             library.pointee.easy_cleanup(easy)
             var result = CurlResult(ending: .code(code))
             result.certificateVerification = verification
-            let failure = CurlFailure(
-                result: result, request: HTTPRequest(.get, url), stage: .store, configuration: configuration)
-            throw code == 28 ? .slow : .other(failure.error)
+            result.text = String(cString: errorText)
+            errorText.deallocate()
+            switch code {
+            case 28: throw .slow
+            // Not resolved or refused: another server may answer.
+            case 6, 7: throw .broken(CurlFailure.meaning(of: code))
+            default: throw .other(failure(result).error)
+            }
         }
-        return CurlWire(library, easy, socket)
+        return CurlWire(library, easy, socket, errorText, failure)
     }
 
     func send(_ bytes: [UInt8], until deadline: MonotonicTime) throws(WireFault) {
@@ -195,7 +217,14 @@ final class CurlWire: Wire, @unchecked Sendable {
     private static let again: Int32 = 81
 
     private func check(_ code: Int32) throws(WireFault) {
-        guard code == 0 else { throw .broken(CurlFailure.meaning(of: code)) }
+        guard code != 0 else { return }
+        // With TLS 1.3, a server refuses a client certificate after the handshake.
+        var result = CurlResult(ending: .code(code))
+        result.text = String(cString: errorText)
+        if let refusal = CurlTLSFailure(failure: failure(result), code: code).alertAfterHandshake {
+            throw .other(refusal)
+        }
+        throw .broken(CurlFailure.meaning(of: code))
     }
 
     private func wait(_ direction: Poll.Direction, until deadline: MonotonicTime) throws(WireFault) {
