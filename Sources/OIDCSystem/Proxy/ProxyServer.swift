@@ -20,6 +20,8 @@ package final class ProxyServer {
         package var log: (ProxyLogEntry) -> Void = { _ in }
         /// Called after each round in which something was logged.
         package var flushLog: () -> Void = {}
+        /// Called at the end, before running refreshes and sign-ins are awaited.
+        package var interrupt: () -> Void = {}
         /// Returns the command of a hint.
         package var hint: (Hint) -> String = { $0.description }
 
@@ -166,6 +168,7 @@ package final class ProxyServer {
         }
         connections = []
         configuration.flushLog()
+        configuration.interrupt()
         for session in sessions { session.finish() }
         return event
     }

@@ -83,6 +83,8 @@ final class ProxyTransfer {
         var options = CurlOptions(easy)
         let setup = CurlSetup(library: library, configuration: configuration, stage: .resource)
         setup.setConnection(order.url, addresses: addresses, &options)
+        // Without HTTP/2 in libcurl, this is refused, and HTTP/1.1 stays.
+        if order.url.isSecure { options.offer(OIDC_CURLOPT_HTTP_VERSION, OIDC_CURL_HTTP_VERSION_2TLS) }
         // Another proxy in between would need the whole URL.
         if let target = order.rawTarget, order.url.isSecure || order.url.isLoopback {
             options.set(OIDC_CURLOPT_REQUEST_TARGET, target)
@@ -143,6 +145,7 @@ final class ProxyTransfer {
             headers.append("\(name):")
         }
         headers.append(order.expectsContinue ? "Expect: 100-continue" : "Expect:")
+        // Not sent with HTTP/2, where the body has no chunks either.
         if order.framing == .chunked { headers.append("Transfer-Encoding: chunked") }
     }
 
@@ -174,6 +177,12 @@ final class ProxyTransfer {
             isResolved: offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T) > 0, isSent: isSent,
             hasAnswerBytes: hasAnswerBytes,
             certificateVerification: number(OIDC_CURLINFO_SSL_VERIFYRESULT))
+    }
+
+    /// Returns whether the request may be sent again, as it came to nothing: libcurl does so itself, but not after a
+    /// GOAWAY of HTTP/2 before 8.0, nor with a body, which it can't read again.
+    func isRepeatable(after code: Int32) -> Bool {
+        isRepeatable && !hasAnswerBytes && (code == 16 || code == 65)
     }
 
     /// Returns the error of a transfer that has ended.
