@@ -63,7 +63,8 @@ package final class HTTP2Server: Sendable {
 
     package var url: WebURL { WebURL("https://127.0.0.1:\(port)/")! }
 
-    /// What happened so far: `connection`, `request`, `body BYTES`, `reset CODE` and `sent BYTES` of an unfinished answer.
+    /// What happened so far: `connection`, `request`, `body BYTES`, `reset CODE`,
+    /// `sent BYTES` of an unfinished answer, and `end` of a connection.
     package var events: [String] {
         let mark = "mark \(UInt64.random(in: 0 ... .max))"
         try? input.write(contentsOf: Data("\(mark)\n".utf8))
@@ -173,10 +174,12 @@ package final class HTTP2Server: Sendable {
                 with context.wrap_socket(raw, server_side=True) as s:
                     connection = Connection(s)
                     try: connection.run()
-                    except EOFError: pass
+                    except EOFError: say("end")
                     try: s.unwrap()
                     except OSError: pass
-            except OSError: raw.close()
+            except OSError:
+                say("end")
+                raw.close()
         def serve():
             while True: threading.Thread(target=talk, args=(listener.accept()[0],), daemon=True).start()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

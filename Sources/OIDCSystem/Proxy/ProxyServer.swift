@@ -123,7 +123,10 @@ package final class ProxyServer {
     }
 
     /// Ends a transfer early.
-    func end(_ transfer: ProxyTransfer) { requests?.remove(transfer) }
+    func end(_ transfer: ProxyTransfer) {
+        transfer.forbidReuse()
+        requests?.remove(transfer)
+    }
 
     func now() -> Instant { sessions.first?.environment.now() ?? Clock.now() }
     func tokens(of route: Int) -> ProxyTokens { sessions[sessionOfRoute[route]] }

@@ -158,6 +158,12 @@ final class ProxyTransfer {
         if pauses != before { _ = library.pointee.easy_pause(easy, pauses) }
     }
 
+    /// Closes the connection when the transfer ends. libcurl would keep one of HTTP/2 after an early end, and reset the
+    /// stream only with the next request, so the server would not notice that the caller left.
+    func forbidReuse() {
+        _ = oidc_curl_set_long(easy, Int32(OIDC_CURLOPT_FORBID_REUSE), 1)
+    }
+
     var isReceivingPaused: Bool { pauses & Int32(OIDC_CURL_PAUSE_RECV) != 0 }
     var isSendingPaused: Bool { pauses & Int32(OIDC_CURL_PAUSE_SEND) != 0 }
 
@@ -200,8 +206,11 @@ final class ProxyTransfer {
     private static let onHeader: oidc_curl_data_function = { bytes, size, count, context in
         guard let transfer = find(context), let owner = transfer.owner else { return 0 }
         transfer.hasAnswerBytes = true
-        return owner.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
-            ? size * count : 0
+        guard owner.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) else {
+            transfer.forbidReuse()
+            return 0
+        }
+        return size * count
     }
 
     private static let onBody: oidc_curl_data_function = { bytes, size, count, context in
@@ -209,7 +218,9 @@ final class ProxyTransfer {
         guard size * count > 0 else { return 0 }
         switch owner.receiveBody(UnsafeRawBufferPointer(start: bytes, count: size * count)) {
         case .taken: return size * count
-        case .refuse: return 0
+        case .refuse:
+            transfer.forbidReuse()
+            return 0
         case .pause:
             transfer.pauses |= Int32(OIDC_CURL_PAUSE_RECV)
             return Int(OIDC_CURL_WRITEFUNC_PAUSE)
@@ -223,7 +234,9 @@ final class ProxyTransfer {
         switch owner.provideBody(UnsafeMutableRawBufferPointer(start: bytes, count: size * count)) {
         case .bytes(let count): return count
         case .end: return 0
-        case .refuse: return Int(OIDC_CURL_READFUNC_ABORT)
+        case .refuse:
+            transfer.forbidReuse()
+            return Int(OIDC_CURL_READFUNC_ABORT)
         case .pause:
             transfer.pauses |= Int32(OIDC_CURL_PAUSE_SEND)
             return Int(OIDC_CURL_READFUNC_PAUSE)
