@@ -93,7 +93,11 @@ int oidc_recorded_interruption(void) { return first_signal; }
 
 int oidc_interruption_descriptor(void) { return waiting_end; }
 
+void oidc_interrupt(int number) { first_signal = number; }
+
 void oidc_forget_interruptions(void) {
+    first_signal = 0;
+    was_postponed = 0;
     if (waiting_end < 0) return;
     for (int index = 0; index < (int)recorded_signal_count; index++) {
         struct sigaction current;

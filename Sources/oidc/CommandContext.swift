@@ -7,6 +7,8 @@ struct CommandContext: Sendable {
     let console: Console
     let environment: [String: String]
     let common: CommonOptions
+    /// Whether stdin and the screen are ours, and not those of a command that runs beside us.
+    var ownsTerminal = true
     let startedAt = MonotonicTime.now()
     /// What this process knows of records in shared stores.
     var sharedVersions = SharedVersions()

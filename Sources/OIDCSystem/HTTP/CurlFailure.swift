@@ -43,7 +43,11 @@ struct CurlFailure {
         case 27: error(.failed, "libcurl has no memory for a request")
         case 35, 58, 59, 51, 60, 66, 77, 82, 83, 90, 91, 98:
             CurlTLSFailure(failure: self, code: code).error
-        case 52: broken("\(host) closed the connection without answering")
+        // Without an answer, libcurl sends a request again, which may be refused to it, or impossible.
+        case 16, 52, 65,
+            42 where result.isSent:
+            broken("\(host) closed the connection without answering")
+        case 92: broken("\(host) ended the request without answering")
         case 18: broken("the answer from \(host) is incomplete")
         case 55, 56, 97: brokenConnection
         default: error(.unreachable, "the request to \(host) failed: \(Self.meaning(of: code))")

@@ -36,6 +36,8 @@ package struct AttendedChild {
         thread.join()
         oidc_stop_passing_signals_on()
         ended.close()
+        // The status is the program's own, also if we ended what was still going on for it.
+        Interruption.uninstall()
         switch child.awaitEnd() {
         case .exited(let status): return status
         case .signalled(let number): return 128 + number

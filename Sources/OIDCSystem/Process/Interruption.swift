@@ -48,6 +48,11 @@ package enum Interruption {
     /// Whether the first signal had to wait, on any thread.
     package static var wasPostponed: Bool { oidc_interruption_was_postponed() != 0 }
 
+    /// Ends the waits of all threads within a second, as a signal would, until `uninstall`.
+    package static func begin() {
+        oidc_interrupt(15)
+    }
+
     /// Runs `body` to its end despite signals and cancellation, to save received data.
     package static func postponed<Value, Failure>(
         _ body: () throws(Failure) -> Value

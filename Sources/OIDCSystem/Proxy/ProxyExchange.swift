@@ -45,6 +45,7 @@ final class ProxyExchange {
     var mayRefresh = true
     var mayProveAgain = true
     var mayStepUp = true
+    private var mayRepeat = true
     var expectsContinue: Bool
     var owesContinue: Bool
     var closes: Bool
@@ -182,6 +183,9 @@ final class ProxyExchange {
         switch phase {
         case .discarding(let next, _): again(next, now: now)
         case .answering(let framing): finish(framing, isComplete: code == 0)
+        case .sending where mayRepeat && problem == nil && body.canRepeat && ended.isRepeatable(after: code):
+            mayRepeat = false
+            send()
         case .sending, .waitingForToken:
             var problem = problem ?? server.problem(ended.failure(server.configuration.curl))
             if code == 0, self.problem == nil {

@@ -11,6 +11,8 @@ final class ProxyMulti {
     private(set) var timer: MonotonicTime?
     private var transfers: [OpaquePointer: ProxyTransfer] = [:]
 
+    /// CURLPIPE_NOTHING
+    private static let withoutMultiplexing = 0
     /// The number of idle connections that are kept.
     private static let idleConnections = 64
 
@@ -27,9 +29,13 @@ final class ProxyMulti {
         self.library = library
         self.multi = multi
         let context = Unmanaged.passUnretained(self).toOpaque()
+        // One request at a time on each connection of HTTP/2: libcurl reads a whole connection for each of its requests,
+        // so callers that do not read would cost up to 32 MiB each.
         let isSet =
             oidc_curl_multi_set_functions(multi, ProxyMulti.onSocket, ProxyMulti.onTimer, context) == 0
             && oidc_curl_multi_set_long(multi, Int32(OIDC_CURLMOPT_MAXCONNECTS), Self.idleConnections) == 0
+            && oidc_curl_multi_set_long(multi, Int32(OIDC_CURLMOPT_PIPELINING), Self.withoutMultiplexing)
+                == 0
         guard isSet else {
             throw OIDCError(.failed, "libcurl does not support an option that the proxy needs")
         }

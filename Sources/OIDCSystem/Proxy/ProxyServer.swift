@@ -20,6 +20,8 @@ package final class ProxyServer {
         package var log: (ProxyLogEntry) -> Void = { _ in }
         /// Called after each round in which something was logged.
         package var flushLog: () -> Void = {}
+        /// Called at the end, before running refreshes and sign-ins are awaited.
+        package var interrupt: () -> Void = {}
         /// Returns the command of a hint.
         package var hint: (Hint) -> String = { $0.description }
 
@@ -121,7 +123,10 @@ package final class ProxyServer {
     }
 
     /// Ends a transfer early.
-    func end(_ transfer: ProxyTransfer) { requests?.remove(transfer) }
+    func end(_ transfer: ProxyTransfer) {
+        transfer.forbidReuse()
+        requests?.remove(transfer)
+    }
 
     func now() -> Instant { sessions.first?.environment.now() ?? Clock.now() }
     func tokens(of route: Int) -> ProxyTokens { sessions[sessionOfRoute[route]] }
@@ -166,6 +171,7 @@ package final class ProxyServer {
         }
         connections = []
         configuration.flushLog()
+        configuration.interrupt()
         for session in sessions { session.finish() }
         return event
     }

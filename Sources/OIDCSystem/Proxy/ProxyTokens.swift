@@ -1,39 +1,6 @@
 package import OIDCCore
 import Synchronization
 
-/// Where the proxy gets a session's tokens. The functions run on threads of their own.
-package struct ProxyTokenSource: Sendable {
-    /// Returns a fresh token, or another one than a refused one.
-    package var token:
-        @Sendable (_ refused: SessionTokens.Delivery?) throws(OIDCError) -> SessionTokens.Delivery
-    /// Signs in for more after an answer that asks for that, and returns a token of the new session; nil if nobody may
-    /// be asked.
-    package var stepUp:
-        (
-            @Sendable (_ refused: SessionTokens.Delivery, _ answer: HTTPResponse) throws(OIDCError) ->
-                SessionTokens.Delivery
-        )?
-    /// Returns why no token is available without signing in; nil if one is.
-    package var ending: @Sendable () -> OIDCError?
-    /// Called once when a session has ended.
-    package var onEnd: @Sendable (OIDCError) -> Void
-    package var environment: ProviderEnvironment
-    /// Seconds that a token must still be valid, unless half its lifetime is less.
-    package var minimumValidity: Int64 = 60
-
-    package init(
-        environment: ProviderEnvironment,
-        token: @escaping @Sendable (SessionTokens.Delivery?) throws(OIDCError) -> SessionTokens.Delivery,
-        ending: @escaping @Sendable () -> OIDCError? = { nil },
-        onEnd: @escaping @Sendable (OIDCError) -> Void = { _ in }
-    ) {
-        self.environment = environment
-        self.token = token
-        self.ending = ending
-        self.onEnd = onEnd
-    }
-}
-
 /// The token of a session in memory, for any number of requests: one refresh serves all that wait for it.
 ///
 /// It belongs to the proxy's thread; only the results of jobs come from others.
@@ -270,23 +237,5 @@ package final class ProxyTokens {
                 stage: .store)
         }
         return Grant(delivery: delivery, key: try DPoPKey(pem: pem))
-    }
-}
-
-extension ProxyTokens.Grant {
-    /// Adds the token and its proof (RFC 6750 §2.1, RFC 9449 §7.1).
-    func authorization(
-        _ method: HTTPMethod, _ url: WebURL, nonce: String?, _ environment: ProviderEnvironment
-    ) throws(OIDCError) -> [HTTPHeaders.Field] {
-        var fields = [
-            HTTPHeaders.Field(name: "Authorization", value: "\(delivery.access.type) \(token.revealed)")
-        ]
-        if let key {
-            let proof = try key.proof(
-                method: method, url: url, accessToken: token.revealed, nonce: nonce, now: environment.now(),
-                random: environment.random)
-            fields.append(HTTPHeaders.Field(name: DPoP.header, value: proof))
-        }
-        return fields
     }
 }

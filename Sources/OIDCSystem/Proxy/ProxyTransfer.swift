@@ -1,44 +1,8 @@
 import CLibcurl
 import OIDCCore
 
-/// What a transfer asks of the request that it belongs to. The functions are called on the proxy's thread.
-protocol ProxyTransferOwner: AnyObject {
-    /// Takes a header line; returns false to end the transfer.
-    func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool
-    /// Takes a part of the body.
-    func receiveBody(_ bytes: UnsafeRawBufferPointer) -> ProxyTransfer.Reception
-    /// Provides a part of the request's body.
-    func provideBody(_ buffer: UnsafeMutableRawBufferPointer) -> ProxyTransfer.Provision
-}
-
 /// One request to a server, and its answer.
 final class ProxyTransfer {
-    enum Reception {
-        case taken
-        /// The caller does not take bytes now; libcurl keeps these.
-        case pause
-        case refuse
-    }
-
-    enum Provision {
-        case bytes(Int)
-        case end
-        /// The caller has sent no bytes yet.
-        case pause
-        case refuse
-    }
-
-    /// A request to send.
-    struct Order {
-        var method: HTTPMethod
-        var url: WebURL
-        /// The request target to send in place of the URL's.
-        var rawTarget: String?
-        var fields: [HTTPHeaders.Field]
-        var framing: HTTP1.BodyFraming
-        var expectsContinue: Bool
-    }
-
     private static let bufferSize = 32_768
 
     let easy: OpaquePointer
@@ -83,6 +47,8 @@ final class ProxyTransfer {
         var options = CurlOptions(easy)
         let setup = CurlSetup(library: library, configuration: configuration, stage: .resource)
         setup.setConnection(order.url, addresses: addresses, &options)
+        // Without HTTP/2 in libcurl, this is refused, and HTTP/1.1 stays.
+        if order.url.isSecure { options.offer(OIDC_CURLOPT_HTTP_VERSION, OIDC_CURL_HTTP_VERSION_2TLS) }
         // Another proxy in between would need the whole URL.
         if let target = order.rawTarget, order.url.isSecure || order.url.isLoopback {
             options.set(OIDC_CURLOPT_REQUEST_TARGET, target)
@@ -143,6 +109,7 @@ final class ProxyTransfer {
             headers.append("\(name):")
         }
         headers.append(order.expectsContinue ? "Expect: 100-continue" : "Expect:")
+        // Not sent with HTTP/2, where the body has no chunks either.
         if order.framing == .chunked { headers.append("Transfer-Encoding: chunked") }
     }
 
@@ -153,6 +120,12 @@ final class ProxyTransfer {
         if receiving { pauses &= ~Int32(OIDC_CURL_PAUSE_RECV) }
         if sending { pauses &= ~Int32(OIDC_CURL_PAUSE_SEND) }
         if pauses != before { _ = library.pointee.easy_pause(easy, pauses) }
+    }
+
+    /// Closes the connection when the transfer ends. libcurl would keep one of HTTP/2 after an early end, and reset the
+    /// stream only with the next request, so the server would not notice that the caller left.
+    func forbidReuse() {
+        _ = oidc_curl_set_long(easy, Int32(OIDC_CURLOPT_FORBID_REUSE), 1)
     }
 
     var isReceivingPaused: Bool { pauses & Int32(OIDC_CURL_PAUSE_RECV) != 0 }
@@ -176,6 +149,12 @@ final class ProxyTransfer {
             certificateVerification: number(OIDC_CURLINFO_SSL_VERIFYRESULT))
     }
 
+    /// Returns whether the request may be sent again, as it came to nothing: libcurl does so itself, but not after a
+    /// GOAWAY of HTTP/2 before 8.0, nor with a body, which it can't read again.
+    func isRepeatable(after code: Int32) -> Bool {
+        isRepeatable && !hasAnswerBytes && (code == 16 || code == 65)
+    }
+
     /// Returns the error of a transfer that has ended.
     func failure(_ configuration: CurlConfiguration) -> OIDCError {
         CurlFailure(
@@ -191,8 +170,11 @@ final class ProxyTransfer {
     private static let onHeader: oidc_curl_data_function = { bytes, size, count, context in
         guard let transfer = find(context), let owner = transfer.owner else { return 0 }
         transfer.hasAnswerBytes = true
-        return owner.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
-            ? size * count : 0
+        guard owner.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) else {
+            transfer.forbidReuse()
+            return 0
+        }
+        return size * count
     }
 
     private static let onBody: oidc_curl_data_function = { bytes, size, count, context in
@@ -200,7 +182,9 @@ final class ProxyTransfer {
         guard size * count > 0 else { return 0 }
         switch owner.receiveBody(UnsafeRawBufferPointer(start: bytes, count: size * count)) {
         case .taken: return size * count
-        case .refuse: return 0
+        case .refuse:
+            transfer.forbidReuse()
+            return 0
         case .pause:
             transfer.pauses |= Int32(OIDC_CURL_PAUSE_RECV)
             return Int(OIDC_CURL_WRITEFUNC_PAUSE)
@@ -214,7 +198,9 @@ final class ProxyTransfer {
         switch owner.provideBody(UnsafeMutableRawBufferPointer(start: bytes, count: size * count)) {
         case .bytes(let count): return count
         case .end: return 0
-        case .refuse: return Int(OIDC_CURL_READFUNC_ABORT)
+        case .refuse:
+            transfer.forbidReuse()
+            return Int(OIDC_CURL_READFUNC_ABORT)
         case .pause:
             transfer.pauses |= Int32(OIDC_CURL_PAUSE_SEND)
             return Int(OIDC_CURL_READFUNC_PAUSE)

@@ -10,7 +10,8 @@ struct ExecCommand: RunnableCommand {
             The command replaces this process, so it receives signals, and its exit status is the result. The \
             token is passed in an environment variable, never as an argument. The client secret and the identity \
             tokens of CI jobs are removed from the environment. With --proxy, the command gets a URL in \
-            OIDC_PROXY_URL instead of a token, and this process stays to serve it; see oidc proxy.
+            OIDC_PROXY_URL instead of a token, and this process stays to serve it; see oidc proxy. With --login, a \
+            sign-in while the command runs leaves it the terminal: the URL is printed, and the browser opens.
             """,
         usage: ["[options] [--] CMD [ARGUMENT...]"],
         examples: [
@@ -31,6 +32,9 @@ struct ExecCommand: RunnableCommand {
             .repeated(
                 \.proxies, "--proxy", "URL",
                 "serve this URL on loopback instead of passing a token; a further one is OIDC_PROXY_URL_2"),
+            .flag(
+                \.mayLogIn, "--login",
+                "sign in if there is no session, or, with --proxy, if a server asks for more"),
             .number(
                 \.minimumValidity, "--min-valid", "SECONDS", in: 0...604_800,
                 "how long the job takes; warns if the token may expire earlier"),
@@ -41,6 +45,7 @@ struct ExecCommand: RunnableCommand {
     var variable = Self.standardVariable
     var isIDToken = false
     var proxies: [String] = []
+    var mayLogIn = false
     var minimumValidity = 60
     var options = ProviderOptions()
     var common = CommonOptions()
@@ -70,9 +75,10 @@ struct ExecCommand: RunnableCommand {
         }
         let settings = try context.settings(options)
         guard proxies.isEmpty else { return try serve(ProviderContext(settings, context)) }
-        let access = try SessionAccess(ProviderContext(settings, context))
-        let token = try CredentialToken(
-            isIDToken ? .id : .access, access, minimumValidity: Int64(minimumValidity))
+        let access = try SessionAccess(ProviderContext(settings, context), mayKeepNothing: mayLogIn)
+        let token = try access.signingIn(mayLogIn) { access throws(OIDCError) in
+            try CredentialToken(isIDToken ? .id : .access, access, minimumValidity: Int64(minimumValidity))
+        }
         warn(token, context)
         try Interruption.throwIfPending()
         Interruption.uninstall()
@@ -90,14 +96,17 @@ struct ExecCommand: RunnableCommand {
         let context = provider.context
         let routes = try ProxyRoutes.routes(proxies, provider, for: "oidc exec --proxy")
         let (sessions, indices) = try ProxySession.sessions(
-            of: routes, provider, minimumValidity: Int64(minimumValidity))
+            of: routes, provider, mayLogIn: mayLogIn, minimumValidity: Int64(minimumValidity))
         let first = try sessions.map { session throws(OIDCError) in
             try session.firstToken(toleratesOutage: false)
         }
+        var configuration = try sessions[0].configuration(timeout: 300)
+        configuration.interrupt = Interruption.begin
         let server = try ProxyServer(
             .port(nil), routes: Array(zip(routes, indices)),
-            sources: try sessions.map { session throws(OIDCError) in try session.source() }, first: first,
-            try sessions[0].configuration(timeout: 300))
+            sources: try sessions.map { session throws(OIDCError) in
+                try session.source(ownsTerminal: false)
+            }, first: first, configuration)
         var variables = context.environment.filter { $0.key == ProcessEnvironment.keyLog }
         for index in routes.indices {
             variables["OIDC_PROXY_URL" + (index == 0 ? "" : "_\(index + 1)")] = server.url(of: index)

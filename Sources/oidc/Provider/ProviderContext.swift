@@ -71,7 +71,9 @@ struct ProviderContext {
         configuration.deadline = deadline
         configuration.allowInsecureHTTP = allowsInsecureHTTP
         configuration.userAgent = "oidc/\(Version.number)"
-        configuration.onPostponedSignal = { [console = context.console] in console.noteFinishing() }
+        if context.ownsTerminal {
+            configuration.onPostponedSignal = { [console = context.console] in console.noteFinishing() }
+        }
         if let authorities = settings.network.authorities {
             configuration.caFile = CurlConfiguration.CertificateAuthorities(path: authorities.path)
         } else if let path = context.environment["SSL_CERT_FILE"], !path.isEmpty {

@@ -18,6 +18,8 @@ struct ProxySession {
     private final class Memory: Sendable {
         /// The store, if a session could not be kept.
         let store = Mutex<(any SessionStoring)?>(nil)
+        /// Until when nobody is asked, as a sign-in failed: callers would go on asking.
+        let silence = Mutex<MonotonicTime?>(nil)
         /// Whether the session's own token is used, as a sign-in gave it more scope than the settings name.
         let usesOwnToken = Mutex(false)
     }
@@ -72,10 +74,7 @@ struct ProxySession {
     }
 
     /// Returns access to the session as a command that starts now would have it.
-    private func access(_ console: Console) throws(OIDCError) -> SessionAccess {
-        let context = CommandContext(
-            console: console, environment: context.environment, common: context.common,
-            sharedVersions: context.sharedVersions)
+    private func access(_ context: CommandContext) throws(OIDCError) -> SessionAccess {
         let access =
             switch owner {
             case .provider(let provider):
@@ -88,17 +87,38 @@ struct ProxySession {
     }
 
     private func token(
-        insteadOf refused: SessionTokens.Delivery?, _ console: Console
+        insteadOf refused: SessionTokens.Delivery?, _ context: CommandContext
     ) throws(OIDCError) -> SessionTokens.Delivery {
-        try access(console).signingIn(mayLogIn) { access throws(OIDCError) in
-            if access.store is MemorySessionStore { memory.store.withLock { $0 = access.store } }
-            let demand = demand(of: access)
-            guard let refused else { return try access.token(demand) }
-            guard let target = access.provider.target else {
-                return try access.token(demand, insteadOf: refused)
+        let maySignIn = mayLogIn && memory.silence.withLock { $0.map { $0 <= .now() } ?? true }
+        var isSignedOut = false
+        do throws(OIDCError) {
+            return try access(context).signingIn(maySignIn) { access throws(OIDCError) in
+                do throws(OIDCError) { return try token(of: access, insteadOf: refused) } catch {
+                    isSignedOut = error.kind == .loginRequired
+                    throw error
+                }
             }
-            return try ResourceTokens(access, target).token(demand, insteadOf: refused)
+        } catch {
+            if maySignIn, isSignedOut {
+                memory.silence.withLock { $0 = .now().adding(seconds: Self.silence) }
+            }
+            throw error
         }
+    }
+
+    /// Seconds without a sign-in after one that failed.
+    private static let silence: Int64 = 60
+
+    private func token(
+        of access: SessionAccess, insteadOf refused: SessionTokens.Delivery?
+    ) throws(OIDCError) -> SessionTokens.Delivery {
+        if access.store is MemorySessionStore { memory.store.withLock { $0 = access.store } }
+        let demand = demand(of: access)
+        guard let refused else { return try access.token(demand) }
+        guard let target = access.provider.target else {
+            return try access.token(demand, insteadOf: refused)
+        }
+        return try ResourceTokens(access, target).token(demand, insteadOf: refused)
     }
 
     private func demand(of access: SessionAccess) -> TokenDemand {
@@ -109,14 +129,14 @@ struct ProxySession {
 
     /// Signs in as an answer asks, and returns a token of the new session.
     private func steppedUp(
-        _ refused: SessionTokens.Delivery, _ head: HTTPResponse, _ console: Console
+        _ refused: SessionTokens.Delivery, _ head: HTTPResponse, _ context: CommandContext
     ) throws(OIDCError) -> SessionTokens.Delivery {
-        let access = try access(console)
+        let access = try access(context)
         let url = access.provider.target?.operand.url ?? refused.session.endpoints.token
         let answer = ResourceCall.Answer(head: head, delivery: refused, url: url)
         guard access.key.grant.needsUser,
             let demand = ResourceDemand(answer, of: access, hasRefetched: false)
-        else { return try token(insteadOf: refused, console) }
+        else { return try token(insteadOf: refused, context) }
         let signedIn = try demand.nextAccess(after: access, access.provider.target?.operand)
         if signedIn.store is MemorySessionStore { memory.store.withLock { $0 = signedIn.store } }
         memory.usesOwnToken.withLock { $0 = true }
@@ -127,7 +147,7 @@ struct ProxySession {
     /// out of reach and `toleratesOutage`, requests will try again.
     func firstToken(toleratesOutage: Bool) throws(OIDCError) -> SessionTokens.Delivery? {
         do throws(OIDCError) {
-            return try token(insteadOf: nil, context.console)
+            return try token(insteadOf: nil, context)
         } catch {
             guard toleratesOutage, error.kind == .unreachable else { throw error }
             context.console.warn(error.commandLine)
@@ -135,29 +155,32 @@ struct ProxySession {
         }
     }
 
-    /// Returns the token source of the proxy. Warnings were shown with the first token.
-    func source() throws(OIDCError) -> ProxyTokenSource {
-        var quiet = context.common
-        quiet.isQuiet = !quiet.isVerbose
-        let console = Console(mayLogIn ? context.common : quiet)
+    /// Returns the token source of the proxy. Warnings were shown with the first token. `ownsTerminal` is false beside a
+    /// command that has the terminal.
+    func source(ownsTerminal: Bool = true) throws(OIDCError) -> ProxyTokenSource {
+        var common = context.common
+        if !mayLogIn { common.isQuiet = !common.isVerbose }
+        let later = CommandContext(
+            console: Console(common), environment: context.environment, common: context.common,
+            ownsTerminal: ownsTerminal, sharedVersions: context.sharedVersions)
         var source = ProxyTokenSource(
             environment: try reach.environment(),
-            token: { refused throws(OIDCError) in try token(insteadOf: refused, console) },
-            ending: { ending(console) },
+            token: { refused throws(OIDCError) in try token(insteadOf: refused, later) },
+            ending: { ending(later) },
             onEnd: { [console = context.console] error in
                 console.warn("the session has ended: \(error.commandLine)")
             })
         source.minimumValidity = minimumValidity
         if mayLogIn {
-            source.stepUp = { (refused, head) throws(OIDCError) in try steppedUp(refused, head, console) }
+            source.stepUp = { (refused, head) throws(OIDCError) in try steppedUp(refused, head, later) }
         }
         return source
     }
 
     /// Returns why the session can give no token any more.
-    private func ending(_ console: Console) -> OIDCError? {
+    private func ending(_ context: CommandContext) -> OIDCError? {
         do throws(OIDCError) {
-            let access = try access(console)
+            let access = try access(context)
             guard access.key.grant.needsUser else { return nil }
             let session = try access.session()
             let isUsable =

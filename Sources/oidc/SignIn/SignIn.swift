@@ -43,7 +43,7 @@ struct SignIn {
             if !offersDeviceCode { try refuseUnreadable(redirect) }
             var browserSignIn = BrowserSignIn(
                 login: login, redirect: redirect,
-                readsInput: (readsInput || redirect.loopback == nil) && !TerminalInput.isExhausted,
+                readsInput: (readsInput || redirect.loopback == nil) && hasInput,
                 browser: browser, environment: provider.childEnvironment, deadline: deadline,
                 notice: reporter.report)
             browserSignIn.offersDeviceCode = offersDeviceCode
@@ -176,12 +176,18 @@ struct SignIn {
         provider.settings.resource == nil && scope(nil).contains("openid")
     }
 
-    /// Refuses a redirect that must be pasted if stdin is at its end.
+    /// Whether a URL can be pasted.
+    private var hasInput: Bool { provider.context.ownsTerminal && !TerminalInput.isExhausted }
+
+    /// Refuses a redirect that must be pasted if that is not possible.
     private func refuseUnreadable(_ redirect: RedirectAddress) throws(OIDCError) {
-        guard redirect.loopback == nil, TerminalInput.isExhausted else { return }
+        guard redirect.loopback == nil, !hasInput else { return }
+        let text = "redirect_uri \(DisplayText.clean(redirect.text)) can only be pasted, and stdin is "
+        guard provider.context.ownsTerminal else {
+            throw OIDCError.usage(text + "the command's", hint: provider.settings.loginLine)
+        }
         throw OIDCError.usage(
-            "redirect_uri \(DisplayText.clean(redirect.text)) can only be pasted, and stdin is at its end",
-            hint: "run it on a terminal, or pipe the redirected URL into it")
+            text + "at its end", hint: "run it on a terminal, or pipe the redirected URL into it")
     }
 
     private enum Flow {
@@ -194,7 +200,7 @@ struct SignIn {
     /// device code if the provider supports it. `--no-browser` alone is the URL without a code, which saves a script the
     /// polling. A terminal is read for the redirected URL.
     private func flow(_ metadata: ProviderMetadata) throws(OIDCError) -> Flow {
-        let isTerminal = Terminal.isTerminal(.standardInput)
+        let isTerminal = provider.context.ownsTerminal && Terminal.isTerminal(.standardInput)
         switch settings.flow {
         case .device: return .device
         case .paste: return .browser(nil, readsInput: true)

@@ -5,6 +5,7 @@ import OIDCSystem
 final class SignInReporter {
     private let console: Console
     private let environment: [String: String]
+    private let ownsTerminal: Bool
     /// Where clients are registered at this provider, if it is known.
     private let registrationPlace: String?
     private var statusLine: TerminalStatusLine
@@ -19,6 +20,7 @@ final class SignInReporter {
         console = context.console
         self.registrationPlace = registrationPlace
         environment = context.environment
+        ownsTerminal = context.ownsTerminal
         statusLine = TerminalStatusLine(environment: context.environment)
     }
 
@@ -29,7 +31,7 @@ final class SignInReporter {
     func report(_ notice: SignInNotice) {
         if case .listening(let port) = notice { console.trace("listening on port \(port) for the redirect") }
         if case .waiting(let seconds, let pasted) = notice {
-            guard !console.isQuiet else { return }
+            guard !console.isQuiet, ownsTerminal else { return }
             return statusLine.show(waitingLine(seconds, pasted))
         }
         statusLine.clear()

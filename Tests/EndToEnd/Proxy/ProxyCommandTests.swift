@@ -99,6 +99,29 @@ struct ProxyCommandTests {
         #expect(proxy.run.errorOutput.components(separatedBy: "the session has ended").count == 2)
     }
 
+    @Test(
+        "with --login, a caller that goes on asking opens no browser again after a sign-in that nobody finished"
+    )
+    func unfinishedSignIn() throws {
+        let world = try ToolWorld()
+        try world.signIn()
+        let browser = world.home + "/browser"
+        try ExecutableScript.write(
+            "#!/bin/sh\necho tab >>'\(world.home)/tabs'\n", to: URL(fileURLWithPath: browser))
+        let proxy = try RunningProxy(
+            ["--login"], world: world,
+            variables: world.person.merging(["BROWSER": browser, "OIDC_TIMEOUT": "1"]) { $1 })
+        _ = try world.run(["logout", "--local"], world.person)
+        let first = ask(proxy) { RawConnection.status($0) != 200 }
+        #expect(first.contains("application/problem+json"), "\(first)")
+        // The time-out is the answer for a second.
+        let later = ask(proxy) { RawConnection.status($0) == 401 }
+        #expect(later.contains("oidc login"), "\(later)")
+        #expect(try String(contentsOfFile: world.home + "/tabs", encoding: .utf8) == "tab\n")
+        try world.signIn()
+        #expect(ask(proxy) { $0.hasSuffix("hello") }.hasSuffix("hello"))
+    }
+
     /// Repeats a request until the answer is as wanted.
     private func ask(_ proxy: RunningProxy, until isWanted: (String) -> Bool) -> String {
         let end = Date().addingTimeInterval(20)

@@ -50,7 +50,7 @@ final class RunningProxy: Sendable {
             .joined(separator: "\r\n") + "\r\n\r\n"
     }
 
-    func exchange(_ text: String) -> String { RawConnection.exchange(port: port, text) }
+    func exchange(_ text: String) -> String { RawConnection.exchange(port: port, text, within: 60) }
 }
 
 extension Program {

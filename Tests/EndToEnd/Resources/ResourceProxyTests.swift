@@ -33,15 +33,7 @@ struct ResourceProxyTests {
     @Test(
         "with --login, a resource that wants more scope gets it by one sign-in, and the request goes through")
     func stepUp() throws {
-        let world = try ResourceWorld(resource: { $0.challengeScope = "mcp:read" })
-        let (rules, server) = (world.resource.rules, world.server)
-        world.resource.change {
-            $0.answer = { request, token in
-                guard let scope = server.scope(of: token), !scope.contains("mcp:write") else { return nil }
-                return rules.challenge(
-                    403, at: request.url.origin, [("error", "insufficient_scope"), ("scope", "mcp:write")])
-            }
-        }
+        let world = try demandingWorld()
         expectSuccess(try world.run(["login", world.url, "--scope", "mcp:read"]))
         let run = try world.program.start(["proxy", "--login", world.url])
         defer {
@@ -60,6 +52,63 @@ struct ResourceProxyTests {
         }
         #expect(world.tabs.count == 2)
         #expect(world.server.authorizations.last?["scope"] == "mcp:read mcp:write")
+    }
+
+    /// A resource that names one scope, and wants another one with each request.
+    private func demandingWorld(_ variables: [String: String] = [:]) throws -> ResourceWorld {
+        let world = try ResourceWorld(variables, resource: { $0.challengeScope = "mcp:read" })
+        let (rules, server) = (world.resource.rules, world.server)
+        world.resource.change {
+            $0.answer = { request, token in
+                guard let scope = server.scope(of: token), !scope.contains("mcp:write") else { return nil }
+                return rules.challenge(
+                    403, at: request.url.origin, [("error", "insufficient_scope"), ("scope", "mcp:write")])
+            }
+        }
+        return world
+    }
+
+    @Test("exec --login signs in before the command starts, and again for more scope while it runs")
+    func execSignsIn() throws {
+        let world = try demandingWorld()
+        let script = "wc -l <tabs; \(post) >/dev/null && wc -l <tabs; cat"
+        let outcome = try world.program.start(
+            ["exec", "--login", "--proxy", world.url, "--", "sh", "-c", script], input: .text("piped in")
+        ).finish()
+        #expect(outcome.status == 0 && outcome.output == "1\n2\npiped in", "\(outcome)")
+        #expect(world.server.authorizations.last?["scope"]?.contains("mcp:write") == true)
+    }
+
+    @Test("a sign-in that nobody finishes ends with the command, whose exit status is the result")
+    func abandonedSignIn() throws {
+        let world = try demandingWorld(["OIDC_TIMEOUT": "3000"])
+        expectSuccess(try world.run(["login", world.url, "--scope", "mcp:read"]))
+        try ExecutableScript.write(
+            "#!/bin/sh\necho asked >asked\n", to: world.program.home.appendingPathComponent("bin/browser"))
+        let script = "\(post) & while [ ! -f asked ]; do sleep 0.05; done; kill $!; exit 7"
+        let outcome = try world.run(["exec", "--login", "--proxy", world.url, "--", "sh", "-c", script])
+        #expect(outcome.status == 7, "\(outcome)")
+    }
+
+    @Test(
+        "beside a command, a sign-in leaves it the terminal: what is typed is the command's",
+        .enabled(if: Installed.programs("setsid"), "setsid is not installed"))
+    func terminal() throws {
+        let world = try demandingWorld()
+        expectSuccess(try world.run(["login", world.url, "--scope", "mcp:read"]))
+        try ExecutableScript.write(
+            "#!/bin/sh\necho asked >asked\n", to: world.program.home.appendingPathComponent("bin/browser"))
+        let script =
+            "\(post) & while [ ! -f asked ]; do sleep 0.05; done; echo ready; read -r line; echo \"got:$line\"; kill $!"
+        let run = try TerminalRun(
+            world.program, ["exec", "--login", "--proxy", world.url, "--", "sh", "-c", script],
+            ["DISPLAY": ":0", "OIDC_TIMEOUT": "3000"])
+        _ = try #require(run.wait { $0.contains("ready") ? 0 : nil }, "\(run.text)")
+        #expect(run.echoes)
+        run.type("typed\r")
+        let (status, text) = run.finish()
+        #expect(status == 0 && text.contains("got:typed"), "\(text)")
+        #expect(text.contains("Sign in at:") && !text.contains(" left, waiting"), "\(text)")
     }
 
     @Test("a resource that nobody signed in to: 3 before anything starts, with the command that signs in")

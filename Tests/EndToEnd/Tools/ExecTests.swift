@@ -1,3 +1,4 @@
+import DemoProvider
 import Foundation
 import OIDCCore
 import OIDCSystem
@@ -116,5 +117,16 @@ struct ExecTests {
         let result = try world.run(["exec", "--min-valid", "7200", "echo", "ran"], world.machine)
         #expect(result.output == "ran\n" && result.errors.contains("--min-valid"), "\(result)")
         #expect(try world.run(["exec", "echo", "ran"], world.machine).errors == "")
+    }
+
+    @Test("with --login it signs in first if there is no session")
+    func login() throws {
+        let world = try ToolWorld { $0.deviceInterval = 1 }
+        for asks in [true, false] {
+            let result = try world.run(
+                ["exec", "--login", "--", "printenv", "OIDC_ACCESS_TOKEN"], world.person)
+            #expect(result.code == 0 && result.output.utf8.count > 20, "\(result)")
+            #expect(result.errors.contains("Sign in at:") == asks, "\(result)")
+        }
     }
 }

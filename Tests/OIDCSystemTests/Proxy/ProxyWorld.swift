@@ -140,7 +140,7 @@ final class ProxyWorld: Sendable {
     /// One request on a connection of its own, and everything that comes back.
     func exchange(
         _ method: String = "GET", _ rest: String = "", _ fields: [String] = [], body: String = "",
-        route: Int = 0, within seconds: Double = 10
+        route: Int = 0, within seconds: Double = 60
     ) throws -> String {
         let connection = try connect()
         let lines = ["\(method) \(prefixes[route])\(rest) HTTP/1.1", "Host: \(host)", "Connection: close"]
@@ -151,7 +151,7 @@ final class ProxyWorld: Sendable {
 
 extension RawConnection {
     /// Reads until the text has come, or the time is over.
-    func received(until text: String, within seconds: Double = 10) -> String {
+    func received(until text: String, within seconds: Double = 60) -> String {
         var all = ""
         let end = Date().addingTimeInterval(seconds)
         while !all.contains(text), Date() < end {

@@ -1,0 +1,19 @@
+import OIDCCore
+
+extension ProxyTokens.Grant {
+    /// Adds the token and its proof (RFC 6750 §2.1, RFC 9449 §7.1).
+    func authorization(
+        _ method: HTTPMethod, _ url: WebURL, nonce: String?, _ environment: ProviderEnvironment
+    ) throws(OIDCError) -> [HTTPHeaders.Field] {
+        var fields = [
+            HTTPHeaders.Field(name: "Authorization", value: "\(delivery.access.type) \(token.revealed)")
+        ]
+        if let key {
+            let proof = try key.proof(
+                method: method, url: url, accessToken: token.revealed, nonce: nonce, now: environment.now(),
+                random: environment.random)
+            fields.append(HTTPHeaders.Field(name: DPoP.header, value: proof))
+        }
+        return fields
+    }
+}

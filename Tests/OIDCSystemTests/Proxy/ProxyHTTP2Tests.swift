@@ -1,0 +1,199 @@
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@testable import OIDCSystem
+
+@Suite(
+    "the proxy and servers that speak HTTP/2", .serialized, .waiting,
+    .enabled(if: TLSServers.areAvailable, "needs python3 and openssl to play the server"))
+struct ProxyHTTP2Tests {
+    typealias Step = HTTP2Server.Step
+
+    private func world(_ server: HTTP2Server, _ path: String = "") throws -> ProxyWorld {
+        let authorities = try #require(TLSServers.shared).path("ca.pem")
+        return try ProxyWorld([server.url]) {
+            $0.curl.caFile = CurlConfiguration.CertificateAuthorities(path: authorities)
+        }
+    }
+
+    private let ok = Step.fields([(":status", "200")])
+
+    private func body(_ reply: String) -> String {
+        reply.range(of: "\r\n\r\n").map { String(reply[$0.upperBound...]) } ?? ""
+    }
+
+    @Test("answers have a reason phrase and a framing of HTTP/1.1, and all their fields")
+    func answer() throws {
+        let server = try HTTP2Server([
+            [
+                .fields([(":status", "200"), ("content-length", "5"), ("x-one", "1"), ("set-cookie", "a=b")]),
+                .data("hello", ends: true),
+            ], [ok, .data("hel"), .data("lo", ends: true)],
+            [ok, .data("hello"), .fields([("x-late", "1")], ends: true)],
+            [.fields([(":status", "204")], ends: true)],
+            [.fields([(":status", "404"), ("content-length", "0")], ends: true)],
+        ])
+        let world = try world(server)
+        var reply = try world.exchange()
+        #expect(reply.hasPrefix("HTTP/1.1 200 OK\r\n") && reply.hasSuffix("\r\n\r\nhello"), "\(reply)")
+        #expect(reply.contains("x-one: 1\r\n") && reply.contains("Content-Length: 5\r\n"))
+        for _ in 0..<2 {
+            reply = try world.exchange()
+            #expect(reply.contains("Transfer-Encoding: chunked\r\n"), "\(reply)")
+            #expect(body(reply).hasSuffix("0\r\n\r\n") && !reply.contains("x-late"), "\(reply)")
+        }
+        #expect(try world.exchange().hasPrefix("HTTP/1.1 204 No Content\r\n"))
+        #expect(try world.exchange().hasPrefix("HTTP/1.1 404 Not Found\r\n"))
+        #expect(server.count("connection") == 1)
+    }
+
+    @Test("interim answers are passed on, and an event of a stream as it comes")
+    func stream() throws {
+        let server = try HTTP2Server([
+            [.fields([(":status", "103"), ("link", "</a>")]), ok, .data("one", ends: true)],
+            [ok, .data("first")],
+        ])
+        let world = try world(server)
+        let reply = try world.exchange()
+        #expect(
+            reply.hasPrefix("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 200 OK\r\n"), "\(reply)")
+        func leaveAfterFirst() throws {
+            let connection = try world.connect()
+            connection.send(world.head("GET"))
+            #expect(connection.received(until: "first").contains("5\r\nfirst\r\n"))
+        }
+        try leaveAfterFirst()
+        // The server hears that the caller left.
+        #expect(server.wait(for: "end"), "\(server.events)")
+    }
+
+    @Test(
+        "an answer that breaks off is broken for the caller too",
+        arguments: [
+            [.reset(2)], [.reset(8)], [.close], [.goAway(handlesThis: true), .close],
+            [.goAway(handlesThis: false), .close],
+        ] as [[Step]])
+    func brokenOff(end: [Step]) throws {
+        for fields in [[(":status", "200")], [(":status", "200"), ("content-length", "9")]] {
+            let server = try HTTP2Server([[.fields(fields), .data("part")] + end])
+            let world = try world(server)
+            let reply = try world.exchange()
+            #expect(reply.contains("part") && !reply.hasSuffix("0\r\n\r\n"), "\(reply)")
+            #expect(RawConnection.status(reply) == 200)
+        }
+    }
+
+    @Test(
+        "a stream that ends before the answer is 502; what may have been acted on is not sent twice",
+        arguments: [[.reset(2)], [.close], [.goAway(handlesThis: true), .close]] as [[Step]])
+    func noAnswer(end: [Step]) throws {
+        let server = try HTTP2Server([end])
+        let world = try world(server)
+        let reply = try world.exchange("POST", "", ["Content-Length: 2"], body: "{}")
+        #expect(RawConnection.status(reply) == 502, "\(reply)")
+        #expect(server.count("request") == 1)
+    }
+
+    @Test("a request that the server refused to handle is sent again on another connection")
+    func refused() throws {
+        for end in [[Step.reset(7)], [.goAway(handlesThis: false), .close]] {
+            let server = try HTTP2Server([end, [ok, .data("hello", ends: true)]])
+            let world = try world(server)
+            let reply = try world.exchange()
+            #expect(reply.contains("hello"), "\(reply)")
+            #expect(server.count("connection") == 2)
+        }
+    }
+
+    @Test("an answer with a length is broken too if its stream ends early without an error")
+    func early() throws {
+        let server = try HTTP2Server([
+            [.fields([(":status", "200"), ("content-length", "9")]), .data("part"), .reset(0)]
+        ])
+        let world = try world(server)
+        #expect(try world.exchange().hasSuffix("\r\n\r\npart"))
+    }
+
+    @Test(
+        "fields that HTTP/2 does not allow are refused",
+        arguments: [
+            ("connection", "close"), ("transfer-encoding", "chunked"), ("x-a", "b\r\nset-cookie: c"),
+            ("content-length", "9"), (":status", "101"),
+        ])
+    func malformed(name: String, value: String) throws {
+        var fields = [(":status", "200"), (name, value)]
+        if name == ":status" { fields.removeFirst() }
+        let server = try HTTP2Server([[.fields(fields), .data("x", ends: true)]])
+        let world = try world(server)
+        let reply = try world.exchange()
+        #expect(RawConnection.status(reply) == 502 || reply.contains("Content-Length: 9\r\n"), "\(reply)")
+        #expect(!reply.contains("set-cookie"))
+    }
+
+    @Test("after GOAWAY the answer is completed, and the next request has a connection of its own")
+    func goAway() throws {
+        let server = try HTTP2Server([
+            [.goAway(handlesThis: true), ok, .data("one", ends: true)], [ok, .data("two", ends: true)],
+        ])
+        let world = try world(server)
+        #expect(try world.exchange().contains("one"))
+        #expect(try world.exchange().contains("two"))
+        #expect(server.count("connection") == 2)
+    }
+
+    @Test("bodies of requests arrive as they were sent, with and without a length, however slowly")
+    func upload() throws {
+        let server = try HTTP2Server([[.request, ok, .data("got it", ends: true)]])
+        let world = try world(server)
+        let text = String(repeating: "x", count: 300_000)
+        var reply = try world.exchange("PUT", "", ["Content-Length: \(text.utf8.count)"], body: text)
+        #expect(reply.contains("got it"), "\(reply)")
+        reply = try world.exchange(
+            "POST", "", ["Transfer-Encoding: chunked"], body: "5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n")
+        #expect(reply.contains("got it"), "\(reply)")
+        let connection = try world.connect()
+        connection.send(world.head("POST", "", "Transfer-Encoding: chunked"))
+        #expect(server.wait(for: "request", times: 3))
+        for part in ["3\r\nabc\r\n", "4\r\ndefg\r\n", "0\r\n\r\n"] {
+            connection.send(part)
+            usleep(20_000)
+        }
+        #expect(connection.received(until: "got it").contains("got it"))
+        reply = try world.exchange("POST", "", ["Content-Length: 2", "Expect: 100-continue"], body: "{}")
+        #expect(reply.contains("got it"), "\(reply)")
+        #expect(
+            server.events.filter { $0.hasPrefix("body") } == ["body 300000", "body 11", "body 7", "body 2"])
+    }
+
+    @Test("a refused token is replaced, and the request sent again on the same connection")
+    func token() throws {
+        let server = try HTTP2Server([
+            [.fields([(":status", "401"), ("www-authenticate", "Bearer")], ends: true)],
+            [ok, .data("in", ends: true)],
+        ])
+        let world = try world(server)
+        #expect(try world.exchange().contains("in"))
+        #expect(world.tokens.requests == 2 && server.count("connection") == 1)
+    }
+
+    @Test("a caller that does not read stops its own stream after a few MiB, and no other")
+    func backPressure() throws {
+        let piece = String(repeating: "x", count: 16_000)
+        let server = try HTTP2Server([
+            [ok, .data(piece, times: 500, ends: true)], [ok, .data("hello", ends: true)],
+        ])
+        let world = try world(server)
+        let slow = try world.connect()
+        slow.send(world.head("GET"))
+        let first = slow.received(until: "200 OK")
+        #expect(first.contains("200 OK"))
+        for _ in 0..<20 { #expect(try world.exchange().contains("hello")) }
+        // One connection of the server for each stream that is open: the socket's buffers bound what is taken.
+        #expect(server.count("connection") == 2)
+        var count = first.utf8.count
+        while count < 8_000_000, let part = slow.receivedOnce(within: 60) { count += part.utf8.count }
+        #expect(count >= 8_000_000)
+    }
+}
