@@ -50,7 +50,7 @@ struct FleetSimulationTests {
         fleet.time.run()
         #expect(fleet.violations.isEmpty, "seed \(seed): \(fleet.violations.prefix(3))")
         let ended = fleet.tokens + fleet.kills + fleet.failures.values.reduce(0, +)
-        #expect(ended == (Self.size[0] + 1) * Self.size[1], "seed \(seed)")
+        #expect(ended == fleet.started, "seed \(seed)")
         if isLarge {
             print(
                 "seed \(seed): \(fleet.tokens) tokens, \(fleet.rotations) refreshes, \(fleet.signIns) sign-ins, "

@@ -164,6 +164,35 @@ struct SharedLeaseTests {
     }
 
     @Test(
+        "a holder that was stopped until its lease had ended, while it took it for the request, does not present"
+    )
+    func stoppedWhilePresenting() throws {
+        let keys = try SealingKeys.example()
+        let time = Time()
+        let delay = Time()
+        var runtime = LeaseRuntime()
+        runtime.renew = { _, _ in {} }
+        // Each answer is read so long after it was sent.
+        runtime.now = {
+            let step = delay.milliseconds.withLock { $0 }
+            return time.milliseconds.withLock { now in
+                now += step
+                return MonotonicTime(nanoseconds: now * 1_000_000)
+            }
+        }
+        let stopped = SharedSessionStore(engine, runtime: runtime) { () throws(OIDCError) in keys }
+        try stopped.save(.example(), replacingDamaged: false)
+        try stopped.withLock(.example, LockWait(limit: .seconds(5))) { () throws(OIDCError) in
+            delay.milliseconds.withLock { $0 = 10_000 }
+            let refusal = failure { () throws(OIDCError) in try stopped.reserveSpace(for: .example) }
+            #expect(refusal?.message.contains("answers too slowly") == true)
+            delay.milliseconds.withLock { $0 = 9_999 }
+            _ = try stopped.reserveSpace(for: .example)
+            delay.milliseconds.withLock { $0 = 0 }
+        }
+    }
+
+    @Test(
         "a refresh token is not presented if the server takes leases, but no records; a sign-in does not start"
     )
     func readOnlyRecords() throws {

@@ -37,6 +37,8 @@ final class SimulatedFleet: @unchecked Sendable {
     private var stored = 1
     /// Whether the newest refresh token was lost with its process, so only a new sign-in helps.
     private var isExcused = false
+    /// The processes that were started.
+    private(set) var started = 0
     private(set) var rotations = 0
     private(set) var signIns = 0
     private(set) var tokens = 0
@@ -69,8 +71,8 @@ final class SimulatedFleet: @unchecked Sendable {
         return session
     }
 
-    /// Starts a token lifetime. Each machine asks for a token: most in the two seconds after the last one expired, the
-    /// others later. When all faults are over and the token has expired again, one more process has to get one.
+    /// Starts a token lifetime. The machines that are awake ask for a token: most in the two seconds after the last one
+    /// expired, the others later. In a large fleet, a few percent are awake, and now and then all of them. When all faults are over and the token has expired again, one more process has to get one.
     func start(lifetime number: Int, spread: Bool) {
         let start = Int64(number) * 2_000_000
         time.call(at: start) { [self] in
@@ -80,13 +82,17 @@ final class SimulatedFleet: @unchecked Sendable {
                     start + time.below(120_000)
                 )
             }
-            for machine in skews.indices {
+            let isWhole = skews.count <= 1_000 || time.happens(oneIn: 50)
+            let percent = isWhole ? 100 : 1 + time.below(10)
+            for machine in skews.indices where percent == 100 || time.below(100) < percent {
+                started += 1
                 let isLate = spread && time.happens(oneIn: 4)
                 time.start(at: start + time.below(isLate ? 400_000 : 2_000)) {
                     let process = SimulatedProcess(self, self.faults, machine, self.skews[machine])
                     self.note(process.run(), of: process)
                 }
             }
+            started += 1
             time.start(at: start + 1_200_000) {
                 let process = SimulatedProcess(self, .none, 0, 0)
                 let result = process.run()
