@@ -123,6 +123,7 @@ extension Hint.Advice {
             "open the URL yourself, or name a browser in $BROWSER or the browser setting"
         case .installAuthorities: "install the package ca-certificates, or set ca_file"
         case .raiseHTTPTimeout: "try again later, or raise http_timeout"
+        case .raiseProxyTimeout: "try again, or use oidc proxy with a longer --timeout"
         case .useNewerVersion: "use the newer oidc, or forget the session with oidc logout --local"
         case .installHelper: "install it, or: oidc config set store=file"
         case .unlockKeychain: "unlock the keychain it uses, or: oidc config set store=file"

@@ -39,6 +39,7 @@ struct HintWordsTests {
             ),
             (.advice(.removeAuthorizeParameter), "remove it from extra_authorize_params"),
             (.advice(.removeTokenParameter), "remove it from extra_token_params"),
+            (.advice(.raiseProxyTimeout), "try again, or use oidc proxy with a longer --timeout"),
             (.advice(.checkClock), "check this machine's clock"), (.text("chmod 600 x"), "chmod 600 x"),
         ] as [(Hint, String)])
     func words(_ hint: Hint, _ words: String) {

@@ -79,7 +79,8 @@ struct LoginTests {
                 ["login", "--timeout", "5", "--set", #"extra_token_params={"client_id":"x"}"#] + flow
             ).finish()
             #expect(outcome.status == 2, "\(flow): \(outcome.errorOutput)")
-            #expect(outcome.error?.contains("extra_token_params: client_id") == true)
+            #expect(outcome.error?.contains("token request: client_id") == true)
+            #expect(outcome.errorOutput.contains("try: remove it from extra_token_params"))
             #expect(!outcome.errorOutput.contains(provider.origin))
         }
     }

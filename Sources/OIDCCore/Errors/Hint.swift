@@ -87,6 +87,7 @@ public enum Hint: Hashable, Sendable {
         case nameBrowser
         case installAuthorities
         case raiseHTTPTimeout
+        case raiseProxyTimeout
         case useNewerVersion
         case installHelper
         case unlockKeychain
@@ -228,6 +229,7 @@ extension Hint.Advice: CustomStringConvertible {
         case .nameBrowser: "open the URL yourself, or name a browser in $BROWSER"
         case .installAuthorities: "install the package ca-certificates"
         case .raiseHTTPTimeout: "try again later, or allow more time for a request"
+        case .raiseProxyTimeout: "try again, or give the server more time"
         case .useNewerVersion: "use the newer version, or remove the session"
         case .installHelper: "install it, or keep sessions in files"
         case .unlockKeychain: "unlock the keychain it uses, or keep sessions in files"

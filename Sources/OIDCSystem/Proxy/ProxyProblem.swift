@@ -50,10 +50,9 @@ struct ProxyProblem: Hashable, Sendable {
     static let upgrade = ProxyProblem(
         501, "usage", "the proxy does not upgrade connections, so WebSocket is not available",
         hint: "use HTTP, such as server-sent events")
-    static func timeout(milliseconds: Int64) -> ProxyProblem {
+    static func timeout(milliseconds: Int64, hint: String) -> ProxyProblem {
         ProxyProblem(
-            504, "unreachable", "the server did not answer within \(milliseconds / 1_000) s",
-            hint: "try again, or use oidc proxy with a longer --timeout")
+            504, "unreachable", "the server did not answer within \(milliseconds / 1_000) s", hint: hint)
     }
     static let slowCaller = ProxyProblem(408, "usage", "the request did not arrive in time")
 

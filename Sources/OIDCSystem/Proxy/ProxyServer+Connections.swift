@@ -126,7 +126,11 @@ extension ProxyServer {
             guard let deadline = deadline(of: connection), deadline <= now else { continue }
             if let exchange = connection.exchange, !connection.isBlocked {
                 exchange.fail(
-                    exchange.awaitsBody ? .slowCaller : .timeout(milliseconds: configuration.timeout))
+                    exchange.awaitsBody
+                        ? .slowCaller
+                        : .timeout(
+                            milliseconds: configuration.timeout,
+                            hint: configuration.hint(.advice(.raiseProxyTimeout))))
             } else if connection.isReadingHead {
                 connection.answer(ProxyProblem.slowCaller.response, toHead: false, closes: true)
             } else {

@@ -53,6 +53,16 @@ package final class CredentialHelperStore: SessionStoring {
         SystemKeychain(environment: environment, mayPrompt: false, deadline: nil).isAvailable
     }
 
+    /// Returns the store of a sealed session's key; nil if there is no such session.
+    package static func keeper(of key: SessionKey, in directory: String) -> SessionStoreChoice? {
+        let sealed = SessionDirectory(path: directory, ending: ".sealed")
+        guard let bytes = try? sealed.read(key.fileStem), let stored = try? EncryptedSession(stored: bytes),
+            stored.key == key.text
+        else { return nil }
+        guard stored.helper != SystemKeychain.keeperName else { return .keychain }
+        return try? SessionStoreChoice(setting: "helper:\(stored.helper)")
+    }
+
     package var description: String { "\(helper.program) and \(directory.path)" }
 
     package func location(of key: SessionKey) -> String {
@@ -116,12 +126,12 @@ package final class CredentialHelperStore: SessionStoring {
         var failure: OIDCError?
         return try directory.entries { name, bytes throws(OIDCError) in
             let stored = try header(bytes, name)
-            if let failure { throw failure }
+            if let failure { throw failure.about(directory.location(name)) }
             do throws(OIDCError) {
                 _ = try secret(of: stored.entry)
             } catch {
                 failure = error
-                throw error
+                throw error.about(directory.location(name))
             }
             return try open(stored, name)
         }
@@ -153,6 +163,13 @@ package final class CredentialHelperStore: SessionStoring {
         try directory.reserve(key.fileStem, survivesPowerFailure: false) { bytes throws(OIDCError) in
             _ = try replaceable(bytes, key, orDamaged: false)
         }
+    }
+}
+
+extension OIDCError {
+    /// Returns the error with the path of the session that cannot be read.
+    fileprivate func about(_ path: String) -> OIDCError {
+        OIDCError(kind, "\(DisplayText.clean(path)): \(message)", hint: hint, stage: stage)
     }
 }
 

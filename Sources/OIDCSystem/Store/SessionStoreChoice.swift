@@ -30,6 +30,14 @@ package enum SessionStoreChoice: Hashable, Sendable {
         }
     }
 
+    /// Whether sessions are sealed, and their keys kept elsewhere.
+    package var seals: Bool {
+        switch self {
+        case .keychain, .helper: true
+        case .file, .none, .shared: false
+        }
+    }
+
     /// Returns the setting without a password, to show; nil if it is not known to hold none.
     package static func redacted(_ setting: String) -> String? {
         guard SharedStoreURL.isMeant(by: setting) else { return setting }

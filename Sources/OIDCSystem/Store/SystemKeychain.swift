@@ -82,7 +82,8 @@ struct SystemKeychain: SecretKeeping {
         try requireBus()
         let canceller = oidc_keychain_make_canceller()
         let watch = canceller.map(Watch.init)
-        let end = deadline ?? .now().adding(seconds: 60)
+        // Without a prompt, the keychain answers in milliseconds unless it hangs.
+        let end = deadline ?? .now().adding(seconds: mayPrompt ? 60 : 10)
         let stop = RenewalThread.start(200) { watch?.check(until: end) }
         var problem = [CChar](repeating: 0, count: 512)
         let result = problem.withUnsafeMutableBufferPointer { buffer -> Int32 in

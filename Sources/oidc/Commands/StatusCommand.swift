@@ -111,6 +111,7 @@ struct StatusCommand: RunnableCommand {
     ) throws(OIDCError) -> [SessionReport] {
         let known = try KnownProviders(provider)
         var reports: [SessionReport] = []
+        var failures: [OIDCError] = []
         var stored: [StoredSession] = []
         for store in try known.stores() { stored += try store.all() }
         for entry in stored {
@@ -120,9 +121,12 @@ struct StatusCommand: RunnableCommand {
                     SessionReport(
                         session: session, profile: known.provider(of: session.key).settings.profile,
                         location: entry.location, now: context.now))
-            case .failure(let error): context.console.warn(error.message)
+            case .failure(let error): failures.append(error)
             }
         }
+        // A session that cannot be read may be one that is usable.
+        if reports.isEmpty, let first = failures.first { throw first }
+        for failure in failures { context.console.warn(failure.commandLine) }
         return reports
     }
 

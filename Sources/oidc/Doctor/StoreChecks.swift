@@ -21,7 +21,10 @@ struct StoreChecks {
         if let shared = store as? SharedSessionStore {
             return self.shared(shared, key) + (key.map { [session(store, $0)] } ?? [])
         }
-        return [self.store(store, key), keychain(choice)] + (key.map { [session(store, $0)] } ?? [])
+        let found = self.store(store, key)
+        // What is wrong with the keychain is in the line of the store.
+        let keychain = choice == .keychain && found.result == .problem ? [] : [keychain(choice)]
+        return [found] + keychain + (key.map { [session(store, $0)] } ?? [])
     }
 
     /// Checks that only this user can write the store, and that every session can be read.

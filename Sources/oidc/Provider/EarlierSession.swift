@@ -1,21 +1,28 @@
 import OIDCCore
 import OIDCSystem
 
-/// A session that is still in a file, as the setting `store` was changed after the sign-in.
+/// A session that is still in a file, plain or sealed, as the setting `store` was changed after the sign-in.
 struct EarlierSession {
-    let store: FileSessionStore
+    let store: any SessionStoring
     let key: SessionKey
 
-    /// Finds the session; nil if there is none, or if sessions are kept in files.
+    /// Finds the session without asking a keychain; nil if there is none on this machine.
     init?(_ provider: ProviderContext, _ key: SessionKey) {
-        guard let choice = try? SessionStoreChoice(setting: provider.settings.store), choice != .file,
-            choice != .none,
+        guard let choice = try? SessionStoreChoice(setting: provider.settings.store), choice != .none,
             let directory = StateDirectories(environment: provider.context.environment).state,
             FilePath.isPossible(directory)
         else { return nil }
-        store = FileSessionStore(directory: directory)
         self.key = key
-        guard let session = try? store.load(key), session.key == key else { return nil }
+        let file = FileSessionStore(directory: directory)
+        if choice != .file, let session = try? file.load(key), session.key == key {
+            store = file
+        } else if !choice.seals, let keeper = CredentialHelperStore.keeper(of: key, in: directory),
+            let sealed = try? provider.store(keeper)
+        {
+            store = sealed
+        } else {
+            return nil
+        }
     }
 
     private var location: String { DisplayText.clean(store.location(of: key)) }
@@ -32,7 +39,8 @@ struct EarlierSession {
             try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in try store.remove(key) }
             provider.context.console.note("Removed the earlier session from \(location).")
         } catch {
-            provider.context.console.warn("the earlier session is still in \(location): \(error.message)")
+            provider.context.console.warn(
+                "the earlier session in \(location) could not be removed: \(error.message)")
         }
     }
 }

@@ -186,7 +186,10 @@ struct ProviderContext {
 
     /// Returns the store. If no state directory is available, nothing is stored and saving fails.
     func store() throws(OIDCError) -> any SessionStoring {
-        let choice = try SessionStoreChoice(setting: settings.store)
+        try store(try SessionStoreChoice(setting: settings.store))
+    }
+
+    func store(_ choice: SessionStoreChoice) throws(OIDCError) -> any SessionStoring {
         let directory = StateDirectories(environment: context.environment).state
             .flatMap { FilePath.isPossible($0) ? $0 : nil }
         switch (choice, directory) {

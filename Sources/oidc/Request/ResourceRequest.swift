@@ -180,7 +180,8 @@ struct ResourceDemand {
     /// The search that the sign-in starts with.
     var evidence: ResourceOperand.Evidence {
         ResourceOperand.Evidence(
-            response: head, isRefetching: head?.status == 401 && !hasRefetched, scope: scope)
+            response: head?.withoutFields(repeating: secrets),
+            isRefetching: head?.status == 401 && !hasRefetched, scope: scope)
     }
 
     /// The settings of a stronger or more recent sign-in (RFC 9470 §3).

@@ -65,7 +65,7 @@ final class ResourceTokens: AccessTokenSource {
         if lastHead == nil, let place = target.link.metadataURL.flatMap({ WebURL($0) }) {
             return try search.find(at: place, refetching: true)
         }
-        return try search.find(after: lastHead, refetching: true)
+        return try search.find(after: lastHead?.withoutFields(repeating: secrets), refetching: true)
     }
 
     private func changed(_ message: String) -> OIDCError {
@@ -76,4 +76,15 @@ final class ResourceTokens: AccessTokenSource {
 extension SessionTokens.Delivery {
     /// The token, which a resource may repeat in what it answers.
     var secrets: WithheldSecrets { WithheldSecrets([access.token.revealed]) }
+}
+
+extension HTTPResponse {
+    /// Returns the answer without the header fields that repeat a token: an address in a challenge would be requested
+    /// with the token in it, and shown.
+    func withoutFields(repeating secrets: WithheldSecrets) -> HTTPResponse {
+        var copy = self
+        copy.headers = HTTPHeaders(
+            headers.fields.filter { secrets.removed(from: $0.value) == $0.value }.map { ($0.name, $0.value) })
+        return copy
+    }
 }

@@ -131,14 +131,37 @@ struct HelperTests {
         #expect(try world.program.signIn(at: world.provider).status == 0)
         let before = try Data(contentsOf: #require(sealed(world).first))
         try world.install("docker-credential-fake", "#!/bin/sh\ncat >/dev/null; echo locked; exit 1\n")
-        for arguments in [["token"], ["token", "--refresh"], ["status"]] {
+        for arguments in [["token"], ["token", "--refresh"], ["status"], ["status", "--all"]] {
             let outcome = try world.program.start(arguments).finish()
             #expect(outcome.status == 1)
             #expect(outcome.error?.contains("locked") == true)
+            #expect(!outcome.errorOutput.contains("no sessions"))
         }
         #expect(try Data(contentsOf: #require(sealed(world).first)) == before)
         try world.install("docker-credential-fake", HelperTests.keeping)
         #expect(try world.program.run("token").status == 0)
         #expect(world.refreshes == 0)
+    }
+
+    @Test(
+        "a sealed session is not left behind when the store changes: status names it, login and logout settle it",
+        arguments: [["logout"], ["logout", "--local"], ["login"]])
+    func moved(settling: [String]) throws {
+        let world = try world(HelperTests.keeping)
+        defer { world.remove() }
+        #expect(try world.program.signIn(at: world.provider).status == 0)
+        let status = try world.program.start(["status"], ["OIDC_STORE": "file"]).finish()
+        #expect(status.status == 3 && status.errorOutput.contains("a session is still in"), "\(status)")
+        #expect(status.errorOutput.contains(".sealed, its key in docker-credential-fake"))
+        var moved = world
+        moved.program.environment["OIDC_STORE"] = "file"
+        let settled =
+            settling == ["login"]
+            ? try moved.program.signIn(at: world.provider) : try moved.program.start(settling).finish()
+        #expect(settled.status == 0, "\(settled.errorOutput)")
+        #expect(sealed(world).isEmpty && !settled.errorOutput.contains("there was no session"))
+        let keychain = world.program.home.appendingPathComponent("keychain").path
+        #expect(try FileManager.default.contentsOfDirectory(atPath: keychain).isEmpty)
+        #expect(try moved.program.run("token").status == (settling == ["login"] ? 0 : 3))
     }
 }

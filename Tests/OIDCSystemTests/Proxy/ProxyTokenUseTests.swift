@@ -222,7 +222,7 @@ struct ProxyTokenUseTests {
         let slow = try ProxyWorld(silent) { $0.timeout = 300 }
         let late = try slow.exchange("GET", "x")
         #expect(late.hasPrefix("HTTP/1.1 504 Gateway Timeout"), "\(late)")
-        #expect(late.contains("a longer --timeout"), "\(late)")
+        #expect(late.contains("give the server more time"), "\(late)")
         #expect(slow.entries().map(\.status) == [504])
     }
 
