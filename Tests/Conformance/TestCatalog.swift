@@ -6,6 +6,8 @@ struct TestCatalog {
     private var titles: [String: [String]] = [:]
     /// The file of a test function, from the directory that was read.
     private var files: [String: String] = [:]
+    /// The file that is being read.
+    private var file = ""
     /// All the text of the sources, for the names of cases.
     private var text = ""
 
@@ -14,13 +16,15 @@ struct TestCatalog {
         let files = FileManager.default.enumerator(at: directory, includingPropertiesForKeys: nil)
         for case let file as URL in files ?? .init() where file.pathExtension == "swift" {
             let source = try String(contentsOf: file, encoding: .utf8)
-            read(source, String(file.path.dropFirst(directory.path.count + 1)))
+            self.file = String(file.path.dropFirst(directory.path.count + 1))
+            read(source)
             text += source
         }
     }
 
     init(source: String, file: String = "") {
-        read(source, file)
+        self.file = file
+        read(source)
         text = source
     }
 
@@ -42,7 +46,7 @@ struct TestCatalog {
     /// Returns whether a word stands in the sources. Swift's own search takes a second for all that are asked for.
     private func names(_ word: String) -> Bool { strstr(text, word) != nil }
 
-    private mutating func read(_ source: String, _ file: String) {
+    private mutating func read(_ source: String) {
         var types: [Int: String] = [:]
         var attribute: String?
         for line in source.split(separator: "\n") {
