@@ -81,6 +81,7 @@ struct Scan {
         var letters = word.unicodeScalars.dropFirst()
         while let letter = letters.popFirst() {
             guard let index = table.firstIndex(where: { $0.short == Character(letter) }) else {
+                if fault == nil { unknownOption = "-\(letter)" }
                 return note("unknown option \(UsageError.quoted("-\(letter)"))\(context)")
             }
             if table[index].valueName != nil {

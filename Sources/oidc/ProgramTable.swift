@@ -50,6 +50,11 @@ extension Program {
             "init": "oidc config init", "setup": "oidc config init", "version": "oidc --version",
             "--device": "oidc login --flow device", "--device-code": "oidc login --flow device",
             "--web": "oidc login --flow browser", "--paste": "oidc login --flow paste",
+            "--browser": #"--set 'browser=["firefox","%s"]'"#, "--redirect-uri": "--set redirect_uri=URL",
+            "--redirect-url": "--set redirect_uri=URL", "--callback-url": "--set redirect_uri=URL",
+            "-X": "oidc request POST https://api.example.com/",
+            "--method": "oidc request POST https://api.example.com/",
+            "credential kubernetes": "oidc credential kubectl", "credential k8s": "oidc credential kubectl",
             "--client-secret": "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET",
         ],
         manual: { Manual.sections })

@@ -95,7 +95,7 @@ struct FaultTests {
         }
     }
 
-    /// Seen elsewhere: an elliptic signature, a bound token, and what refreshed tokens never have.
+    /// Shown by other tests: an elliptic-curve signature, a bound token, and what refreshed tokens never have.
     private static let elsewhere: Set<Fault> = [
         .idToken(.signatureDER), .refreshedIDToken(.signatureDER), .refreshedIDToken(.nonceMissing),
         .tokenResponse(.typeBearer), .refreshResponse(.typeBearer),

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Keys generated for these tests with `openssl`; the passphrase of encrypted ones is "correct".
 enum PEM {
     static let rsaModulus = bytes(
@@ -201,4 +203,14 @@ enum PEM {
         -----END PRIVATE KEY-----
 
         """
+}
+
+func bytes(hex: String) -> [UInt8] {
+    let digits = Array(hex)
+    return stride(from: 0, to: digits.count, by: 2).map { UInt8(String(digits[$0...($0 + 1)]), radix: 16)! }
+}
+
+func bytes(base64URL: String) -> [UInt8] {
+    let text = base64URL.replacingOccurrences(of: "-", with: "+").replacingOccurrences(of: "_", with: "/")
+    return Array(Data(base64Encoded: text + String(repeating: "=", count: (4 - text.count % 4) % 4))!)
 }

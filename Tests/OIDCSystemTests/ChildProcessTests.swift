@@ -66,10 +66,17 @@ struct ChildProcessTests {
 
     @Test(
         "the programs that it started are ended with it",
-        arguments: ["sleep 600", "(sleep 600; :)", "sh -c 'trap \"\" TERM; while :; do sleep 0.05; done'"])
+        arguments: [
+            "sleep 60", "(sleep 60 & : > READY; wait)",
+            "sh -c 'trap \"\" TERM; : > READY; while :; do sleep 0.05; done'",
+        ])
     func descendants(program: String) throws {
         let scratch = ScratchDirectory()
-        var process = shell("\(program) & echo $! > '\(scratch["started"])'; exec yes")
+        let ready = "\"\(scratch["ready"])\""
+        // A program that is started while they are being ended would not be found, and stay.
+        let wait = program.contains("READY") ? "until [ -e \(ready) ]; do :; done; " : ""
+        let program = program.replacing("READY", with: ready)
+        var process = shell("\(program) & echo $! > '\(scratch["started"])'; \(wait)exec yes")
         process.outputLimit = 10_000
         #expect(throws: ChildProcess.Failure.tooMuchOutput(limit: 10_000)) { try process.run() }
         let text = try #require(scratch.text("started")).split(separator: "\n").first
@@ -79,7 +86,7 @@ struct ChildProcessTests {
 
     @Test("descendants are found through every generation, and nothing else is")
     func family() throws {
-        let script = "sh -c 'sleep 600 & echo $!; wait' & read -r _"
+        let script = "sh -c 'sleep 60 & echo $!; wait' & read -r _"
         let pipes = (input: try FileDescriptor.pipe(), output: try FileDescriptor.pipe())
         let child = try Spawn.start(
             "/bin/sh", arguments: ["sh", "-c", script], environment: environment,

@@ -64,7 +64,7 @@ struct CredentialHelperFailureTests {
     func hanging() throws {
         let fake = FakeHelper(scratch)
         try fake.store().save(.example(), replacingDamaged: false)
-        fake.install("#!/bin/sh\nexec sleep 600\n")
+        fake.install("#!/bin/sh\nexec sleep 60\n")
         #expect(
             failure { () throws(OIDCError) in try fake.store(milliseconds: 50).load(.example) }
                 == OIDCError(

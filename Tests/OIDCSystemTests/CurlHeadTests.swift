@@ -1,4 +1,5 @@
 import OIDCCore
+import TestSupport
 import Testing
 
 @testable import OIDCSystem

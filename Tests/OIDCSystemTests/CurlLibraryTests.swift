@@ -1,6 +1,7 @@
 import CLibcurl
 import Foundation
 import OIDCCore
+import TestSupport
 import Testing
 
 @testable import OIDCSystem

@@ -1,5 +1,6 @@
 import Foundation
 import OIDCCore
+import TestSupport
 import Testing
 
 @testable import OIDCSystem

@@ -1,6 +1,7 @@
 import Foundation
 import OIDCCore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import OIDCSystem

@@ -1,5 +1,6 @@
 import OIDCCore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import OIDCSystem

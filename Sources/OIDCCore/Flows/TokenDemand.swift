@@ -40,7 +40,7 @@ extension Session {
             return wantsOwnResources ? .own : .derived(scope: nil, resources: demand.resources)
         }
         guard let granted = grantedScope, granted.missing(from: scope).isEmpty else { return .wider(scope) }
-        // GitHub issues no refresh token, so there is no token for less: the session's own covers the scope.
+        // GitHub issues no refresh token, so no narrower token can be requested: the session's own covers the scope.
         if wantsOwnResources, tokens.refreshToken == nil, key.grant.needsUser { return .own }
         return .derived(scope: scope, resources: wantsOwnResources ? [] : demand.resources)
     }

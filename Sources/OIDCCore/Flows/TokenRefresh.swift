@@ -142,8 +142,8 @@ package struct TokenRefresh: Sendable {
         }
     }
 
-    /// Returns the client's secret if the algorithms that are allowed are HMAC; if none are named, if the ID token
-    /// of the sign-in was signed with it (OpenID Connect Core §10.1).
+    /// Returns the client's secret if the allowed algorithms are HMAC or, if none are named, if the ID token of the
+    /// sign-in was signed with it (OpenID Connect Core §10.1).
     private func sharedSecret(_ idToken: Redacted<String>?) -> Redacted<String>? {
         if let allowedAlgorithms {
             return SignatureAlgorithm.areSymmetric(allowedAlgorithms)

@@ -5,7 +5,8 @@ extension ProviderMetadata {
         _ text: String, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) -> WebURL {
         guard let url = WebURL.ofIssuer(text), url.query == nil, url.fragment == nil else {
-            let meant = text.includes("//") ? nil : WebURL.completing(text)
+            let slip = ["https:/", "http:/"].first { text.hasPrefix($0) } ?? ""
+            let meant = text.includes("//") ? nil : WebURL.completing(String(text.dropFirst(slip.count)))
             let bare = meant.flatMap { $0.query == nil && $0.fragment == nil ? $0 : nil }
             throw .usage(
                 "issuer: expected an https URL without query and fragment, "

@@ -4,7 +4,7 @@ import OIDCCore
 struct SessionDirectory: Sendable {
     let path: String
     let ending: String
-    /// What a file is in messages.
+    /// The word for the file in messages.
     let noun: String
 
     init(path: String, ending: String, noun: String = "session file") {

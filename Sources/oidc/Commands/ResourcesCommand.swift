@@ -71,8 +71,9 @@ struct ResourcesCommand: RunnableCommand {
         if let resource = resources.first(where: { $0.title == title }) { return resource }
         let nearest = Nearest.match(title, among: resources.map(\.title))
         throw .usage(
-            "there is no resource \(DisplayText.quoted(title, limit: 80))",
-            hint: nearest.map { "did you mean \(DisplayText.quoted($0))?" } ?? "oidc resources lists them")
+            "there is no resource \(DisplayText.quoted(title, limit: 80))"
+                + (nearest.map { ", did you mean \(DisplayText.quoted($0))?" } ?? ""),
+            hint: "oidc resources lists them")
     }
 
     private static func json(_ resource: Resource, _ session: Session?) -> JSONValue {

@@ -56,7 +56,7 @@ struct ProviderChecks {
                 ? Finding("metadata", .ok, "nothing is missing or unsafe")
                 : Finding(
                     "metadata", .warning, remarks.joined(separator: "; "),
-                    hint: "for the provider's operator; see: oidc discover"))
+                    hint: "report it to the provider's operator; oidc discover shows the metadata"))
         if let url = metadata.jwksURI { findings.append(keys(url, environment)) }
         findings.append(client(metadata, environment))
         return findings

@@ -66,8 +66,10 @@ struct Preset: Sendable {
             )
         }
         return .usage(
-            "unknown provider “\(DisplayText.distinct(name, from: names, limit: 80))”",
-            hint: nearest.map { "did you mean \($0)?" }
-                ?? "oidc help providers lists them; any other: oidc config init --issuer URL --client-id ID")
+            "unknown provider “\(DisplayText.distinct(name, from: names, limit: 80))”"
+                + (nearest.map { ", did you mean \($0)?" } ?? ""),
+            hint: nearest == nil
+                ? "oidc help providers lists them; any other: oidc config init --issuer URL --client-id ID"
+                : "oidc help providers")
     }
 }

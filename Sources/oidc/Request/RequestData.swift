@@ -31,7 +31,8 @@ struct RequestData {
             let path = String(data.dropFirst())
             let file: FileDescriptor
             do throws(Errno) { file = try FileDescriptor.open(reading: path) } catch {
-                throw .usage("-d @\(DisplayText.clean(path)) cannot be read: \(error)")
+                throw .usage(
+                    "-d @\(DisplayText.clean(path)) cannot be read: \(error)", hint: "check the path after @")
             }
             try self.init(file, named: "-d @\(DisplayText.clean(path))")
         } else {

@@ -112,8 +112,9 @@ enum SettingKind: Sendable {
             let isFit = ports.allSatisfy { port in port.map { (1...65_535).contains($0) } ?? false }
             return isFit && !ports.isEmpty ? .array(ports.compactMap { $0.map { JSONValue($0) } }) : nil
         case .scope:
+            // A scope may contain a comma; with `openid` beside one, a list was meant.
             guard let text = value.string ?? SettingKind.texts(value)?.joined(separator: " "),
-                Scope(text).isWellFormed
+                Scope(text).isWellFormed, !text.includes("openid,"), !text.includes(",openid")
             else { return nil }
             return .string(Scope(text).text)
         case .parameters: return SettingKind.parameters(value)

@@ -27,7 +27,8 @@ extension SettingsLoader {
         guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
             throw OIDCError.usage(
                 "\(option) takes KEY=VALUE, not \(DisplayText.quoted(text, limit: 80))",
-                hint: "oidc help settings")
+                hint: Setting.named(text).map { "in one word: \($0.name)=VALUE" }
+                    ?? "oidc help settings")
         }
         let name = String(text[..<equals])
         guard let setting = Setting.named(name) else { throw unknown(name, in: option) }

@@ -90,6 +90,18 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake(
             "authorize-url --prompt 'login concent'", "not 'concent', did you mean consent?",
             "if the provider has a prompt of its own, --set prompt=VALUE"),
+        Mistake(
+            "login --browser firefox", "unknown option '--browser'", #"--set 'browser=["firefox","%s"]'"#),
+        Mistake("login --redirect-uri x", "unknown option '--redirect-uri'", "--set redirect_uri=URL"),
+        Mistake("login --scope openid,email", "expected scopes separated by spaces", "oidc help settings"),
+        Mistake("request http://127.0.0.1:1/ -X POST", "unknown option '-X'", "oidc request POST https"),
+        Mistake(
+            "request POST http://127.0.0.1:1/ -d @none", "-d @none cannot be read", "check the path after @"),
+        Mistake("credential kubernetes", "unknown command 'kubernetes'", "oidc credential kubectl"),
+        Mistake("config init gogle", "unknown provider “gogle”, did you mean google?", "oidc help providers"),
+        Mistake(
+            "token --issuer https:/login.example.com --client-id x", "expected an https URL",
+            "--issuer https://login.example.com"),
         Mistake("login --port 0", "--port takes a whole number from 1 to 65535, not '0'", "oidc help login"),
         Mistake(
             "login --port http", "--port takes a whole number from 1 to 65535, not 'http'", "oidc help login"),

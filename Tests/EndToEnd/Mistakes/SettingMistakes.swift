@@ -30,7 +30,7 @@ extension Mistake {
         Mistake(
             "token --issuer http://login.example.com", "issuer: plain http is for loopback only", "use https"),
         Mistake("config set", "oidc config set needs KEY=VALUE", "oidc help config set"),
-        Mistake("config set port", "config set takes KEY=VALUE, not “port”", "oidc help settings"),
+        Mistake("config set port", "config set takes KEY=VALUE, not “port”", "in one word: port=VALUE"),
         Mistake(
             "config set isuer=x", "unknown setting “isuer” in config set, did you mean issuer?",
             "oidc help settings"),

@@ -116,7 +116,10 @@ struct ConfigInitTests {
             ),
             (["okta", "domian=a.okta.com", "--client-id", "x"], "no parameter “domian”", "okta domain="),
             (["github", "x", "--client-id", "x"], "NAME=VALUE", "oidc config init github --client-id x"),
-            (["githb", "--client-id", "x"], "unknown provider “githb”", "did you mean github?"),
+            (
+                ["githb", "--client-id", "x"], "unknown provider “githb”, did you mean github?",
+                "oidc help providers"
+            ),
             (["github"], "client_id is not given", "oidc config init github --client-id ID"),
             (["zzzzzz"], "unknown provider", "oidc help providers"),
         ] as [([String], String, String)])

@@ -92,8 +92,7 @@ struct HostileEndpointTests {
         "a token, a code or a secret is never sent to another origin by a redirect",
         arguments: EndpointCommand.all, [302, 308])
     func redirects(command: EndpointCommand, status: Int) throws {
-        let foreign = try RawServer { _, write in _ = write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-        }
+        let foreign = try ScriptedServer.answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
         let (provider, program) = try world(TrustWorld.server())
         defer { program.remove() }
         if command.needsSession { try #require(try program.signIn(at: provider).status == 0) }

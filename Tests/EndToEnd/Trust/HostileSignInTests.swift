@@ -99,15 +99,21 @@ struct HostileSignInTests {
         #expect(signIn.run.finish().status == 0)
     }
 
-    @Test("a browser that disconnects before the page is sent does not harm the sign-in")
-    func goneBrowser() throws {
-        let provider = try TrustWorld.server()
-        provider.delayTokens(milliseconds: 300)
+    /// Signals that a token request has arrived.
+    private func tokenRequest(at provider: ProviderServer) -> DispatchSemaphore {
         let arrived = DispatchSemaphore(value: 0)
         provider.intercept { request in
             if request.url.path == "/token" { arrived.signal() }
             return nil
         }
+        return arrived
+    }
+
+    @Test("a browser that disconnects before the page is sent does not harm the sign-in")
+    func goneBrowser() throws {
+        let provider = try TrustWorld.server()
+        provider.delayTokens(milliseconds: 300)
+        let arrived = tokenRequest(at: provider)
         let program = try Program(provider)
         defer { program.remove() }
         let signIn = try OpenSignIn(program, at: provider)
@@ -126,11 +132,7 @@ struct HostileSignInTests {
     func signals(number: Int32, status: Int32) throws {
         let provider = try TrustWorld.server()
         provider.delayTokens(milliseconds: 60_000)
-        let arrived = DispatchSemaphore(value: 0)
-        provider.intercept { request in
-            if request.url.path == "/token" { arrived.signal() }
-            return nil
-        }
+        let arrived = tokenRequest(at: provider)
         let program = try Program(provider)
         defer { program.remove() }
         let signIn = try OpenSignIn(program, at: provider)

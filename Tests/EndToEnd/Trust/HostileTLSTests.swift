@@ -158,9 +158,9 @@ struct HostileTLSTests {
     @Test("plain http that is allowed is warned of each time")
     func allowedInsecureHTTP() throws {
         let document = #"{"issuer":"http://idp.invalid","token_endpoint":"http://idp.invalid/token"}"#
-        let proxy = try RawServer { _, write in
-            _ = write("HTTP/1.1 200 OK\r\nContent-Length: \(document.utf8.count)\r\n\r\n\(document)")
-        }
+        let proxy = try ScriptedServer.answering(
+            "HTTP/1.1 200 OK\r\nContent-Length: \(document.utf8.count)\r\n\r\n\(document)")
+        defer { withExtendedLifetime(proxy) {} }
         let program = try program([
             "OIDC_ISSUER": "http://idp.invalid", "OIDC_ALLOW_INSECURE_HTTP": "true",
             "http_proxy": proxy.origin,

@@ -10,8 +10,7 @@ struct HostileTransportTests {
         "a code, verifier or refresh token is never sent again by a redirect",
         arguments: [301, 302, 303, 307, 308])
     func redirects(status: Int) throws {
-        let foreign = try RawServer { _, write in _ = write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-        }
+        let foreign = try ScriptedServer.answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
         let provider = try TrustWorld.server()
         let program = try Program(provider)
         defer { program.remove() }
@@ -33,8 +32,7 @@ struct HostileTransportTests {
 
     @Test("a redirect from UserInfo to another origin does not get the token", arguments: [302, 307])
     func userInfoRedirect(status: Int) throws {
-        let foreign = try RawServer { _, write in _ = write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-        }
+        let foreign = try ScriptedServer.answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
         let provider = try TrustWorld.server()
         let program = try Program(provider)
         defer { program.remove() }
@@ -51,20 +49,22 @@ struct HostileTransportTests {
 
     @Test("endless and slow answers end in bounded time", arguments: ["endless", "slow", "silent", "header"])
     func bodies(kind: String) throws {
-        let server = try RawServer { _, write in
+        let server = try ScriptedServer { peer in
+            _ = peer.readRequest()
             switch kind {
             case "endless":
-                _ = write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
-                while write(String(repeating: " ", count: 65_536)) {}
+                peer.write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
+                while peer.write(String(repeating: " ", count: 65_536)) {}
             case "slow":
-                _ = write("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
-                while write(" ") { usleep(50_000) }
+                peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+                while peer.write(" ") { usleep(50_000) }
             case "header":
-                _ = write("HTTP/1.1 200 OK\r\n")
-                while write("X: \(String(repeating: "a", count: 60_000))\r\n") {}
-            default: sleep(4)
+                peer.write("HTTP/1.1 200 OK\r\n")
+                while peer.write("X: \(String(repeating: "a", count: 60_000))\r\n") {}
+            default: peer.waitForEnd()
             }
         }
+        defer { withExtendedLifetime(server) {} }
         let program = try Program([
             "OIDC_ISSUER": server.origin, "OIDC_CLIENT_ID": "demo", "OIDC_HTTP_TIMEOUT": "1",
         ])
@@ -101,8 +101,7 @@ struct HostileTransportTests {
         "keys that a token brings or points to are not fetched",
         arguments: [IDTokenFault.embeddedKey, .keyAddress, .certificateChain, .certificateAddress])
     func offeredKeys(fault: IDTokenFault) throws {
-        let foreign = try RawServer { _, write in _ = write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-        }
+        let foreign = try ScriptedServer.answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
         let provider = try TrustWorld.server([.idToken(fault)], foreign: foreign.origin)
         let program = try Program(provider)
         defer { program.remove() }

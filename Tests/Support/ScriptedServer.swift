@@ -1,5 +1,5 @@
 import Foundation
-import OIDCCore
+package import OIDCCore
 import Synchronization
 
 #if canImport(Glibc)
@@ -7,18 +7,19 @@ import Synchronization
 #endif
 
 /// A server on loopback that plays a script with each connection, well-behaved or not.
-final class ScriptedServer: Sendable {
-    let port: Int
+package final class ScriptedServer: Sendable {
+    package let port: Int
     private let listener: Int32
     private let seen = Mutex<[String]>([])
     private let accepted = Mutex(0)
 
     /// What each peer sent, in order of arrival.
-    var requests: [String] { seen.withLock { $0 } }
-    var connectionCount: Int { accepted.withLock { $0 } }
+    package var requests: [String] { seen.withLock { $0 } }
+    package var origin: String { "http://127.0.0.1:\(port)" }
+    package var connectionCount: Int { accepted.withLock { $0 } }
 
     /// The script runs on a thread of its own for each connection, which is closed after it.
-    init(ipv6: Bool = false, _ script: @escaping @Sendable (Peer) -> Void) throws {
+    package init(ipv6: Bool = false, _ script: @escaping @Sendable (Peer) -> Void) throws {
         listener = socket(ipv6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         port = try ScriptedServer.bindToLoopback(listener, ipv6: ipv6)
         let (listener, seen) = (listener, self.seenBox)
@@ -47,20 +48,20 @@ final class ScriptedServer: Sendable {
     }
 
     /// Answers every request of a connection with the same bytes.
-    static func answering(_ answer: String, ipv6: Bool = false) throws -> ScriptedServer {
+    package static func answering(_ answer: String, ipv6: Bool = false) throws -> ScriptedServer {
         try ScriptedServer(ipv6: ipv6) { peer in
             while peer.readRequest() != nil { peer.write(answer) }
         }
     }
 
-    static let hasIPv6 = (try? ScriptedServer(ipv6: true) { _ in }) != nil
+    package static let hasIPv6 = (try? ScriptedServer(ipv6: true) { _ in }) != nil
 
     /// Closing is left to the thread: its number would be another's before `accept` returns.
     deinit {
         shutdown(listener, Int32(SHUT_RDWR))
     }
 
-    func url(_ path: String = "/", host: String = "127.0.0.1") -> WebURL {
+    package func url(_ path: String = "/", host: String = "127.0.0.1") -> WebURL {
         WebURL("http://\(host):\(port)\(path)")!
     }
 
@@ -98,14 +99,14 @@ final class ScriptedServer: Sendable {
 }
 
 /// The other end of one connection.
-struct Peer: Sendable {
-    let descriptor: Int32
+package struct Peer: Sendable {
+    package let descriptor: Int32
     /// 1 for the first connection of the server.
-    let number: Int
+    package let number: Int
     let note: @Sendable (String) -> Void
 
     /// A request with its body, or nil at the end of the connection.
-    func readRequest() -> String? {
+    package func readRequest() -> String? {
         var bytes: [UInt8] = []
         while true {
             let text = String(decoding: bytes, as: UTF8.self)
@@ -128,11 +129,11 @@ struct Peer: Sendable {
     }
 
     @discardableResult
-    func write(_ text: String) -> Bool { write(Array(text.utf8)) }
+    package func write(_ text: String) -> Bool { write(Array(text.utf8)) }
 
     /// Returns false if the other side has closed the connection.
     @discardableResult
-    func write(_ bytes: [UInt8]) -> Bool {
+    package func write(_ bytes: [UInt8]) -> Bool {
         var sent = 0
         while sent < bytes.count {
             let count = bytes[sent...].withUnsafeBytes {
@@ -145,7 +146,7 @@ struct Peer: Sendable {
     }
 
     /// Passes bytes on between this peer and a port of this machine, until either hangs up.
-    func relay(to port: Int) {
+    package func relay(to port: Int) {
         let other = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(other) }
         var address = sockaddr_in()
@@ -169,25 +170,25 @@ struct Peer: Sendable {
     }
 
     /// Until the other side hangs up.
-    func waitForEnd() {
+    package func waitForEnd() {
         var buffer = [UInt8](repeating: 0, count: 4_096)
         while recv(descriptor, &buffer, buffer.count, 0) > 0 {}
     }
 
     /// Makes the following close a reset (RST) instead of an orderly end.
-    func resetOnClose() {
+    package func resetOnClose() {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 }
 
 /// A whole answer with its length.
-func answer(_ status: String, _ headers: String..., body: String = "") -> String {
+package func answer(_ status: String, _ headers: String..., body: String = "") -> String {
     let lines = ["HTTP/1.1 \(status)", "Content-Length: \(body.utf8.count)"] + headers
     return lines.joined(separator: "\r\n") + "\r\n\r\n" + body
 }
 
 /// A port of this machine on which nothing listens.
-func closedPort() throws -> Int {
+package func closedPort() throws -> Int {
     try ScriptedServer { _ in }.port
 }
