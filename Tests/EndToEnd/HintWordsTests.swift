@@ -1,4 +1,5 @@
 import CommandLineKit
+import Foundation
 import OIDCCore
 import Testing
 
@@ -94,6 +95,43 @@ struct HintWordsTests {
             let named = "oidc config set -p work account=work"
             #expect(completion.completed(named) == named)
         }
+    }
+
+    @Test("a setting that a variable or an option overrides is changed by an option")
+    func overridden() throws {
+        let hint = "oidc config set dpop=false, or: oidc config set store=file"
+        let both = "--set dpop=false, or: --set store=file"
+        for (words, variables, completed) in [
+            (["token"], ["OIDC_DPOP": "true"], "--set dpop=false, or: oidc config set store=file"),
+            (["token", "--set", "store=none"], ["OIDC_DPOP": "true"], both),
+            (
+                ["token", "--set", "store=none"], ["OIDC_DPOP": ""],
+                "oidc config set dpop=false, or: --set store=file"
+            ),
+            (["token"], ["OIDC_TOKEN_ENDPOINT": "https://a.example/token"], both), (["token"], [:], hint),
+        ] as [([String], [String: String], String)] {
+            let completion = HintCompletion(
+                CommonOptions.lenient(words), words: words, environment: variables)
+            #expect(completion.completed(hint) == completed)
+        }
+        let records = HintCompletion(CommonOptions(), words: [], environment: ["OIDC_RESOURCES": "[]"])
+        #expect(records.completed("oidc config set 'resources=[1]'") == "--set 'resources=[1]'")
+    }
+
+    @Test("if no profile is in use, and the file has some, the hint is an option")
+    func withoutProfile() throws {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "oidc-\(UUID().uuidString).json")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data(#"{"profiles":{"a":{},"b":{}}}"#.utf8).write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
+        func completed(_ variables: [String: String]) -> String {
+            HintCompletion(
+                CommonOptions(), words: [], environment: variables.merging(["OIDC_CONFIG": file.path]) { $1 }
+            ).completed("oidc config set dpop=false")
+        }
+        #expect(completed([:]) == "--set dpop=false")
+        #expect(completed(["OIDC_PROFILE": "a"]) == "oidc config set dpop=false")
     }
 
     @Test("what to compare with the registration names the place, if a preset knows it")
