@@ -134,6 +134,48 @@ struct HintWordsTests {
         #expect(completed(["OIDC_PROFILE": "a"]) == "oidc config set dpop=false")
     }
 
+    private static func settings(
+        options: [(Setting, String)], profile: [(Setting, String)] = []
+    ) throws -> Settings {
+        let entries =
+            try options.map { try SettingsLoader.entry($0.0, $0.1, .option("--x"), named: "--x") }
+            + profile.map { try SettingsLoader.entry($0.0, $0.1, .profile("work"), named: "work") }
+        return Settings(SettingLayers(profile: "work", entries: entries), home: nil)
+    }
+
+    @Test("a hint to sign in names the scope of an option, beside the profile's, unless that is enough")
+    func scope() throws {
+        let profile: [(Setting, String)] = [(.issuer, "https://a.example"), (.scope, "api")]
+        #expect(
+            try Self.settings(options: [(.scope, "openid api:read")], profile: profile).scopedLoginLine
+                == "oidc login -p work --scope 'api openid api:read'")
+        #expect(
+            try Self.settings(options: [(.scope, "api")], profile: profile).scopedLoginLine
+                == "oidc login -p work")
+        #expect(
+            try Self.settings(options: [(.scope, "b")], profile: []).scopedLoginLine
+                == "oidc login -p work --scope b")
+        let other: [(Setting, String)] = [(.issuer, "https://b.example"), (.scope, "b")]
+        #expect(
+            try Self.settings(options: other, profile: profile).scopedLoginLine
+                == "oidc login -p work --issuer https://b.example --scope b")
+        #expect(try Self.settings(options: [], profile: profile).scopedLoginLine == "oidc login -p work")
+    }
+
+    @Test("a hint to sign in for an ID token requests the scope openid, unless the next sign-in does anyway")
+    func openid() throws {
+        let line = "oidc login -p work"
+        for (option, own, hint) in [
+            (nil, "api", "\(line) --scope 'openid api'"), (nil, "openid api", line), (nil, nil, line),
+            ("api", "openid", "\(line) --scope 'openid api'"),
+            ("openid", "api", "\(line) --scope 'api openid'"),
+        ] as [(String?, String?, String)] {
+            let settings = try Self.settings(
+                options: option.map { [(.scope, $0)] } ?? [], profile: own.map { [(.scope, $0)] } ?? [])
+            #expect(settings.loginLine(forIDTokenAfter: Scope("api")) == hint)
+        }
+    }
+
     @Test("what to compare with the registration names the place, if a preset knows it")
     func registration() {
         let hint = Hint.checkRegistration(redirectURL: "http://127.0.0.1:1/callback", clientID: "app")
