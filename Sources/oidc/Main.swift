@@ -22,7 +22,7 @@ struct Main {
             let common = CommonOptions.lenient(words)
             let isJSON = common.output == .json
             let report = Diagnostics.report(
-                error, asJSON: isJSON, exitCode: code,
+                error.ended(bySignal: postponedCode != nil), asJSON: isJSON, exitCode: code,
                 completion: HintCompletion(
                     common, words: words, environment: ProcessEnvironment.current),
                 style: Console.style)

@@ -189,6 +189,16 @@ struct HintWordsTests {
         #expect(other.naming(registrationPlace: place) == other)
     }
 
+    @Test("an error after a signal has the class of its exit code")
+    func signal() throws {
+        let error = OIDCError(.unreachable, "token: no answer", stage: .token)
+        #expect(error.ended(bySignal: false) == error)
+        let report = Diagnostics.report(error.ended(bySignal: true), asJSON: true, exitCode: 143)
+        let object = try JSONValue(parsing: report)["error"]
+        #expect(object?["kind"] == "interrupted" && object?["exit"] == 143)
+        #expect(object?["message"] == "token: no answer")
+    }
+
     @Test("a report ends with the hint, and a warning has it in parentheses")
     func report() {
         let error = OIDCError(.loginRequired, "token: the session has ended", hint: .signIn, stage: .token)
