@@ -39,7 +39,10 @@ struct Main {
         switch invocation {
         case .help(let text, let path):
             let isJSON = CommonOptions.lenient(words).output == .json
-            try StandardOutput.write(isJSON ? HelpDocument.json(Program.oidc, path).compact + "\n" : text)
+            try StandardOutput.write(
+                isJSON
+                    ? HelpDocument.json(Program.oidc, path).compact + "\n"
+                    : Terminal.text(text, environment: ProcessEnvironment.current))
             return 0
         case .version:
             let isJSON = CommonOptions.lenient(words).output == .json
