@@ -38,6 +38,12 @@ struct ProgramTableTests {
         #expect(count > 100)
     }
 
+    @Test("the help does not list what only the completion script passes")
+    func completionWords() throws {
+        let help = try #require(program.help(["completions"]))
+        #expect(help.contains("bash|zsh|fish") && !help.contains("WORD"))
+    }
+
     @Test("help, the tour and doctor are ASCII too, and no character of theirs is unknown")
     func output() throws {
         for words in [["help", "settings"], ["help", "demo"], ["demo", "--no-browser"], ["doctor"]] {
