@@ -64,9 +64,10 @@ enum Help {
     }
 
     private static func operands(_ command: CommandDescription) -> [String] {
-        let column = column(command.operands.map(\.name))
+        let shown = command.operands.filter { !$0.help.isEmpty }
+        let column = column(shown.map(\.name))
         return ["Arguments:"]
-            + command.operands.flatMap { operand in
+            + shown.flatMap { operand in
                 TextLayout.entry(
                     "  \(operand.name)", annotated(operand.help, [choices(operand.choices, operand.name)]),
                     column: column)

@@ -98,7 +98,8 @@ struct Scan {
         let option = table[index]
         guard let value = attached ?? Self.nextValue(&rest, table) else {
             if rest.isEmpty { waiting = index }
-            return note("\(option.name) needs a value")
+            let choices = option.choices.isEmpty ? "" : ": \(TextLayout.list(option.choices))"
+            return note("\(option.name) needs a value\(choices)")
         }
         if !option.isRepeatable, settings.contains(where: { $0.index == index }) {
             return note("\(option.name) is given twice")

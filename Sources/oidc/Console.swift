@@ -27,9 +27,12 @@ struct Console: Sendable {
     /// Prints a warning; the command continues.
     func warn(_ text: String) {
         guard !isQuiet else { return }
-        Console.write(
-            HintCompletion(common, words: words, environment: ProcessEnvironment.current).completed(text),
-            after: Console.style.warning("warning:") + " ")
+        Console.write(completion.completed(text), after: Console.style.warning("warning:") + " ")
+    }
+
+    /// Completes the commands of hints with what the command line and variables name.
+    var completion: HintCompletion {
+        HintCompletion(common, words: words, environment: ProcessEnvironment.current)
     }
 
     /// Prints lines that end with no further line, which `text` returns in the style of stderr.

@@ -49,6 +49,13 @@ enum Diagnostics {
 }
 
 extension OIDCError {
+    /// Returns the error with the class of the exit code, if a signal that was postponed ends the program.
+    func ended(bySignal isSignaled: Bool) -> OIDCError {
+        var error = self
+        if isSignaled { error.kind = .interrupted }
+        return error
+    }
+
     /// A command line that does not fit its table.
     init(_ error: UsageError) {
         self = .usage(error.message, hint: error.hint)

@@ -22,7 +22,7 @@ struct Main {
             let common = CommonOptions.lenient(words)
             let isJSON = common.output == .json
             let report = Diagnostics.report(
-                error, asJSON: isJSON, exitCode: code,
+                error.ended(bySignal: postponedCode != nil), asJSON: isJSON, exitCode: code,
                 completion: HintCompletion(
                     common, words: words, environment: ProcessEnvironment.current),
                 style: Console.style)
@@ -39,7 +39,10 @@ struct Main {
         switch invocation {
         case .help(let text, let path):
             let isJSON = CommonOptions.lenient(words).output == .json
-            try StandardOutput.write(isJSON ? HelpDocument.json(Program.oidc, path).compact + "\n" : text)
+            try StandardOutput.write(
+                isJSON
+                    ? HelpDocument.json(Program.oidc, path).compact + "\n"
+                    : Terminal.text(text, environment: ProcessEnvironment.current))
             return 0
         case .version:
             let isJSON = CommonOptions.lenient(words).output == .json

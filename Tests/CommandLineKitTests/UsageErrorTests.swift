@@ -17,6 +17,7 @@ struct UsageErrorTests {
             (["send", "Rome", "-x"], "unknown option '-x'", send),
             (["send", "Rome", "-vx"], "unknown option '-x'", send),
             (["send", "Rome", "--stamp"], "--stamp needs a value", send),
+            (["send", "Rome", "--speed"], "--speed needs a value: slow, fast or instant", send),
             (["send", "Rome", "--stamp", "--speed"], "--stamp needs a value", send),
             (["send", "Rome", "--stamp", "--"], "--stamp needs a value", send),
             (["send", "Rome", "-s"], "--stamp needs a value", send),

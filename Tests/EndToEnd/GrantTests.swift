@@ -44,6 +44,19 @@ struct GrantTests {
         #expect(provider.requestCount(.token) == 0)
     }
 
+    @Test("userinfo without an endpoint advises no sign-in")
+    func userInfo() throws {
+        let provider = try ProviderServer()
+        let program = try Program([
+            "OIDC_TOKEN_ENDPOINT": "\(provider.origin)/token", "OIDC_CLIENT_ID": "demo-confidential",
+            "OIDC_CLIENT_SECRET": Self.secret, "OIDC_GRANT": "client_credentials",
+        ])
+        defer { program.remove() }
+        let outcome = try program.run("userinfo")
+        #expect(outcome.status == 2)
+        #expect(outcome.errorOutput == "error: the provider names no userinfo_endpoint\n")
+    }
+
     @Test("without HOME the token is printed, with a warning, and nothing is stored")
     func homeless() throws {
         let provider = try ProviderServer()

@@ -1,4 +1,5 @@
 import CommandLineKit
+import Foundation
 import OIDCCore
 import Testing
 
@@ -100,6 +101,85 @@ struct HintWordsTests {
         }
     }
 
+    @Test("a setting that a variable or an option overrides is changed by an option")
+    func overridden() throws {
+        let hint = "oidc config set dpop=false, or: oidc config set store=file"
+        let both = "--set dpop=false, or: --set store=file"
+        for (words, variables, completed) in [
+            (["token"], ["OIDC_DPOP": "true"], "--set dpop=false, or: oidc config set store=file"),
+            (["token", "--set", "store=none"], ["OIDC_DPOP": "true"], both),
+            (
+                ["token", "--set", "store=none"], ["OIDC_DPOP": ""],
+                "oidc config set dpop=false, or: --set store=file"
+            ),
+            (["token"], ["OIDC_TOKEN_ENDPOINT": "https://a.example/token"], both), (["token"], [:], hint),
+        ] as [([String], [String: String], String)] {
+            let completion = HintCompletion(
+                CommonOptions.lenient(words), words: words, environment: variables)
+            #expect(completion.completed(hint) == completed)
+        }
+        let records = HintCompletion(CommonOptions(), words: [], environment: ["OIDC_RESOURCES": "[]"])
+        #expect(records.completed("oidc config set 'resources=[1]'") == "--set 'resources=[1]'")
+    }
+
+    @Test("if no profile is in use, and the file has some, the hint is an option")
+    func withoutProfile() throws {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "oidc-\(UUID().uuidString).json")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data(#"{"profiles":{"a":{},"b":{}}}"#.utf8).write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
+        func completed(_ variables: [String: String]) -> String {
+            HintCompletion(
+                CommonOptions(), words: [], environment: variables.merging(["OIDC_CONFIG": file.path]) { $1 }
+            ).completed("oidc config set dpop=false")
+        }
+        #expect(completed([:]) == "--set dpop=false")
+        #expect(completed(["OIDC_PROFILE": "a"]) == "oidc config set dpop=false")
+    }
+
+    private static func settings(
+        options: [(Setting, String)], profile: [(Setting, String)] = []
+    ) throws -> Settings {
+        let entries =
+            try options.map { try SettingsLoader.entry($0.0, $0.1, .option("--x"), named: "--x") }
+            + profile.map { try SettingsLoader.entry($0.0, $0.1, .profile("work"), named: "work") }
+        return Settings(SettingLayers(profile: "work", entries: entries), home: nil)
+    }
+
+    @Test("a hint to sign in names the scope of an option, beside the profile's, unless that is enough")
+    func scope() throws {
+        let profile: [(Setting, String)] = [(.issuer, "https://a.example"), (.scope, "api")]
+        #expect(
+            try Self.settings(options: [(.scope, "openid api:read")], profile: profile).scopedLoginLine
+                == "oidc login -p work --scope 'api openid api:read'")
+        #expect(
+            try Self.settings(options: [(.scope, "api")], profile: profile).scopedLoginLine
+                == "oidc login -p work")
+        #expect(
+            try Self.settings(options: [(.scope, "b")], profile: []).scopedLoginLine
+                == "oidc login -p work --scope b")
+        let other: [(Setting, String)] = [(.issuer, "https://b.example"), (.scope, "b")]
+        #expect(
+            try Self.settings(options: other, profile: profile).scopedLoginLine
+                == "oidc login -p work --issuer https://b.example --scope b")
+        #expect(try Self.settings(options: [], profile: profile).scopedLoginLine == "oidc login -p work")
+    }
+
+    @Test("a hint to sign in for an ID token requests the scope openid, unless the next sign-in does anyway")
+    func openid() throws {
+        let line = "oidc login -p work"
+        for (option, own, hint) in [
+            (nil, "api", "\(line) --scope 'openid api'"), (nil, "openid api", line), (nil, nil, line),
+            ("api", "openid", "\(line) --scope 'openid api'"),
+            ("openid", "api", "\(line) --scope 'api openid'"),
+        ] as [(String?, String?, String)] {
+            let settings = try Self.settings(
+                options: option.map { [(.scope, $0)] } ?? [], profile: own.map { [(.scope, $0)] } ?? [])
+            #expect(settings.loginLine(forIDTokenAfter: Scope("api")) == hint)
+        }
+    }
+
     @Test("what to compare with the registration names the place, if a preset knows it")
     func registration() {
         let hint = Hint.checkRegistration(redirectURL: "http://127.0.0.1:1/callback", clientID: "app")
@@ -111,6 +191,16 @@ struct HintWordsTests {
         #expect(error.naming(registrationPlace: place).hint == .text("\(words) (\(place))"))
         let other = OIDCError(.refused, "no", hint: .signIn)
         #expect(other.naming(registrationPlace: place) == other)
+    }
+
+    @Test("an error after a signal has the class of its exit code")
+    func signal() throws {
+        let error = OIDCError(.unreachable, "token: no answer", stage: .token)
+        #expect(error.ended(bySignal: false) == error)
+        let report = Diagnostics.report(error.ended(bySignal: true), asJSON: true, exitCode: 143)
+        let object = try JSONValue(parsing: report)["error"]
+        #expect(object?["kind"] == "interrupted" && object?["exit"] == 143)
+        #expect(object?["message"] == "token: no answer")
     }
 
     @Test("a report ends with the hint, and a warning has it in parentheses")

@@ -1,6 +1,7 @@
 import CommandLineKit
 import Foundation
 import OIDCCore
+import OIDCSystem
 import TestSupport
 import Testing
 
@@ -35,6 +36,28 @@ struct ProgramTableTests {
             }
         }
         #expect(count > 100)
+    }
+
+    @Test("the help does not list what only the completion script passes")
+    func completionWords() throws {
+        let help = try #require(program.help(["completions"]))
+        #expect(help.contains("bash|zsh|fish") && !help.contains("WORD"))
+    }
+
+    @Test("help, the tour and doctor are ASCII too, and no character of theirs is unknown")
+    func output() throws {
+        for words in [["help", "settings"], ["help", "demo"], ["demo", "--no-browser"], ["doctor"]] {
+            let run = try TestSupport.Program(["LC_ALL": "C"])
+            defer { run.remove() }
+            let output = try run.start(words).finish().output
+            #expect(!output.isEmpty && output.utf8.allSatisfy { $0 < 0x80 }, "\(words): \(output)")
+        }
+        let texts = program.descriptions.compactMap { program.help(Array($0.path.dropFirst())) }
+        let topics = Manual.sections.compactMap(\.topic).compactMap { program.topic($0) }
+        for text in texts + topics.flatMap({ [$0.text] + $0.entries.flatMap { [$0.term, $0.meaning] } }) {
+            let marks = text.filter { $0 == "?" }.count
+            #expect(Terminal.text(text, environment: [:]).filter { $0 == "?" }.count == marks, "\(text)")
+        }
     }
 
     @Test("the manual page has a date, examples and other pages, and mandoc finds nothing to say")

@@ -32,7 +32,8 @@ extension ProtectedRequest {
         let session = attempt.delivery.session
         guard let endpoint = session.endpoints.userInfo else {
             throw OIDCError.usage(
-                "the provider names no userinfo_endpoint", hint: .advice(.setUserInfoEndpoint))
+                "the provider names no userinfo_endpoint",
+                hint: session.key.grant.needsUser ? .advice(.setUserInfoEndpoint) : nil)
         }
         let documents = ProviderDocuments(environment: environment, allowsInsecureHTTP: allowsInsecureHTTP)
         return try UserInfo.call(

@@ -62,7 +62,7 @@ struct ProxyListener {
         case .socket(let path):
             if let kind = try? FilePath.status(path).kind, kind != .other {
                 throw OIDCError(
-                    .failed, "\(DisplayText.clean(path)) is \(kind.rawValue), not a socket",
+                    .usage, "\(DisplayText.clean(path)) is \(kind.rawValue), not a socket",
                     hint: "choose another path")
             }
             do throws(Errno) {
@@ -72,7 +72,8 @@ struct ProxyListener {
                 descriptor = FileDescriptor(rawValue: result)
             } catch {
                 throw OIDCError(
-                    .failed, "cannot listen on the socket \(DisplayText.clean(path)): \(error)",
+                    error == .addressInUse ? .failed : .usage,
+                    "cannot listen on the socket \(DisplayText.clean(path)): \(error)",
                     hint: error == .addressInUse
                         ? "end the program that uses it, or choose another path"
                         : "choose a path in a directory of yours, of at most 100 characters")

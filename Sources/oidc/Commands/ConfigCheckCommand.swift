@@ -21,17 +21,23 @@ struct ConfigCheckCommand: RunnableCommand {
                 "there is no configuration file at \(DisplayText.clean(try loader.requiredPath()))",
                 hint: "oidc config init\(loader.configOption)")
         }
+        var warnings: [JSONValue] = []
         for profile in file.profiles {
             try file.check(profile.name)
             context.console.note("profile \(DisplayText.clean(profile.name)): ok")
             for secret in try file.missingSecrets(of: profile.name, home: context.environment["HOME"]) {
-                context.console.warn("\(secret.name): there is no file \(DisplayText.clean(secret.path))")
+                let warning = "\(secret.name): there is no file \(DisplayText.clean(secret.path))"
+                context.console.warn(warning)
+                warnings.append(.string("profile \(DisplayText.clean(profile.name)): \(warning)"))
             }
         }
         if file.profiles.isEmpty { context.console.note("\(DisplayText.clean(file.path)) holds no profile") }
         if context.console.isJSON {
             try context.console.output(
-                ["path": .string(file.path), "profiles": .array(file.profiles.map { .string($0.name) })])
+                [
+                    "path": .string(file.path), "profiles": .array(file.profiles.map { .string($0.name) }),
+                    "warnings": .array(warnings),
+                ])
         }
         return 0
     }

@@ -68,8 +68,7 @@ struct ConfigInitCommand: RunnableCommand {
                 try TerminalQuestion.ask(prompt, isHidden: isHidden)
             },
             registration: { command throws(OIDCError) in
-                guard command.provider != nil else { return [] }
-                return try command.made(context, path, isChecked: false).guide?.registration ?? []
+                try command.made(context, path, isChecked: false).registration
             }, home: context.environment["HOME"])
         var command = self
         command.common.profile = common.profile ?? context.settingsLoader.profileName

@@ -28,7 +28,10 @@ struct DoctorCommand: RunnableCommand {
         } else {
             let style = TextStyle(isOn: Terminal.usesColor(.standardOutput, environment: context.environment))
             let width = findings.map(\.check.utf8.count).max() ?? 0
-            for finding in findings { try context.console.output(finding.text(width: width, style)) }
+            for finding in findings {
+                let line = finding.text(width: width, style)
+                try context.console.output(Terminal.text(line, environment: context.environment))
+            }
             try context.console.output("\n" + Doctor.summary(of: findings))
         }
         return findings.contains { $0.result == .problem } ? 1 : 0

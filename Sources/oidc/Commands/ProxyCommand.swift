@@ -75,7 +75,7 @@ struct ProxyCommand: RunnableCommand {
             sources: try sessions.map { session throws(OIDCError) in try session.source() }, first: first,
             configuration)
         for (index, route) in routes.enumerated() {
-            try announce(server.url(of: index), route, context.console)
+            try announce(server.url(of: index), route, context)
         }
         switch server.run() {
         case .interrupted(let signal): throw Interruption.error(signal: signal)
@@ -91,8 +91,13 @@ struct ProxyCommand: RunnableCommand {
     }
 
     /// Prints what callers use, and where it leads.
-    private func announce(_ url: String, _ route: ProxyRoute, _ console: Console) throws(OIDCError) {
-        guard console.isJSON else { return try console.output("\(url) -> \(route.url.text)") }
+    private func announce(
+        _ url: String, _ route: ProxyRoute, _ context: CommandContext
+    ) throws(OIDCError) {
+        guard context.console.isJSON else {
+            let line = "\(url) → \(route.url.text)"
+            return try context.console.output(Terminal.text(line, environment: context.environment))
+        }
         var object = JSONObject()
         object["url"] = .string(url)
         object["target"] = .string(route.url.text)

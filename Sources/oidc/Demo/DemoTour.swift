@@ -41,11 +41,13 @@ struct DemoTour {
 
     func say(_ text: String) throws(OIDCError) {
         try Interruption.throwIfPending()
-        try context.console.output("\n● \(text)")
+        try output("\n● \(text)")
     }
 
-    func line(_ text: String) throws(OIDCError) {
-        try context.console.output("    \(text)")
+    func line(_ text: String) throws(OIDCError) { try output("    \(text)") }
+
+    private func output(_ text: String) throws(OIDCError) {
+        try context.console.output(Terminal.text(text, environment: context.environment))
     }
 
     private func discover(

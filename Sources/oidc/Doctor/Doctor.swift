@@ -27,7 +27,8 @@ struct Doctor {
         findings.append(libraries())
         findings += MachineChecks(provider: provider).findings()
         if isConfigured { findings += StoreChecks(provider: provider).findings() }
-        return findings.map { $0.completed(by: context.common).redacted(home: context.environment["HOME"]) }
+        let completion = context.console.completion
+        return findings.map { $0.completed(by: completion).redacted(home: context.environment["HOME"]) }
     }
 
     /// Returns the last line: `17 checks: 15 ok, 2 warnings, no problems`.

@@ -45,10 +45,10 @@ struct Finding {
 }
 
 extension Finding {
-    /// Returns the finding with the profile and file of the command line in its hint.
-    func completed(by common: CommonOptions) -> Finding {
+    /// Returns the finding with what the command line and variables name in its hint.
+    func completed(by completion: HintCompletion) -> Finding {
         var finding = self
-        finding.hint = hint.map(common.completing)
+        finding.hint = hint.map(completion.completed)
         return finding
     }
 

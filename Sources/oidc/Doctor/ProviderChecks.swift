@@ -29,7 +29,7 @@ struct ProviderChecks {
 
     /// What is known of the provider by name.
     private var known: [Finding] {
-        Preset.matching(settings).map { [PresetChecks(match: $0, settings: settings).finding()] } ?? []
+        Preset.matching(settings).map { PresetChecks(match: $0, settings: settings).findings() } ?? []
     }
 
     private func named() -> Finding {

@@ -96,7 +96,7 @@ struct StoreChecks {
         do throws(OIDCError) {
             guard let session = try store.load(key) else {
                 return key.grant.needsUser
-                    ? Finding("session", .warning, "not signed in", hint: provider.settings.loginLine)
+                    ? Finding("session", .warning, "not signed in", hint: provider.settings.scopedLoginLine)
                     : Finding("session", .ok, "none yet; a token is requested on demand")
             }
             let now = provider.context.now
@@ -113,7 +113,8 @@ struct StoreChecks {
             return report.isUsable
                 ? Finding("session", .ok, "the token is valid \(report.validity)")
                 : Finding(
-                    "session", .warning, "expired, and cannot be refreshed", hint: provider.settings.loginLine
+                    "session", .warning, "expired, and cannot be refreshed",
+                    hint: provider.settings.scopedLoginLine
                 )
         } catch {
             return Finding("session", error)

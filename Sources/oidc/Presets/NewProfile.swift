@@ -16,7 +16,12 @@ struct NewProfile {
     }
 
     /// The command that signs in with the profile.
-    private var signIn: String { common.completing(settings.loginLine(profile: name, of: writer)) }
+    private var signIn: String {
+        guard settings.token.grant.needsUser else {
+            return common.completing(settings.line("oidc token", profile: name, of: writer))
+        }
+        return common.completing(settings.loginLine(profile: name, of: writer))
+    }
 
     /// Whether the file of the client's secret exists, if one is named.
     var hasSecret: Bool {
@@ -41,14 +46,38 @@ struct NewProfile {
     /// Says what was written and what to do next.
     func report(withRegistration: Bool) throws(OIDCError) {
         let wrote = "Wrote profile \(DisplayText.clean(name)) to \(DisplayText.clean(writer.path))."
-        if let guide {
-            let lines = [wrote] + (withRegistration ? guide.registration : []) + guide.next
-            console.note(lines.joined(separator: "\n"))
-        } else {
-            console.note("\(wrote) Now: \(signIn)")
+        let lines = [wrote] + (withRegistration ? registration : [])
+        console.note((lines + next).joined(separator: "\n"))
+        if console.isJSON { try console.output(json) }
+    }
+
+    /// What to do after the registration.
+    var next: [String] { guide?.next ?? ["Next:         \(signIn)"] }
+
+    var json: JSONValue {
+        guide?.json(path: writer.path) ?? [
+            "path": .string(writer.path), "profile": .string(name),
+            "redirect_uri": JSONValue(redirect?.uris.joined(separator: " ")), "next": .string(signIn),
+        ]
+    }
+
+    /// What to register at the provider.
+    var registration: [String] {
+        guide?.registration ?? redirect.map { redirect in
+            ["Redirect URL: \(redirect.uris.joined(separator: ", "))\(redirect.note)"]
+        } ?? []
+    }
+
+    /// The redirect URLs that may be sent; nil for a grant without a user.
+    private var redirect: (uris: [String], note: String)? {
+        guard settings.token.grant.needsUser, let redirect = try? settings.signIn.redirect() else {
+            return nil
         }
-        guard console.isJSON else { return }
-        let plain: JSONValue = ["path": .string(writer.path), "profile": .string(name)]
-        try console.output(guide?.json(path: writer.path) ?? plain)
+        switch redirect.loopback?.ports {
+        case .any?: return ([redirect.text], " on any port; for one that you choose: --set port=N")
+        case .fixed(let port)?: return ([redirect.text(port: port)], "")
+        case .firstFree(let ports)?: return (ports.map { redirect.text(port: $0) }, "")
+        case nil: return ([redirect.text], "; paste the URL your browser was redirected to")
+        }
     }
 }

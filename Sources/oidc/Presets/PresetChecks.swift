@@ -6,10 +6,26 @@ struct PresetChecks {
     let match: PresetMatch
     let settings: Settings
 
-    func finding() -> Finding {
-        let preset = match.preset
-        if settings.token.grant.needsUser, let warning = redirect ?? secret ?? refresh { return warning }
-        return Finding("provider", .ok, "\(preset.title), as of \(preset.date)")
+    /// Returns a line for each thing that is missing, or one that says that nothing is.
+    func findings() -> [Finding] {
+        let ofSignIn = settings.token.grant.needsUser ? [redirect, secret, refresh] : []
+        let missing = ([issuer] + ofSignIn).compactMap { $0 }
+        guard missing.isEmpty else { return missing }
+        return [Finding("provider", .ok, "\(match.preset.title), as of \(match.preset.date)")]
+    }
+
+    /// Checks that the issuer is the one that the provider names itself for a special value of a parameter.
+    private var issuer: Finding? {
+        guard let (word, issuer) = match.issuerOfSpecialValue else { return nil }
+        let isInProfile = settings.layers.entries.contains {
+            guard case .profile = $0.origin else { return false }
+            return $0.setting == .issuer
+        }
+        let profile = isInProfile ? settings.profile.map { " -p \(ShellWord.quoted($0)) --force" } ?? "" : ""
+        return Finding(
+            "provider", .problem, "the issuer of \(match.preset.title) with \(word) is \(issuer)",
+            hint: "oidc config init\(profile) \(match.preset.name) \(match.words.joined(separator: " ")) "
+                + "--client-id \(settings.client.id.map { ShellWord.quoted($0) } ?? "ID")")
     }
 
     /// Checks that the port is fixed if the provider compares it.

@@ -7,6 +7,25 @@ struct PresetMatch {
     let values: [String: String]
 
     var registrationPlace: String { preset.registrationPlace(values) }
+
+    /// The values as `config init` takes them.
+    var words: [String] {
+        preset.parameters.compactMap { parameter in
+            values[parameter.name].map { ShellWord.quoted("\(parameter.name)=\($0)") }
+        }
+    }
+
+    /// The `NAME=VALUE` of a value that is in the issuer's place only by mistake, and the issuer that belongs to it.
+    var issuerOfSpecialValue: (word: String, issuer: String)? {
+        for parameter in preset.parameters {
+            guard let value = values[parameter.name], !parameter.check.accepts(value),
+                let special = parameter.special.first(where: { $0.key == value })?.value,
+                let issuer = special.first(where: { $0.key == .issuer })?.value
+            else { continue }
+            return ("\(parameter.name)=\(value)", preset.filled(issuer, values))
+        }
+        return nil
+    }
 }
 
 extension Preset {
@@ -72,7 +91,7 @@ extension Preset {
         guard let parameter = parameters.first(where: { $0.name == name }) else {
             return name == "client_id" ? true : ExactText.isSame(value, "{\(name)}")
         }
-        return parameter.check.accepts(value)
+        return parameter.check.accepts(value) || parameter.special.contains { $0.key == value }
     }
 
     /// Whether a URL that fits the template is this provider's: it names the provider's host, or a telling path.

@@ -4,6 +4,26 @@ extension Settings {
     /// The command line that signs in with these settings.
     var loginLine: String { line("oidc login") }
 
+    /// The same, with the scope that an option names beside the profile's: a sign-in for less would not be enough.
+    var scopedLoginLine: String {
+        guard let wanted = given(.scope).map({ Scope($0) }) else { return loginLine }
+        let own = layers.given.first {
+            $0.setting == .scope && $0.origin.layer.rawValue < SettingLayers.Layer.options.rawValue
+        }
+        let isOwn = !layers.withheld.contains { $0.setting == .scope }
+        let ownScope = isOwn ? own?.value.string.map { Scope($0) } : nil
+        if let ownScope, wanted.isSubset(of: ownScope) { return loginLine }
+        return "\(loginLine) --scope \(ShellWord.quoted((ownScope ?? Scope("")).union(wanted).text))"
+    }
+
+    /// The sign-in that brings an ID token: without the scope openid, none does. `requested` is the session's scope,
+    /// which a resource's next sign-in requests again.
+    func loginLine(forIDTokenAfter requested: Scope?) -> String {
+        let next = resource == nil || isScopeAnOption ? token.scope : requested ?? Scope("")
+        guard let next, !next.contains("openid") else { return scopedLoginLine }
+        return "\(loginLine) --scope \(ShellWord.quoted(Scope("openid").union(next).text))"
+    }
+
     /// The command line of a command for the same session, with the options that were given.
     func line(_ command: String, and more: [(String, Setting)] = []) -> String {
         let operand = resource.map { " \(ShellWord.quoted($0.url))" } ?? ""
@@ -14,13 +34,6 @@ extension Settings {
     /// The options that were given and name a session.
     func givenOptions(and more: [(String, Setting)] = []) -> [String] {
         var words: [String] = []
-        func given(_ setting: Setting) -> String? {
-            let entry = layers.entries.first { $0.setting == setting }
-            let option = layers.given.first { $0.setting == setting && $0.origin.layer == .options }
-            // What is known of a resource says again what the option said.
-            let isOption = entry?.origin.layer == .options || entry?.origin.layer == .resource
-            return isOption && entry?.value == option?.value ? option?.value.string : nil
-        }
         for (option, setting) in [
             ("--issuer", Setting.issuer), ("--client-id", .clientID), ("--audience", .audience),
             ("--account", .account),
@@ -34,9 +47,23 @@ extension Settings {
         return words
     }
 
+    /// Returns the text that an option gave a setting.
+    private func given(_ setting: Setting) -> String? {
+        let entry = layers.entries.first { $0.setting == setting }
+        let option = layers.given.first { $0.setting == setting && $0.origin.layer == .options }
+        // What is known of a resource says again what the option said.
+        let isOption = entry?.origin.layer == .options || entry?.origin.layer == .resource
+        return isOption && entry?.value == option?.value ? option?.value.string : nil
+    }
+
     /// The command line that signs in with a profile of a file.
     func loginLine(profile: String?, of file: ProfileWriter) -> String {
-        "oidc login" + profileOption(profile, isNeeded: file.hasOtherDefault)
+        line("oidc login", profile: profile, of: file)
+    }
+
+    /// The command line of a command with a profile of a file.
+    func line(_ command: String, profile: String?, of file: ProfileWriter) -> String {
+        command + profileOption(profile, isNeeded: file.hasOtherDefault)
     }
 
     /// Returns the option that names a profile; `isNeeded` if it is not certain that `default` is used without one.

@@ -111,7 +111,7 @@ struct SignInOnDemand {
     private func unfinished(_ kind: OIDCError.Kind) -> OIDCError {
         OIDCError(
             kind, "the sign-in of another oidc process, which this one waited for, was not finished",
-            hint: provider.settings.loginLine, stage: .authorization)
+            hint: provider.settings.scopedLoginLine, stage: .authorization)
     }
 }
 

@@ -34,7 +34,7 @@ struct SessionAccess {
     func load() throws(OIDCError) -> Session? {
         do throws(OIDCError) { return try store.load(key) } catch {
             var error = error
-            if error.hint == .signIn { error.hint = .text(provider.settings.loginLine) }
+            if error.hint == .signIn { error.hint = .text(provider.settings.scopedLoginLine) }
             throw error
         }
     }
@@ -141,11 +141,11 @@ struct SessionAccess {
         if key.grant.needsUser, provider.hasLostClient(error) {
             return OIDCError(
                 .loginRequired, "\(error.message): the registered client is not known there any more",
-                hint: provider.settings.loginLine, stage: .token, oauthError: error.oauthError)
+                hint: provider.settings.scopedLoginLine, stage: .token, oauthError: error.oauthError)
         }
         guard error.kind == .loginRequired || error.hint == .signIn else { return error }
         var error = error
-        error.hint = .text(provider.settings.loginLine)
+        error.hint = .text(provider.settings.scopedLoginLine)
         return error
     }
 
@@ -158,7 +158,7 @@ struct SessionAccess {
             .loginRequired,
             stored == nil
                 ? "the session has no ID token" : "the ID token has expired, and a refresh brings no new one",
-            hint: .text(signInLine(forIDTokenOf: session)), stage: .idToken)
+            hint: provider.settings.loginLine(forIDTokenAfter: session.requestedScope), stage: .idToken)
         guard stored != nil || session.canRefresh else { throw missing }
         let demand = TokenDemand(minimumValidity: minimumValidity)
         let delivery = try refreshed(demand, seen: session, refusing: .of(session.tokens.access))
@@ -166,16 +166,6 @@ struct SessionAccess {
             isFresh(idToken, minimumValidity), !forced || idToken.compact != stored?.compact
         else { throw delivery.idTokenFailure ?? missing }
         return idToken
-    }
-
-    /// Returns the command that brings an ID token: without the scope openid, no sign-in does.
-    private func signInLine(forIDTokenOf session: Session) -> String {
-        let line = provider.settings.loginLine
-        let scope = session.requestedScope ?? Scope("")
-        guard provider.target != nil, !scope.contains("openid"), !provider.settings.isScopeAnOption else {
-            return line
-        }
-        return "\(line) --scope \(ShellWord.quoted(Scope("openid").union(scope).text))"
     }
 
     private func isFresh(_ token: IDToken, _ minimumValidity: Int64) -> Bool {
@@ -201,7 +191,7 @@ struct SessionAccess {
         return OIDCError(
             .loginRequired, "not signed in at \(DisplayText.clean(key.provider))\(profile)",
             hint: key.grant.needsUser
-                ? provider.settings.loginLine
+                ? provider.settings.scopedLoginLine
                 : provider.settings.line("oidc token", and: [("--grant", .grant)]), stage: .token)
     }
 }

@@ -32,7 +32,7 @@ struct TokenOperand {
         }
         guard let token = session.tokens.refreshToken else {
             throw OIDCError(
-                .loginRequired, "the session has no refresh token", hint: provider.settings.loginLine)
+                .loginRequired, "the session has no refresh token", hint: provider.settings.scopedLoginLine)
         }
         return (token, session)
     }

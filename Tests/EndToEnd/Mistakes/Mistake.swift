@@ -123,6 +123,10 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake("token -o yaml", "--output takes text or json, not 'yaml'", "oidc help token"),
         Mistake("token -p", "--profile needs a value", "oidc help token"),
         Mistake(
+            "credential headers https://a.example --setup",
+            "--setup needs a value: claude-code, claude-code-gateway or codex", "oidc help credential headers"
+        ),
+        Mistake(
             "token --grant client_credential",
             "--grant takes authorization_code, client_credentials, token_exchange, jwt_bearer or id_jag, not 'client_credential', did you mean client_credentials?",
             "oidc help token"),

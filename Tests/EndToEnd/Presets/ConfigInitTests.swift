@@ -3,6 +3,8 @@ import OIDCCore
 import TestSupport
 import Testing
 
+@testable import oidc
+
 @Suite("config init, by the built program", .serialized, .waiting)
 struct ConfigInitTests {
     private static func profile(_ program: Program, _ name: String = "default") throws -> JSONObject {
@@ -67,8 +69,41 @@ struct ConfigInitTests {
             "--set", "token_endpoint=https://a.example/token",
             "--set", "authorization_endpoint=https://a.example/authorize")
         // The profile w stays the default.
-        let next = " Now: oidc login --config \(file) -p default\n"
-        #expect(plain.errorOutput.hasSuffix(next), "\(plain.errorOutput)")
+        #expect(
+            plain.errorOutput == """
+                Wrote profile default to \(file).
+                Redirect URL: http://127.0.0.1/callback on any port; for one that you choose: --set port=N
+                Next:         oidc login --config \(file) -p default
+
+                """)
+    }
+
+    @Test("a profile of any other provider names the redirect URLs that may be sent")
+    func redirects() throws {
+        for (values, line, uris) in [
+            ([(.port, "8484")], "http://127.0.0.1:8484/callback", "http://127.0.0.1:8484/callback"),
+            (
+                [(.redirectPorts, "[9000,9001]")],
+                "http://127.0.0.1:9000/callback, http://127.0.0.1:9001/callback",
+                "http://127.0.0.1:9000/callback http://127.0.0.1:9001/callback"
+            ),
+            (
+                [(.redirectURI, "com.example.app:/back")],
+                "com.example.app:/back; paste the URL your browser was redirected to", "com.example.app:/back"
+            ),
+            ([(.grant, "client_credentials")], nil, nil),
+        ] as [([(Setting, String)], String?, String?)] {
+            let settings = PresetTableTests.settings(
+                try values.map { try SettingsLoader.entry($0.0, $0.1, .option("--set"), named: $0.0.name) })
+            let profile = NewProfile(
+                name: "a", writer: ProfileWriter(path: "/nonexistent/c.json"), entries: [],
+                settings: settings,
+                made: nil, console: Console(CommonOptions()), common: CommonOptions())
+            #expect(profile.registration == (line.map { ["Redirect URL: \($0)"] } ?? []))
+            #expect(profile.json["redirect_uri"]?.string == uris)
+            let command = line == nil ? "oidc token" : "oidc login"
+            #expect(profile.next == ["Next:         \(command) -p a"])
+        }
     }
 
     @Test("-o json has the path, the profile, the redirect URL and the settings")

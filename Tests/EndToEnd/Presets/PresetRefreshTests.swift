@@ -76,18 +76,29 @@ struct PresetRefreshTests {
         #expect(try Self.warning("https://gitlab.com", scope: "openid") == nil)
     }
 
-    @Test("doctor warns of a port that is not fixed, of a missing secret and of a missing parameter")
+    private static func findings(_ values: [(Setting, String)]) throws -> [Finding] {
+        let settings = try settings(values)
+        return PresetChecks(match: try #require(Preset.matching(settings)), settings: settings).findings()
+    }
+
+    @Test("doctor has a line for each thing that is missing: a fixed port, the secret, a parameter")
     func doctor() throws {
         func finding(_ values: [(Setting, String)]) throws -> Finding {
-            let settings = try Self.settings(values)
-            return PresetChecks(match: try #require(Preset.matching(settings)), settings: settings).finding()
+            let found = try Self.findings(values)
+            #expect(found.count == 1)
+            return try #require(found.first)
         }
         let okta: (Setting, String) = (.issuer, "https://dev-1.okta.com/oauth2/default")
         #expect(try finding([okta]).hint?.contains("--port 8484") == true)
         #expect(try finding([okta, (.port, "9000")]).result == .ok)
         #expect(try finding([okta, (.redirectPorts, "[9000,9001]")]).result == .ok)
         let google: (Setting, String) = (.issuer, "https://accounts.google.com")
-        #expect(try finding([google]).detail == "Google gives its clients a secret, and none is set")
+        #expect(
+            try Self.findings([google]).map(\.detail) == [
+                "Google gives its clients a secret, and none is set",
+                "Google issues a refresh token only with access_type=offline and prompt=consent",
+            ])
+        #expect(try Self.findings([google, (.grant, "client_credentials")]).map(\.result) == [.ok])
         let withSecret: [(Setting, String)] = [google, (.clientSecretFile, "/s")]
         #expect(
             try finding(withSecret).detail
@@ -96,5 +107,28 @@ struct PresetRefreshTests {
             try finding(
                 withSecret + [(.prompt, "consent"), (.extraAuthorizeParams, #"{"access_type":"offline"}"#)]
             ).result == .ok)
+    }
+
+    @Test("a preset's issuer with a special value in it is recognized, and the issuer to use is named")
+    func specialValue() throws {
+        let issuer = "https://login.microsoftonline.com/common/v2.0"
+        let found = try Self.findings([(.issuer, issuer), (.clientID, "a b")])
+        #expect(found.map(\.result) == [.problem])
+        #expect(
+            found.first?.detail
+                == "the issuer of Microsoft Entra ID with tenant=common is https://login.microsoftonline.com/{tenantid}/v2.0"
+        )
+        #expect(found.first?.hint == "oidc config init entra tenant=common --client-id 'a b'")
+        let entry = try SettingsLoader.entry(.issuer, issuer, .profile("work"), named: "issuer")
+        let settings = Settings(SettingLayers(profile: "work", entries: [entry]), home: nil)
+        let match = try #require(Preset.matching(settings))
+        #expect(
+            PresetChecks(match: match, settings: settings).findings().first?.hint
+                == "oidc config init -p work --force entra tenant=common --client-id ID")
+        let other = "https://login.microsoftonline.com/8eaef023-2b34-4da1-9baa-8bc8c9d6a490/v2.0"
+        #expect(try Self.findings([(.issuer, other)]).map(\.result) == [.ok])
+        #expect(
+            Preset.matching(try Self.settings([(.issuer, "https://login.microsoftonline.com/else/v2.0")]))
+                == nil)
     }
 }

@@ -20,8 +20,9 @@ struct ProxyCommandTests {
         }
         let pattern = /http:\/\/127\.0\.0\.1:\d+\/[A-Za-z0-9_-]{43}\//
         for (line, url) in zip(try lines(urls), urls) {
-            #expect(line.hasSuffix("/ -> \(url)") && line.prefixMatch(of: pattern) != nil, "\(line)")
+            #expect(line.hasSuffix("/ → \(url)") && line.prefixMatch(of: pattern) != nil, "\(line)")
         }
+        #expect(try lines(urls, ["LC_ALL": "C"]).first?.hasSuffix("/ -> \(urls[0])") == true)
         let settings =
             "[{\"url\":\"https://a.example/v1\",\"path\":\"/api\"},{\"url\":\"http://127.0.0.1:9\"}]"
         let json = try lines(["-o", "json"], ["OIDC_PROXY_ROUTES": settings]).map {
@@ -73,13 +74,18 @@ struct ProxyCommandTests {
         }
     }
 
-    @Test("a file in place of the socket is reported as one")
+    @Test("a socket that the command line names wrongly is a usage error, as a log is")
     func fileAsSocket() throws {
         let world = try ToolWorld()
         let path = "\(world.home)/file"
         try "x".write(toFile: path, atomically: false, encoding: .utf8)
-        let result = try world.run(["proxy", "--listen", "unix:\(path)", "https://a.example"], world.machine)
-        #expect(result.code == 1 && result.errors.contains("is a file, not a socket"), "\(result)")
+        for (path, message) in [
+            (path, "is a file, not a socket"), ("/no/such/socket", "cannot listen on the socket"),
+        ] {
+            let result = try world.run(
+                ["proxy", "--listen", "unix:\(path)", "https://a.example"], world.machine)
+            #expect(result.code == 2 && result.errors.contains(message), "\(result)")
+        }
     }
 
     @Test("a session that ends is reported once; a new one is used without a restart")

@@ -162,6 +162,9 @@ struct DoctorTests {
             #expect(
                 check.code == 0 && check.errors.contains("warning: client_secret_file: there is no file")
             )
+            let warnings = try world.run(["config", "check", "-o", "json"]).json()["warnings"]?.array
+            let warning = "profile default: client_secret_file: there is no file "
+            #expect(warnings?.count == 1 && warnings?.first?.string?.hasPrefix(warning) == true)
         }
     }
 
