@@ -89,7 +89,7 @@ struct SignOutModuleTests {
             "GET \(back.path)\(query) HTTP/1.1\r\nHost: \(back.hostAndPort)\r\nConnection: close\r\n\r\n")
         #expect(RawConnection.status(page) == 404)
         let outcome = run.finish()
-        #expect(outcome.status == 4, "\(outcome.errorOutput)")
+        #expect(outcome.status == 6, "\(outcome.errorOutput)")
         #expect(
             outcome.error?.hasSuffix("from the sign-out; what came back had another state or none") == true)
         #expect(outcome.errorOutput.contains("\(Self.returnAddress.dropLast(11))"), "\(outcome.errorOutput)")

@@ -162,7 +162,7 @@ struct HintWordsTests {
         let other: [(Setting, String)] = [(.issuer, "https://b.example"), (.scope, "b")]
         #expect(
             try Self.settings(options: other, profile: profile).scopedLoginLine
-                == "oidc login -p work --issuer https://b.example --scope b")
+                == "oidc login -p work --issuer https://b.example --scope 'api b'")
         #expect(try Self.settings(options: [], profile: profile).scopedLoginLine == "oidc login -p work")
     }
 

@@ -65,9 +65,9 @@ struct ResourceTarget: Sendable {
 
     /// Notes that the server no longer knows the registered client. Returns whether another one can be registered.
     func retireClient(_ context: CommandContext) -> Bool {
-        guard let name = link.registration, !isNewlyRegistered, let records = ResourceRecords(context) else {
-            return false
-        }
+        guard let name = link.registration, let records = ResourceRecords(context) else { return false }
+        // A new client that is not known is the server's fault, unless another process gave it up meanwhile.
+        guard !isNewlyRegistered || (try? registered(context))??.isRetired == true else { return false }
         context.console.trace("the server does not know the client \(link.clientID) any more")
         let retired: Void? = try? records.registrations.retire(link.clientID, in: name, issuer: link.issuer)
         return retired != nil

@@ -82,7 +82,7 @@ enum RedisHealth {
         return SharedEngineRemark(
             "a cluster of \(masters) master\(masters == 1 ? "" : "s")"
                 + (isWhole ? "" : " with \(slots) of \(RedisCluster.allSlots) slots"),
-            warning: isWhole ? nil : "fix the cluster: redis-cli --cluster check")
+            warning: isWhole ? nil : "bring its masters back, so every slot is served again")
     }
 
     static func fields(_ info: String) -> [String: String] {
