@@ -228,7 +228,7 @@ struct BrowserTests {
 
     @Test(
         "only https and loopback URLs are opened",
-        arguments: ["http://op.example/", "http://127.0.0.2.example/", "http://localhost.example/"])
+        arguments: ["http://op.example/", "http://127.0.0.2/", "http://localhost.example/"])
     func plainAddress(text: String) throws {
         let error = OIDCError(
             .failed,

@@ -95,7 +95,7 @@ struct CurlPolicyTests {
 
     @Test(
         "plain http to another machine is refused before anything is sent",
-        arguments: ["http://idp.example/x?secret", "http://127.0.0.2.example/", "http://localhost.example/"])
+        arguments: ["http://idp.example/x?secret", "http://127.0.0.2/", "http://localhost.example/"])
     func plainHTTP(address: String) throws {
         let url = try #require(WebURL(address))
         let expected = OIDCError(

@@ -67,17 +67,10 @@ public struct WebURL: Hashable, Sendable {
     /// The port, or the scheme's default.
     public var effectivePort: Int { port ?? (isSecure ? 443 : 80) }
 
-    /// Whether the host is an address of `127.0.0.0/8` in four decimal numbers, `[::1]` or `localhost`, to which plain
-    /// http is allowed (RFC 8252 §7.3; RFC 1122 §3.2.1.3).
+    /// Whether the host is `127.0.0.1`, `[::1]` or `localhost`, to which plain http is allowed (RFC 8252
+    /// §7.3).
     public var isLoopback: Bool {
-        host == "127.0.0.1" || host == "::1" || host == "localhost" || isLoopbackNetwork
-    }
-
-    /// Whether the host is a canonical address of `127.0.0.0/8`; any other spelling may be a name.
-    private var isLoopbackNetwork: Bool {
-        let numbers = host.utf8.split(separator: .period, omittingEmptySubsequences: false)
-        return host.hasPrefix("127.") && numbers.count == 4
-            && numbers.allSatisfy { UInt8(String(Substring($0))).map { "\($0)".utf8.count } == $0.count }
+        host == "127.0.0.1" || host == "::1" || host == "localhost"
     }
 
     /// Returns the URL that text without a scheme may stand for: https, and http on loopback.

@@ -54,20 +54,13 @@ struct WebURLTests {
         #expect(WebURL("https://a/" + String(repeating: "x", count: 65_527)) == nil)
     }
 
-    @Test("loopback is localhost, ::1 and 127/8 in four decimal numbers, and nothing that looks like them")
+    @Test("loopback is one of three names, and nothing that looks like them")
     func loopback() throws {
-        for text in [
-            "http://127.0.0.1:1", "http://[::1]/", "http://LOCALHOST:80/x", "https://localhost",
-            "http://127.0.0.2", "http://127.255.255.255:8080/x", "https://127.0.0.0",
-        ] {
+        for text in ["http://127.0.0.1:1", "http://[::1]/", "http://LOCALHOST:80/x", "https://localhost"] {
             #expect(try #require(WebURL(text)).isLoopback)
         }
         for text in [
-            "http://127.0.0.1.example", "http://localhost.example", "http://0.0.0.0", "http://128.0.0.1",
-            "http://127.0.0.example", "http://127.0.0.256", "http://127.0.0.01", "http://127.0.0.0x1",
-            "http://127.0.0.", "http://127..0.1", "http://127.0.0.1.", "http://127.0.0.1.1",
-            "http://127.0.0.-1",
-            "http://127.0.0", "http://127.com", "http://0127.0.0.1", "http://1127.0.0.1",
+            "http://127.0.0.1.example", "http://localhost.example", "http://127.0.0.2", "http://0.0.0.0",
             "http://[::]", "http://localhost.", "http://127.1", "http://2130706433",
             "http://[::ffff:127.0.0.1]",
         ] {
