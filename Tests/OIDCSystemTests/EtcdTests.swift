@@ -43,6 +43,25 @@ struct EtcdTests {
             try engine(Gateway { _ in .success(#"{"header":{"revision":"1"}}"#) }).read("session/x") == nil)
     }
 
+    @Test(
+        "while no leader is elected, the endpoints are asked again",
+        arguments: ["no leader", "leader changed"])
+    func election(problem: String) throws {
+        let asked = Mutex(0)
+        let gateway = Gateway { request in
+            guard request.url.host != "c" else {
+                return .failure(OIDCError(.unreachable, "cannot connect to c", stage: .store))
+            }
+            let count = asked.withLock { asked in
+                asked += 1
+                return asked
+            }
+            return .success(count < 4 ? #"{"error":"etcdserver: \#(problem)","code":14}"# : Self.found)
+        }
+        #expect(try engine(gateway).read("session/x")?.revision == 12)
+        #expect(gateway.requests.count == 5)
+    }
+
     @Test("a write compares the revision, and one whose answer was lost is found to be done")
     func writes() throws {
         let won = Gateway { _ in .success(#"{"header":{"revision":"2"},"succeeded":true}"#) }

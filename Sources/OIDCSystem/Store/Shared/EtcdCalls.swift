@@ -39,7 +39,16 @@ final class EtcdCalls: Sendable {
         }
         var last: OIDCError?
         var attempts = 0
-        while attempts < max(1, url.hosts.count) {
+        let patience = MonotonicTime.now().adding(milliseconds: EtcdCalls.election)
+        var isElecting = false
+        while true {
+            if attempts == max(1, url.hosts.count) {
+                // Without a leader no server answers, until the others have elected one.
+                guard isElecting, MonotonicTime.now() < patience else { break }
+                Poll.sleep(until: .now().adding(milliseconds: 200))
+                try Interruption.throwIfPending()
+                (attempts, isElecting) = (0, false)
+            }
             let index = state.withLock { $0.index }
             do throws(OIDCError) {
                 let response = try post(path, body, to: index)
@@ -54,6 +63,7 @@ final class EtcdCalls: Sendable {
                 }
                 guard error.kind == .unreachable else { throw error }
                 last = error
+                isElecting = isElecting || error.oauthError == EtcdCalls.noLeader
                 attempts += 1
                 state.withLock { $0.index = index + 1 }
             }
@@ -111,6 +121,9 @@ final class EtcdCalls: Sendable {
     }
 
     private static let badToken = "invalid auth token"
+    private static let noLeader = "no leader"
+    /// The milliseconds that an election may take.
+    private static let election: Int64 = 5_000
 
     private func read(_ response: HTTPResponse) throws(OIDCError) -> JSONValue {
         guard let json = try? JSONValue(parsing: response.body), json.object != nil else {
@@ -126,6 +139,11 @@ final class EtcdCalls: Sendable {
             throw OIDCError(
                 .unreachable, "store: \(url.server): \(words)", hint: .tryAgain(seconds: nil), stage: .store,
                 oauthError: EtcdCalls.badToken)
+        }
+        if ["no leader", "leader changed", "request timed out"].contains(where: text.includes) {
+            throw OIDCError(
+                .unreachable, "store: \(url.server): \(words)", hint: .tryAgain(seconds: nil), stage: .store,
+                oauthError: EtcdCalls.noLeader)
         }
         if text.includes("permission denied") {
             throw .sharedStoreRefusal(
