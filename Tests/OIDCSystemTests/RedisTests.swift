@@ -289,6 +289,7 @@ struct RedisTests {
         "a list of a cluster's masters that is not one is refused",
         arguments: [
             ":1", "*1 :1", "*1 *2 :0 :1", "*1 *3 :0 :16384 *2 $1 h :7", "*1 *3 :1 :0 *2 $1 h :7",
+            "*1 *3 :0 :-1 *2 $1 h :7", "*1 *3 :-1 :0 *2 $1 h :7",
             "*1 *3 :0 :1 *2 $1 / :7", "*1 *3 :0 :1 *2 $1 h :70000", "*1 *3 :0 :1 *1 $1 h", "*1 *3 :0 :1 $-1",
         ])
     func clusterNonsense(_ text: String) throws {

@@ -151,6 +151,9 @@ final class SharedStoreTests: Sendable {
         #expect(try store().replace(.example(), with: .example("at-2")))
         engine[record] = old
         #expect(failure { () throws(OIDCError) in try store().load(.example) }?.kind == .unreachable)
+        // A sign-in, whose code is redeemed, is stored all the same, as a newer version.
+        try store().save(.example("at-3"), replacingDamaged: true)
+        #expect(try store().load(.example) == .example("at-3"))
     }
 
     @Test("after a sign-out and a new sign-in elsewhere, the new session is not taken for an old one")

@@ -3,13 +3,14 @@ import OIDCCrypto
 
 /// Sharing of failures: the process that made a request stores its failure for the others.
 extension SessionTokens {
-    /// Stores the error for waiting processes, if it applies to them too.
-    func share(_ error: OIDCError, _ source: TokenSource) -> OIDCError {
+    /// Stores the error for waiting processes, if it applies to them too. `session` is the one that it is about; without
+    /// it, the stored one.
+    func share(_ error: OIDCError, _ source: TokenSource, of session: Session? = nil) -> OIDCError {
         guard SharedFailure.isShared(error) else { return error }
         store.leave(
             SharedFailure(
                 error: error, time: now(), id: Base64URL.encode(Random.bytes(9)),
-                refreshTokenHash: (try? store.load(key)).flatMap(SessionTokens.hash), of: source,
+                refreshTokenHash: (session ?? (try? store.load(key))).flatMap(SessionTokens.hash), of: source,
                 moment: MonotonicTime.now().nanoseconds),
             for: key, replacing: nil)
         return error

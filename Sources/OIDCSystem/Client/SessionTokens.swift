@@ -192,7 +192,7 @@ package struct SessionTokens {
             if try !store.replace(stored, with: outcome.session) {
                 // The wait for the lock is bounded, so a sign-in or sign-out may have happened meanwhile.
                 if let other = otherDelivery(source, than: stored) { return other }
-                warnings.append(unstored(stored))
+                warnings.append(unstored())
             }
         } catch {
             warnings.append(SessionTokens.unkept(error))
@@ -222,8 +222,10 @@ package struct SessionTokens {
             refusal.hint = nil
             return share(refusal, source)
         }
-        dropRefreshToken(of: current)
-        return share(error, source)
+        // A holder that was stopped may store its successor now, which this refusal is not about.
+        let ended = current?.withoutRefreshToken
+        if let ended { _ = try? store.replace(current, with: ended) }
+        return share(error, source, of: ended)
     }
 
     /// Returns the token of a session that another process stored meanwhile, if it is usable.
@@ -266,18 +268,12 @@ package struct SessionTokens {
         }
     }
 
-    /// Removes a refused refresh token from the session, unless the session changed meanwhile.
-    private func dropRefreshToken(of current: Session?) {
-        guard let ended = current?.withoutRefreshToken else { return }
-        _ = try? store.replace(current, with: ended)
-    }
-
     /// Returns the warning about a token whose session changed during the request.
-    private func unstored(_ before: Session?) -> Warning {
-        let isThere = ((try? store.load(key)) ?? nil) != nil
-        return isThere || before == nil
-            ? "another process changed the session meanwhile; the token was not stored"
-            : "the session is gone: signed out, or lost by the store; the token was not stored"
+    private func unstored() -> Warning {
+        if case .success(nil) = Result(catching: { () throws(OIDCError) in try store.load(key) }) {
+            return "the session is gone (signed out, or lost by the store); the token was not stored"
+        }
+        return "another process changed the session meanwhile; the token was not stored"
     }
 }
 

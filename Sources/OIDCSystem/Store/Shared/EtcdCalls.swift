@@ -76,7 +76,6 @@ final class EtcdCalls: Sendable {
     }
 
     private func signIn() throws(OIDCError) {
-        state.withLock { $0.token = nil }
         let credentials: JSONValue = [
             "name": .string(url.user ?? ""), "password": .string(url.password?.revealed ?? ""),
         ]
@@ -84,7 +83,7 @@ final class EtcdCalls: Sendable {
         for _ in url.hosts {
             let index = state.withLock { $0.index }
             do throws(OIDCError) {
-                let answer = try read(try post("auth/authenticate", credentials, to: index))
+                let answer = try read(try post(EtcdCalls.authentication, credentials, to: index))
                 guard let token = answer["token"]?.string, token.utf8.allSatisfy(ASCII.isVisible) else {
                     throw EtcdCalls.nonsense
                 }
@@ -104,14 +103,16 @@ final class EtcdCalls: Sendable {
             throw EtcdCalls.nonsense
         }
         var headers = HTTPHeaders([("Content-Type", "application/json"), ("Accept", "application/json")])
-        if let token = state.withLock({ $0.token }) { headers["Authorization"] = token.revealed }
+        if path != EtcdCalls.authentication, let token = state.withLock({ $0.token }) {
+            headers["Authorization"] = token.revealed
+        }
         do throws(OIDCError) {
             return try transport.send(
                 HTTPRequest(
                     .post, target, headers: headers, body: body.bytes, usesClientCertificate: url.isSecure),
                 stage: .store)
         } catch {
-            // Too large, a redirect: no answer of etcd, whose other servers may be all right.
+            // An answer that is too large, or a redirect, is not etcd's. Another server may answer.
             guard error.kind == .refused else { throw error }
             var error = error
             error.kind = .unreachable
@@ -120,6 +121,8 @@ final class EtcdCalls: Sendable {
         }
     }
 
+    /// The call that signs in, without a token that may have expired.
+    private static let authentication = "auth/authenticate"
     private static let badToken = "invalid auth token"
     private static let noLeader = "no leader"
     /// The milliseconds that an election may take.
@@ -127,7 +130,7 @@ final class EtcdCalls: Sendable {
 
     private func read(_ response: HTTPResponse) throws(OIDCError) -> JSONValue {
         guard let json = try? JSONValue(parsing: response.body), json.object != nil else {
-            throw EtcdCalls.nonsense
+            throw refusal(response)
         }
         let text = json["error"]?.string ?? json["error"]?["message"]?.string ?? json["message"]?.string
         guard let text else {

@@ -16,7 +16,7 @@ struct RedisCluster: Equatable {
         slots = 0
         for row in rows {
             guard let parts = row.array, parts.count >= 3, let first = parts[0].integer,
-                let last = parts[1].integer, (0...last).contains(first), last < RedisCluster.allSlots,
+                let last = parts[1].integer, first >= 0, first <= last, last < RedisCluster.allSlots,
                 let server = parts[2].array, server.count >= 2,
                 let port = server[1].integer.flatMap({ UInt16(exactly: $0) })
             else { return nil }
@@ -44,7 +44,7 @@ enum RedisRefusal {
                     "allow this user GET, SET, DEL, EVAL, SCAN, INFO, TIME and SELECT on the keys oidc:*, and CLUSTER "
                         + "SLOTS in a cluster"))
         case "WRONGTYPE":
-            return .untrusted(.store, "\(DisplayText.clean(server)): a record is no string", hint: .signIn)
+            return .untrusted(.store, "\(DisplayText.clean(server)): a record is not a string", hint: .signIn)
         case "DENIED":
             return .sharedStoreRefusal(
                 server, "refuses connections from other machines", hint: "set a password on it")

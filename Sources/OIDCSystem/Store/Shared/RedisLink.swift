@@ -15,9 +15,9 @@ final class RedisLink: Sendable {
         /// The host of the list that is used.
         var index = 0
 
-        /// Closes the connection to the server that is used.
+        /// Closes the connections: what broke one may have broken the others.
         mutating func drop() {
-            if let target { connections[target] = nil }
+            connections = [:]
             target = nil
         }
     }
@@ -78,12 +78,20 @@ final class RedisLink: Sendable {
                     if !wasOpen { state.index += 1 }
                     continue
                 }
+                if case .other(let refusal) = error, refusal.kind == .unreachable, attempts < hosts {
+                    state.index += 1
+                    continue
+                }
                 throw fault(error)
             }
             guard case .error(let text) = reply else { return reply }
             if attempts < 6, redirect(text, &state) { continue }
-            // A server that became a replica, or does not know yet who leads.
-            if attempts <= url.hosts.count, text.hasPrefix("READONLY") || text.hasPrefix("MASTERDOWN") {
+            // A server that became a replica, is still loading its data, or does not know yet who leads. Redis 6 wraps the
+            // errors of scripts in others.
+            if attempts <= url.hosts.count,
+                text.includes("READONLY")
+                    || ["MASTERDOWN", "LOADING", "CLUSTERDOWN"].contains(where: text.hasPrefix)
+            {
                 state.drop()
                 state.index += 1
                 continue

@@ -65,12 +65,13 @@ final class SharedLease: Sendable {
 
     /// Extends the lease before a single-use refresh token is presented. Throws if another process took over.
     func present(now: @Sendable () -> MonotonicTime) throws(OIDCError) {
+        // A renewal that is under way repeats itself with the longer time.
+        state.withLock { $0.isPresenting = true }
         for _ in 0..<SharedLease.presentLimit {
             let start = now()
             guard try engine.extend(name, owner: owner, to: times.presenting) else { throw lost() }
             // If the answer took long, as this process was stopped, the lease may have ended since.
             guard now().milliseconds(from: start) < times.acquired.wholeMilliseconds else { continue }
-            state.withLock { $0.isPresenting = true }
             return
         }
         throw .sharedStore(engine.description, "answers too slowly for a refresh")
@@ -87,8 +88,11 @@ final class SharedLease: Sendable {
 
     /// Extends the lease while the request runs. A failure is harmless: the record's version guards the write.
     func renew() {
-        let duration = isPresenting ? times.presenting : times.acquired
-        _ = try? engine.extend(name, owner: owner, to: duration)
+        var wasPresenting: Bool
+        repeat {
+            wasPresenting = isPresenting
+            _ = try? engine.extend(name, owner: owner, to: wasPresenting ? times.presenting : times.acquired)
+        } while wasPresenting != isPresenting
     }
 
     func release() { try? engine.release(name, owner: owner) }

@@ -36,7 +36,7 @@ final class SharedRecords: Sendable {
 
     /// A session as it is stored.
     struct Stored {
-        /// Nil if the record is too large to be read.
+        /// Nil if the record cannot be read: it is too large, or not a string.
         var value: SharedValue?
         var version: Int64
         /// Nil if the record is damaged and may be replaced.
@@ -75,7 +75,8 @@ final class SharedRecords: Sendable {
             let (record, plain) = try opened(value.bytes, .session, key.fileStem)
             guard ExactText.isSame(record.key, key.text) else { throw fault(.otherKey, key.fileStem) }
             let session = try parsed(plain, record, key.fileStem)
-            try checkVersion(record.version, key.fileStem)
+            // A sign-in replaces an older record too.
+            if !orDamaged { try checkVersion(record.version, key.fileStem) }
             return Stored(value: value, version: record.version, session: session)
         } catch {
             guard orDamaged, error.kind == .untrusted || error.hint == .signIn else { throw error }

@@ -252,6 +252,8 @@ extension SharedSessionStore {
             } catch {
                 // Nothing was sent: the next turn finds what the other process stored.
                 guard lease.isLost else { throw error }
+                try clock.check(wait, now: runtime.now()) { error }
+                runtime.sleep(8 + runtime.random(8))
             }
         }
     }

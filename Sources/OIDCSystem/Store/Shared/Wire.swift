@@ -243,7 +243,8 @@ enum WireWait {
             if Interruption.pending == nil, let wakeUp = Interruption.wakeUpDescriptor {
                 interests.append(Poll.Interest(wakeUp, .reading))
             }
-            Poll.wait(&interests, until: deadline)
+            // An interruption without a signal wakes nothing up.
+            Poll.wait(&interests, until: min(deadline, .now().adding(milliseconds: 500)))
             if !interests[0].ready.isEmpty { return }
             if Interruption.pending != nil { throw .interrupted }
             guard MonotonicTime.now() < deadline else { throw .slow }
