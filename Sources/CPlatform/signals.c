@@ -95,9 +95,8 @@ int oidc_interruption_descriptor(void) { return waiting_end; }
 
 void oidc_interrupt(int number) { first_signal = number; }
 
-void oidc_forget_interruptions(void) {
-    first_signal = 0;
-    was_postponed = 0;
+/// Removes the handlers, if there are some.
+static void remove_handlers(void) {
     if (waiting_end < 0) return;
     for (int index = 0; index < (int)recorded_signal_count; index++) {
         struct sigaction current;
@@ -110,9 +109,13 @@ void oidc_forget_interruptions(void) {
     close(sending);
     close(waiting_end);
     waiting_end = -1;
+    atomic_store(&first_time, 0);
+}
+
+void oidc_forget_interruptions(void) {
+    remove_handlers();
     first_signal = 0;
     was_postponed = 0;
-    atomic_store(&first_time, 0);
 }
 
 void oidc_postpone_interruptions(void) {

@@ -125,6 +125,11 @@ int oidc_connect_unix(const char *path) {
     return start_connecting(descriptor, &target, sizeof target);
 }
 
+void oidc_reset_on_close(int descriptor) {
+    struct linger now = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
 int oidc_connection_error(int descriptor) {
     int failure = 0;
     socklen_t length = sizeof failure;

@@ -163,6 +163,7 @@ package final class HTTP2Server: Sendable {
                             state["window"] -= len(text)
                             state["sent"] += len(text)
                             self.s.sendall(frame(0, ends if times == 0 else 0, stream, text))
+                        if ends: say("done")
                     if name == "reset":
                         self.s.sendall(frame(3, 0, stream, struct.pack(">I", words[0])))
                     if name == "away":

@@ -90,6 +90,23 @@ package final class RawConnection: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    package enum End: Sendable {
+        case closed, reset, none
+    }
+
+    /// Reads until the other side ends the connection, and returns how it did.
+    package func waitForEnd(within seconds: Double) -> End {
+        let end = Date().addingTimeInterval(seconds)
+        while true {
+            let left = end.timeIntervalSinceNow
+            var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard left > 0, poll(&entry, 1, Int32(left * 1_000)) > 0 else { return .none }
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            if count <= 0 { return count == 0 ? .closed : .reset }
+        }
+    }
+
     /// The bytes that come first; nil if the other side closed, empty if none came in time.
     package func receivedOnce(within seconds: Double) -> String? {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

@@ -50,7 +50,7 @@ int oidc_interruptions_are_postponed(void);
 /// Returns whether the first signal had to wait for any thread.
 int oidc_interruption_was_postponed(void);
 
-/// Ends waits as a recorded signal does, but no call of the system.
+/// Acts as if a signal had been recorded, but interrupts no system call: waits notice at their next look.
 void oidc_interrupt(int number);
 
 /// Forgets recorded signals and removes the handlers, for tests and before another program replaces this

@@ -22,6 +22,9 @@ int oidc_connect_unix(const char *path);
 /// Returns 0 once a connection is made, or errno.
 int oidc_connection_error(int descriptor);
 
+/// Makes the following close reset the connection, so the peer does not take it for an orderly end. TCP only.
+void oidc_reset_on_close(int descriptor);
+
 /// Accepts the next waiting connection. Returns a descriptor that does not block and is not inherited, or
 /// errno as a negative number.
 int oidc_accept(int listener);

@@ -43,7 +43,8 @@ struct CurlFailure {
         case 27: error(.failed, "libcurl has no memory for a request")
         case 35, 58, 59, 51, 60, 66, 77, 82, 83, 90, 91, 98:
             CurlTLSFailure(failure: self, code: code).error
-        // Without an answer, libcurl sends a request again, which may be refused to it, or impossible.
+        // libcurl repeats an unanswered request: 42 if we refused that, 65 if it could not rewind the body, 16 after a
+        // GOAWAY.
         case 16, 52, 65,
             42 where result.isSent:
             broken("\(host) closed the connection without answering")

@@ -46,7 +46,7 @@ struct CurlSetup {
         options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, max(1, configuration.connectTimeout.milliseconds))
         options.offer(OIDC_CURLOPT_QUICK_EXIT, 1)
         _ = oidc_curl_keep_sockets(options.easy)
-        // With HTTP/2, libcurl repeats a request if its stream was refused; only the proxy can keep it from that.
+        // With HTTP/2, libcurl repeats a refused stream, which only ProxyTransfer prevents.
         options.set(OIDC_CURLOPT_HTTP_VERSION, OIDC_CURL_HTTP_VERSION_1_1)
         let firstVersionWithNames: UInt32 = 0x07_55_00
         if library.pointee.version_info(0).pointee.version_number >= firstVersionWithNames {

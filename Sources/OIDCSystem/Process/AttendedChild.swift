@@ -36,7 +36,7 @@ package struct AttendedChild {
         thread.join()
         oidc_stop_passing_signals_on()
         ended.close()
-        // The status is the program's own, also if we ended what was still going on for it.
+        // Otherwise Main would return the code of the interruption that ended the proxy's jobs.
         Interruption.uninstall()
         switch child.awaitEnd() {
         case .exited(let status): return status

@@ -50,6 +50,7 @@ package enum Executable {
     ) throws(Errno) -> AttendedChild {
         let path = try find(name, in: environment, acceptingRelative: true)
         oidc_restore_dumps()
+        defer { _ = oidc_forbid_dumps() }
         return try AttendedChild(
             try Spawn.startInPlace(path, command, setting: setting, removing: removing))
     }

@@ -1,3 +1,4 @@
+import CPlatform
 import OIDCCore
 
 /// A caller's connection: its requests one after another, and the bytes of the answers. Nothing blocks.
@@ -133,6 +134,8 @@ final class ProxyConnection {
             end()
         }
     }
+
+    func resetOnClose() { oidc_reset_on_close(descriptor.rawValue) }
 
     /// Ends the connection if the caller has closed it. One that closed only its sending side gets its answer.
     func endUnlessHalfClosed() {

@@ -122,7 +122,9 @@ final class ProxyExchange {
                 self.grant = grant
                 send()
             case .failure(let error):
-                if answer != nil { server.states[admission.route].withoutStepUp = refused }
+                if answer != nil, error.kind != .unreachable {
+                    server.states[admission.route].withoutStepUp = refused
+                }
                 fail(server.problem(error))
             }
         }
@@ -229,8 +231,11 @@ final class ProxyExchange {
 
     /// Ends an incomplete answer in a way that the caller notices.
     private func truncate() {
+        let endsAtClose = if case .answering(.untilClose) = phase { true } else { false }
         settle()
         connection.flush(now: .now())
+        // A plain close would be the orderly end of this answer.
+        if endsAtClose { connection.resetOnClose() }
         connection.end()
     }
 

@@ -29,8 +29,8 @@ final class ProxyMulti {
         self.library = library
         self.multi = multi
         let context = Unmanaged.passUnretained(self).toOpaque()
-        // One request at a time on each connection of HTTP/2: libcurl reads a whole connection for each of its requests,
-        // so callers that do not read would cost up to 32 MiB each.
+        // No multiplexing: libcurl reads ahead for all streams of a connection, up to 32 MiB for a caller that does not
+        // read.
         let isSet =
             oidc_curl_multi_set_functions(multi, ProxyMulti.onSocket, ProxyMulti.onTimer, context) == 0
             && oidc_curl_multi_set_long(multi, Int32(OIDC_CURLMOPT_MAXCONNECTS), Self.idleConnections) == 0

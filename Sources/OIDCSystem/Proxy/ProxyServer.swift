@@ -206,7 +206,11 @@ package final class ProxyServer {
             hasLogged = false
             configuration.flushLog()
         }
-        if requests?.isEmpty == false || connections.contains(where: { $0.exchange != nil }) { lastUse = now }
+        if requests?.isEmpty == false || connections.contains(where: { $0.exchange != nil })
+            || sessions.contains(where: \.isAwaited)
+        {
+            lastUse = now
+        }
         if let limit = configuration.idleTimeout, now >= lastUse.adding(milliseconds: limit) { return .idle }
         return zip(others, rest.dropFirst()).first { !$1.ready.isEmpty }.map { .readable($0.0) }
     }

@@ -86,6 +86,9 @@ package final class ProxyTokens {
         waiters.contains { $0.answer == nil && $0.refused != nil && $0.refused == current?.token }
     }
 
+    /// Whether a request waits for a token, or has started a sign-in.
+    var isAwaited: Bool { !waiters.isEmpty }
+
     /// Whether a user may be asked to sign in for more.
     var canStepUp: Bool { source.stepUp != nil }
 
@@ -96,7 +99,9 @@ package final class ProxyTokens {
         _ completion: @escaping Completion
     ) {
         if let grant = ready(insteadOf: refused, now: now) { return completion(.success(grant), 0) }
-        if let failure, now < failure.until { return completion(settled(failure.error, refused), 0) }
+        if answer == nil, let failure, now < failure.until {
+            return completion(settled(failure.error, refused), 0)
+        }
         waiters.append(Waiter(refused: refused, answer: answer, refreshes: 0, completion: completion))
         startNext()
     }

@@ -47,8 +47,6 @@ final class ProxyTransfer {
         var options = CurlOptions(easy)
         let setup = CurlSetup(library: library, configuration: configuration, stage: .resource)
         setup.setConnection(order.url, addresses: addresses, &options)
-        // Without HTTP/2 in libcurl, this is refused, and HTTP/1.1 stays.
-        if order.url.isSecure { options.offer(OIDC_CURLOPT_HTTP_VERSION, OIDC_CURL_HTTP_VERSION_2TLS) }
         // Another proxy in between would need the whole URL.
         if let target = order.rawTarget, order.url.isSecure || order.url.isLoopback {
             options.set(OIDC_CURLOPT_REQUEST_TARGET, target)
@@ -69,6 +67,10 @@ final class ProxyTransfer {
         options.set(OIDC_CURLOPT_READDATA, pointer: context)
         let noticesRepeats = oidc_curl_set_before_request(easy, ProxyTransfer.onRequest) == 0
         if noticesRepeats { options.set(OIDC_CURLOPT_PREREQDATA, pointer: context) }
+        // Without HTTP/2 in libcurl, this is refused, and HTTP/1.1 stays.
+        if order.url.isSecure, isRepeatable || noticesRepeats {
+            options.offer(OIDC_CURLOPT_HTTP_VERSION, OIDC_CURL_HTTP_VERSION_2TLS)
+        }
         // libcurl repeats a request that got no answer on a reused connection. One that must not be sent
         // twice takes a connection that was used just now, or a new one.
         if !isRepeatable {
@@ -109,7 +111,7 @@ final class ProxyTransfer {
             headers.append("\(name):")
         }
         headers.append(order.expectsContinue ? "Expect: 100-continue" : "Expect:")
-        // Not sent with HTTP/2, where the body has no chunks either.
+        // libcurl leaves it out with HTTP/2.
         if order.framing == .chunked { headers.append("Transfer-Encoding: chunked") }
     }
 
@@ -149,8 +151,8 @@ final class ProxyTransfer {
             certificateVerification: number(OIDC_CURLINFO_SSL_VERIFYRESULT))
     }
 
-    /// Returns whether the request may be sent again, as it came to nothing: libcurl does so itself, but not after a
-    /// GOAWAY of HTTP/2 before 8.0, nor with a body, which it can't read again.
+    /// Returns whether the request can be repeated because the connection ended before an answer. libcurl itself does not
+    /// repeat after a GOAWAY before 8.0, nor a request with a body, which it cannot rewind.
     func isRepeatable(after code: Int32) -> Bool {
         isRepeatable && !hasAnswerBytes && (code == 16 || code == 65)
     }

@@ -18,7 +18,7 @@ struct ProxySession {
     private final class Memory: Sendable {
         /// The store, if a session could not be kept.
         let store = Mutex<(any SessionStoring)?>(nil)
-        /// Until when nobody is asked, as a sign-in failed: callers would go on asking.
+        /// The end of the pause after a failed sign-in, in which requests start no new one.
         let silence = Mutex<MonotonicTime?>(nil)
         /// Whether the session's own token is used, as a sign-in gave it more scope than the settings name.
         let usesOwnToken = Mutex(false)

@@ -36,6 +36,7 @@ private struct ProxyAttack: CustomTestStringConvertible, Sendable {
 
     private static let paths: [ProxyAttack] = [
         ProxyAttack("dots", .refused(400)) { $0.get("\($0.prefix)../x") },
+        ProxyAttack("two slashes", .refused(400)) { $0.get("\($0.prefix)/x") },
         ProxyAttack("dots behind a segment", .refused(400)) { $0.get("\($0.prefix)a/../../x") },
         ProxyAttack("%2e%2e", .refused(400)) { $0.get("\($0.prefix)%2e%2e/x") },
         ProxyAttack("%2E with a plain dot", .refused(400)) { $0.get("\($0.prefix).%2E/x") },

@@ -330,6 +330,26 @@ struct ProxyForwardingTests {
         #expect(server.requests.count == 1)
     }
 
+    @Test("a caller of HTTP/1.0 gets a reset, not an orderly end, if the answer is broken off")
+    func brokenWithoutLength() throws {
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+        }
+        let world = try ProxyWorld(server)
+        let connection = try world.connect()
+        connection.send(world.head("GET", "x").replacing("HTTP/1.1", with: "HTTP/1.0"))
+        #expect(connection.waitForEnd(within: 60) == .reset)
+        let orderly = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
+        }
+        let otherWorld = try ProxyWorld(orderly)
+        let other = try otherWorld.connect()
+        other.send(otherWorld.head("GET", "x").replacing("HTTP/1.1", with: "HTTP/1.0"))
+        #expect(other.waitForEnd(within: 60) == .closed)
+    }
+
     @Test("a request that is not idempotent is sent once, also on a connection that the server just closed")
     func once() throws {
         let server = try ScriptedServer { peer in

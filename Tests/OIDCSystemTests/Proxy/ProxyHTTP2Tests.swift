@@ -107,20 +107,23 @@ struct ProxyHTTP2Tests {
         }
     }
 
-    @Test("an answer with a length is broken too if its stream ends early without an error")
-    func early() throws {
-        let server = try HTTP2Server([
-            [.fields([(":status", "200"), ("content-length", "9")]), .data("part"), .reset(0)]
-        ])
+    @Test(
+        "an answer with a length is broken too if its stream ends early without an error",
+        arguments: [[.data("part"), .reset(0)], [.data("part", ends: true)]] as [[HTTP2Server.Step]])
+    func early(steps: [HTTP2Server.Step]) throws {
+        let server = try HTTP2Server([[.fields([(":status", "200"), ("content-length", "9")])] + steps])
         let world = try world(server)
-        #expect(try world.exchange().hasSuffix("\r\n\r\npart"))
+        let reply = try world.exchange()
+        // Less than the length says, even nothing if the end is seen with the header.
+        let body = reply.components(separatedBy: "\r\n\r\n").last ?? ""
+        #expect("part".hasPrefix(body) || RawConnection.status(reply) == 502, "\(reply)")
     }
 
     @Test(
         "fields that HTTP/2 does not allow are refused",
         arguments: [
             ("connection", "close"), ("transfer-encoding", "chunked"), ("x-a", "b\r\nset-cookie: c"),
-            ("content-length", "9"), (":status", "101"),
+            (":status", "101"),
         ])
     func malformed(name: String, value: String) throws {
         var fields = [(":status", "200"), (name, value)]
@@ -128,7 +131,7 @@ struct ProxyHTTP2Tests {
         let server = try HTTP2Server([[.fields(fields), .data("x", ends: true)]])
         let world = try world(server)
         let reply = try world.exchange()
-        #expect(RawConnection.status(reply) == 502 || reply.contains("Content-Length: 9\r\n"), "\(reply)")
+        #expect(RawConnection.status(reply) == 502, "\(reply)")
         #expect(!reply.contains("set-cookie"))
     }
 
@@ -182,7 +185,7 @@ struct ProxyHTTP2Tests {
     func backPressure() throws {
         let piece = String(repeating: "x", count: 16_000)
         let server = try HTTP2Server([
-            [ok, .data(piece, times: 500, ends: true)], [ok, .data("hello", ends: true)],
+            [ok, .data(piece, times: 4_000, ends: true)], [ok, .data("hello", ends: true)],
         ])
         let world = try world(server)
         let slow = try world.connect()
@@ -190,10 +193,12 @@ struct ProxyHTTP2Tests {
         let first = slow.received(until: "200 OK")
         #expect(first.contains("200 OK"))
         for _ in 0..<20 { #expect(try world.exchange().contains("hello")) }
-        // One connection of the server for each stream that is open: the socket's buffers bound what is taken.
-        #expect(server.count("connection") == 2)
+        // The window of the stream bounds what is taken, and the others have a connection of their own.
+        #expect(server.count("done") == 20 && server.count("connection") == 2)
         var count = first.utf8.count
-        while count < 8_000_000, let part = slow.receivedOnce(within: 60) { count += part.utf8.count }
-        #expect(count >= 8_000_000)
+        while count < 64_000_000, let part = slow.receivedOnce(within: 60), !part.isEmpty {
+            count += part.utf8.count
+        }
+        #expect(count >= 64_000_000)
     }
 }
