@@ -55,7 +55,12 @@ extension ResourceOperand {
                 error.kind != .interrupted, error.kind != .timedOut
             else { throw error }
             console.trace("\(error.message); fetching the resource's metadata again")
+            let earlier = found.metadata.authorizationServers
             found = try search.find(after: try search.probe(), refetching: true)
+            // A server that is out of reach is not waited for twice.
+            guard error.kind != .unreachable || found.metadata.authorizationServers != earlier else {
+                throw error
+            }
             server = try self.server(of: found.metadata, search, grant, refetching: true)
         }
         let issuer = server.issuer ?? ""
