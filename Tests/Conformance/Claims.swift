@@ -29,10 +29,8 @@ struct Claims {
     /// Paragraphs: the claim, and one proof per line. `== FILE: HEADING` starts a section, with `== all of …` one in
     /// which nothing may be without a proof; `#` starts a comment.
     init(_ text: String) {
-        for paragraph in text.components(separatedBy: "\n\n") {
-            let lines = paragraph.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
-                .filter { !$0.hasPrefix("#") }
-            guard let first = lines.first else { continue }
+        for lines in WrittenTable.paragraphs(text) {
+            let first = lines[0]
             if first.hasPrefix("== "), let colon = first.range(of: ": ") {
                 let page = first[..<colon.lowerBound].dropFirst(3)
                 let isWhole = page.hasPrefix("all of ")
@@ -85,7 +83,8 @@ struct Claims {
                     }
                     return "[\(Claims.escaped(title))](\(root)/Tests/\(file))"
                 }
-                return "| \(Claims.escaped(row.text)) | \(proofs.joined(separator: " · ")) |"
+                return
+                    "| \(Claims.escaped(row.text.trimmingCharacters(in: CharacterSet(charactersIn: "| ")))) | \(proofs.joined(separator: " · ")) |"
             }
             let title = "### [\(name): \(section.heading)](\(root)/\(section.page)#\(section.anchor))"
             return ([title, "", "| Claim | Proof |", "| --- | --- |"] + rows).joined(separator: "\n")

@@ -8,7 +8,6 @@ struct ClaimsTests {
     private static let root = tests.deletingLastPathComponent()
     private static let page = root.appendingPathComponent(
         "Sources/OIDCCore/Documentation.docc/Claims.md")
-    private static let variable = "OIDC_WRITE_DOCUMENTATION"
     private static let catalog = Result { try TestCatalog(below: tests) }
 
     private static func claims() throws -> Claims {
@@ -33,16 +32,8 @@ struct ClaimsTests {
 
     @Test("the page Claims matches the table; OIDC_WRITE_DOCUMENTATION=1 updates it")
     func current() throws {
-        let table = try Self.claims().page(Self.catalog.get())
-        let text = try String(contentsOf: Self.page, encoding: .utf8)
-        let start = try #require(text.range(of: "<!-- claims:begin -->\n"))
-        let end = try #require(text.range(of: "\n<!-- claims:end -->"))
-        guard ProcessInfo.processInfo.environment[Self.variable] == nil else {
-            let new = text[..<start.upperBound] + "\n" + table + text[end.lowerBound...]
-            return try Data(new.utf8).write(to: Self.page)
-        }
-        let isCurrent = text[start.upperBound..<end.lowerBound] == "\n" + table
-        #expect(isCurrent, "\(Self.variable)=1 swift test --filter ClaimsTests")
+        try WrittenTable.expect(
+            try Self.claims().page(Self.catalog.get()), in: Self.page, mark: "claims", suite: "ClaimsTests")
     }
 
     @Test("a sentence, a test, a file or a section that is gone is reported, and an item without a claim")

@@ -18,10 +18,8 @@ struct Requirements {
 
     /// Paragraphs: the requirement, its clause, and one test per line. `==` starts a section, `#` a comment.
     init(_ text: String) {
-        for paragraph in text.components(separatedBy: "\n\n") {
-            let lines = paragraph.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
-                .filter { !$0.hasPrefix("#") }
-            guard let first = lines.first else { continue }
+        for lines in WrittenTable.paragraphs(text) {
+            let first = lines[0]
             if first.hasPrefix("== ") {
                 sections.append(Section(title: String(first.dropFirst(3))))
             } else {

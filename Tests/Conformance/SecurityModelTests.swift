@@ -7,7 +7,6 @@ struct SecurityModelTests {
         .deletingLastPathComponent()
     private static let page = tests.deletingLastPathComponent()
         .appendingPathComponent("Sources/OIDCCore/Documentation.docc/SecurityModel.md")
-    private static let variable = "OIDC_WRITE_DOCUMENTATION"
     private static let catalog = Result { try TestCatalog(below: tests) }
 
     private static func requirements() throws -> Requirements {
@@ -32,16 +31,9 @@ struct SecurityModelTests {
 
     @Test("the page Security model matches the table; OIDC_WRITE_DOCUMENTATION=1 updates it")
     func current() throws {
-        let table = try Self.requirements().page(Self.catalog.get())
-        let text = try String(contentsOf: Self.page, encoding: .utf8)
-        let start = try #require(text.range(of: "<!-- requirements:begin -->\n"))
-        let end = try #require(text.range(of: "\n<!-- requirements:end -->"))
-        guard ProcessInfo.processInfo.environment[Self.variable] == nil else {
-            let new = text[..<start.upperBound] + "\n" + table + text[end.lowerBound...]
-            return try Data(new.utf8).write(to: Self.page)
-        }
-        let isCurrent = text[start.upperBound..<end.lowerBound] == "\n" + table
-        #expect(isCurrent, "\(Self.variable)=1 swift test --filter SecurityModelTests")
+        try WrittenTable.expect(
+            try Self.requirements().page(Self.catalog.get()), in: Self.page, mark: "requirements",
+            suite: "SecurityModelTests")
     }
 
     @Test("a reference to a missing test, or to one of two tests of the same name, is reported")

@@ -4,6 +4,7 @@ import OIDCCore
 import TestSupport
 import Testing
 
+@testable import OIDCSystem
 @testable import oidc
 
 @Suite("the settings of a shared store")
@@ -93,11 +94,15 @@ struct SharedStoreSettingsTests {
         defer { directory.remove() }
         let file = directory.home.appendingPathComponent("raw.key")
         // Neither UTF-8, nor without a line end.
-        try Data([0xFF] + [UInt8](repeating: 7, count: 30) + [0x0A]).write(to: file)
+        let key = [0xFF] + [UInt8](repeating: 7, count: 30) + [0x0A]
         let settings = try settings(["OIDC_STORE_KEY_COMMAND": #"["cat","\#(file.path)"]"#]).sharedStore
         let secrets = SecretReader(
             environment: ProcessInfo.processInfo.environment, deadline: nil, warn: { _ in })
-        _ = try secrets.storeKeys(settings)
+        let expected = try SealingKeys(key, source: "raw").ids
+        for bytes in [key, Array("\(Base64.encode(key))\n".utf8)] {
+            try Data(bytes).write(to: file)
+            #expect(try secrets.storeKeys(settings).ids == expected)
+        }
     }
 
     @Test("a store that cannot work is not taken for one without a session", arguments: ["status", "token"])

@@ -13,8 +13,8 @@ struct OIDCCoreTests {
             count += 1
             for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
                 let words = line.split(separator: " ")
-                guard let index = words.firstIndex(of: "import"), index <= 1, !line.hasPrefix(" "),
-                    !line.hasPrefix("/")
+                guard let index = words.firstIndex(of: "import"),
+                    words[..<index].allSatisfy({ $0.hasPrefix("@") || ["package", "public"].contains($0) })
                 else { continue }
                 #expect(words.last == "OIDCCrypto", "\(file.lastPathComponent): \(line)")
             }
