@@ -38,7 +38,7 @@ public struct ProviderMetadata: Hashable, Sendable {
     /// `client_id_metadata_document_supported` (OAuth Client ID Metadata Document).
     package var supportsClientMetadataDocuments = false
 
-    /// False where the configuration names every endpoint, and nothing was discovered.
+    /// False if the configuration names every endpoint, and nothing was discovered.
     public var isDiscovered = false
     /// Whether plain http off loopback was allowed when this was read.
     public var allowsInsecureHTTP = false

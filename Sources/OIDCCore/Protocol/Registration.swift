@@ -68,7 +68,7 @@ package struct Registration: Sendable {
         return document
     }
 
-    /// RFC 7591 §3.1; `initialAccessToken` where the provider does not register just anyone.
+    /// RFC 7591 §3.1; `initialAccessToken` if the provider does not register just anyone.
     package func call(
         at endpoint: WebURL, initialAccessToken: Redacted<String>? = nil
     ) throws(OIDCError) -> EndpointCall<RegisteredClient> {

@@ -24,7 +24,7 @@ package enum UserInfo {
             self.clientSecret = clientSecret
         }
 
-        /// Takes the algorithms from the metadata. Asks for the client, and so for its secret, only where a
+        /// Takes the algorithms from the metadata. Asks for the client, and so for its secret, only if a
         /// signature is made with it.
         package init(
             _ metadata: ProviderMetadata, _ client: () throws(OIDCError) -> Client
@@ -58,7 +58,7 @@ package enum UserInfo {
         }
     }
 
-    /// The token goes into the header (RFC 6750 §2.1), with a proof where it is bound to a key.
+    /// The token goes into the header (RFC 6750 §2.1), with a proof if it is bound to a key.
     package static func call(
         endpoint: WebURL, accessToken: AccessToken, proof: String? = nil, rules: Rules,
         keys: (any KeySource)?, now: Instant

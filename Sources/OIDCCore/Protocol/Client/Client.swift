@@ -4,7 +4,7 @@ public struct Client: Sendable {
     public var id: String
     /// How the client proves who it is.
     public var authentication: ClientAuthentication
-    /// The `aud` of client assertions: the issuer as one string, or the token endpoint where the provider
+    /// The `aud` of client assertions: the issuer as one string, or the token endpoint if the provider
     /// wants that. Nil means the URL of the request.
     public var assertionAudience: String?
     /// Whether a client certificate is configured: then the provider's mTLS endpoints are used, whatever the
