@@ -87,7 +87,10 @@ extension Program {
         case .help: return help(at: route)
         default:
             var fault = route.fault ?? fault
-            if let option = route.unknownOption { fault.hint = otherNames[option] }
+            if let option = route.unknownOption {
+                let full = (route.path.dropFirst() + [option]).joined(separator: " ")
+                fault.hint = otherNames[full] ?? otherNames[option]
+            }
             throw fault.hinting(route.hint)
         }
     }

@@ -88,6 +88,13 @@ struct Scan {
                 let attached = letters.isEmpty ? nil : String(String.UnicodeScalarView(letters))
                 return takeValue(index, attached, &rest, table)
             }
+            // One dash too few, as in `-header`, must not be a call for help.
+            guard table[index].role == .ordinary || letters.isEmpty else {
+                if fault == nil { unknownOption = word }
+                return note(
+                    "unknown option \(UsageError.quoted(word))\(context)" + Self.suggestion("-" + word, table)
+                )
+            }
             raise(index, table)
         }
     }

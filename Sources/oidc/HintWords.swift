@@ -62,7 +62,7 @@ extension Hint.Advice {
         switch self {
         case .signInAndAllow: "oidc login, and allow the access"
         case .signInForNewCode: "oidc login (codes are single-use and expire quickly)"
-        case .allowMoreTime: "oidc login --timeout SECONDS gives more time"
+        case .allowMoreTime: "oidc login --timeout 900"
         case .giveClientID: "--client-id ID"
         case .giveClientSecret: "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET"
         case .giveClientKey: "set private_key_file or client_assertion_source"

@@ -53,14 +53,14 @@ extension Program {
             "--browser": #"--set 'browser=["firefox","%s"]'"#, "--redirect-uri": "--set redirect_uri=URL",
             "--redirect-url": "--set redirect_uri=URL", "--callback-url": "--set redirect_uri=URL",
             "-X": "oidc request POST https://api.example.com/",
-            "--method": "oidc request POST https://api.example.com/",
+            "request --method": "oidc request POST https://api.example.com/",
             "credential kubernetes": "oidc credential kubectl", "credential k8s": "oidc credential kubectl",
             "--client-secret": "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET",
         ],
         manual: { Manual.sections })
 
     private static let removal =
-        "oidc config unset KEY removes a setting; remove a profile from the file that oidc config path prints"
+        "to remove a setting, name it after oidc config unset; a profile, take it out of the file that oidc config path prints"
 }
 
 /// The commands about the settings.

@@ -52,6 +52,38 @@ struct ConfigTests {
         #expect(mode == 0o600)
     }
 
+    @Test("check looks at every profile, and says which of them has a problem")
+    func check() throws {
+        defer { program.remove() }
+        try write(
+            #"""
+            {"profiles": {
+              "a": {"issuer": "https://a.example", "client_id": "x"},
+              "b": {"issuer": "b.example", "client_id": "x"},
+              "c": {"issuer": "https://a.example", "client_id": "x"},
+              "d": {"issuer": "https://a.example", "client_id": "x", "redirect_uri": "foo"}
+            }}
+            """#)
+        let outcome = try program.run("config", "check")
+        #expect(outcome.status == 2)
+        let lines = outcome.errorOutput.split(separator: "\n").map(String.init)
+        #expect(lines.prefix(2) == ["profile a: ok", "profile c: ok"])
+        #expect(lines.contains { $0.hasPrefix("warning: redirect_uri: ") && $0.hasSuffix("(profile d)") })
+        #expect(outcome.error?.hasSuffix("found b.example (profile b)") == true, "\(outcome)")
+    }
+
+    @Test("a variable with a mistake is named, with the command that corrects it")
+    func variable() throws {
+        var program = program
+        defer { program.remove() }
+        program.environment["OIDC_CONFIG"] = nil
+        program.environment["OIDC_ISSUER"] = "login.example.com"
+        program.environment["OIDC_CLIENT_ID"] = "x"
+        let outcome = try program.run("token")
+        #expect(outcome.status == 2 && outcome.error?.hasSuffix("(from OIDC_ISSUER)") == true, "\(outcome)")
+        #expect(outcome.errorOutput.contains("try: export OIDC_ISSUER=https://login.example.com\n"))
+    }
+
     @Test(
         "a value that config check would refuse is refused by set, and nothing is written",
         arguments: [
@@ -59,7 +91,10 @@ struct ConfigTests {
             "port",
             "redirect_uri=javascript:alert(1)", #"browser=["sh","-c","%s"]"#, "scope=a\"b",
             "issuer=https://me:hunter2@a.example", #"extra_authorize_params={"state":"x"}"#,
-            #"extra_token_params={"client_secret":"x"}"#,
+            #"extra_token_params={"client_secret":"x"}"#, "resource=x y#", "aws_role_arn=x",
+            #"resources=[{"title":"a","url":"api.example.com"}]"#,
+            #"git_hosts=[{"host":"https://a.example"}]"#, #"docker_registries=[{"host":"a.example/v2"}]"#,
+            #"proxy_routes=[{"url":"http://api.example.com"}]"#, #"proxy_routes=[{"url":"x"}]"#,
         ])
     func refused(assignment: String) throws {
         defer { program.remove() }

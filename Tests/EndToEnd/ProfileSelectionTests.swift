@@ -11,7 +11,7 @@ struct ProfileSelectionTests {
         _ name: String?, in text: String, permissions: UInt32 = 0o600
     ) -> (name: String, values: JSONObject)? {
         ConfigurationFile.selected(
-            name, in: UserFile(bytes: Array(text.utf8), permissions: permissions, owner: 0))
+            name, in: UserFile(bytes: Array(text.utf8), permissions: permissions, owner: 0, isRegular: true))
     }
 
     static let files = [

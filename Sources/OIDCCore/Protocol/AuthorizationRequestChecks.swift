@@ -55,8 +55,8 @@ package enum RedirectURI {
 }
 
 /// What a token is for (RFC 8707 §2).
-enum ResourceIndicator {
-    static func check(_ text: String) throws(OIDCError) {
+package enum ResourceIndicator {
+    package static func check(_ text: String) throws(OIDCError) {
         let scheme = text.prefix { $0 != ":" }
         let isAbsolute =
             scheme.utf8.count + 1 < text.utf8.count
@@ -71,8 +71,8 @@ enum ResourceIndicator {
 }
 
 extension Scope {
-    /// RFC 6749 §3.3.
-    func check() throws(OIDCError) {
+    /// Checks the syntax of RFC 6749 §3.3.
+    package func check() throws(OIDCError) {
         guard isWellFormed else {
             throw .usage(
                 "scope: expected ASCII words without \" and \\, found \(DisplayText.clean(text))")

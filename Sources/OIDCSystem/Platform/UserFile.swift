@@ -13,6 +13,8 @@ package struct UserFile: Sendable {
     package let bytes: [UInt8]
     package let permissions: UInt32
     package let owner: UInt32
+    /// False for a device or a pipe.
+    package let isRegular: Bool
 
     /// Reads a file; nil if it does not exist. `name` is the setting or option with the path, for messages.
     /// A pipe, as of `<(…)` in a shell, must write within `patience` milliseconds, and so for each further part.
@@ -40,7 +42,7 @@ package struct UserFile: Sendable {
             bytes: try isRegular
                 ? whole(file, size: Int(status.st_size), limit: limit, path, name)
                 : bytes(of: file, limit: limit, path, name, patience: patience),
-            permissions: UInt32(status.st_mode) & 0o7777, owner: UInt32(status.st_uid))
+            permissions: UInt32(status.st_mode) & 0o7777, owner: UInt32(status.st_uid), isRegular: isRegular)
     }
 
     /// Reads a file that must exist.

@@ -22,8 +22,14 @@ struct ConfigCheckCommand: RunnableCommand {
                 hint: "oidc config init\(loader.configOption)")
         }
         var warnings: [JSONValue] = []
+        var failure: OIDCError?
         for profile in file.profiles {
-            try file.check(profile.name)
+            do throws(OIDCError) { try file.check(profile.name) } catch {
+                // The last line is the first problem; the others are said on the way.
+                if failure != nil { context.console.warn(error.message) }
+                failure = failure ?? error
+                continue
+            }
             context.console.note("profile \(DisplayText.clean(profile.name)): ok")
             for secret in try file.missingSecrets(of: profile.name, home: context.environment["HOME"]) {
                 let warning = "\(secret.name): there is no file \(DisplayText.clean(secret.path))"
@@ -31,6 +37,7 @@ struct ConfigCheckCommand: RunnableCommand {
                 warnings.append(.string("profile \(DisplayText.clean(profile.name)): \(warning)"))
             }
         }
+        if let failure { throw failure }
         if file.profiles.isEmpty { context.console.note("\(DisplayText.clean(file.path)) holds no profile") }
         if context.console.isJSON {
             try context.console.output(

@@ -99,7 +99,7 @@ struct ConfigInitCommand: RunnableCommand {
         _ context: CommandContext, _ path: String, isChecked: Bool = true
     ) throws(OIDCError) -> NewProfile {
         let preset = try provider.map { name throws(OIDCError) in
-            guard let preset = Preset.named(name) else { throw Preset.unknown(name) }
+            guard let preset = Preset.named(name) else { throw Preset.unknown(name, line: commandLine) }
             return preset
         }
         let name = common.profile ?? context.settingsLoader.profileName ?? "default"
@@ -126,9 +126,9 @@ struct ConfigInitCommand: RunnableCommand {
         _ settings: Settings, _ made: PresetProfile?, _ context: CommandContext
     ) throws(OIDCError) {
         let named = settings.provider
-        if named.issuer == nil, named.endpoints[.token] == nil { throw Self.missing(.issuer) }
+        if named.issuer == nil, named.endpoints[.token] == nil { throw missing(.issuer) }
         if settings.client.id == nil {
-            guard let made else { throw Self.missing(.clientID) }
+            guard let made else { throw missing(.clientID) }
             let arguments = [made.preset.name] + words.map { ShellWord.quoted($0) }
             throw OIDCError.usage(
                 "config init: client_id is not given; register \(made.preset.application): "
@@ -160,9 +160,9 @@ struct ConfigInitCommand: RunnableCommand {
             + " --client-id \(options.clientID.map { ShellWord.quoted($0) } ?? "ID")"
     }
 
-    private static func missing(_ setting: Setting) -> OIDCError {
+    private func missing(_ setting: Setting) -> OIDCError {
         .usage(
-            "config init: \(setting.name) is not given",
-            hint: "oidc config init --issuer URL --client-id ID (a variable does not go into a profile)")
+            "config init: \(setting.name) is not given (a variable does not go into a profile)",
+            hint: commandLine("--issuer \(options.issuer.map { ShellWord.quoted($0) } ?? "URL")"))
     }
 }

@@ -67,7 +67,7 @@ struct RequestCommand: RunnableCommand {
         let provider = try context.provider(options)
         let isForResource = options.resource.isEmpty && allowedOrigins.isEmpty
         let operand = isForResource ? ResourceOperand(url, provider.settings, context) : nil
-        try RequestOptions.checkScheme(url, provider)
+        try RequestOptions.checkScheme(url, allowsInsecureHTTP: provider.allowsInsecureHTTP)
         let call = try request.call(url, method, isJSON: context.console.isJSON)
         let request = ResourceRequest(call: call, mayLogIn: mayLogIn, operand: operand)
         if let access = try operand?.existingAccess() { return try request.run(access) }

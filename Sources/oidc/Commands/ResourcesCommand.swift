@@ -36,7 +36,8 @@ struct ResourcesCommand: RunnableCommand {
         let resources = try Self.checked(provider.settings.tools)
         if let title {
             let resource = try Self.find(title, in: resources)
-            try RequestOptions.checkScheme(resource.url, provider)
+            try RequestOptions.checkScheme(
+                resource.url, allowsInsecureHTTP: provider.allowsInsecureHTTP)
             let call = try request.call(
                 resource.url, resource.method.name, isJSON: context.console.isJSON)
             try ResourceRequest(call: call).run(try SessionAccess(provider))
@@ -51,12 +52,9 @@ struct ResourcesCommand: RunnableCommand {
         return 0
     }
 
-    /// Returns the resources, or an error if one has an invalid URL.
+    /// Returns the resources, or an error if there are none.
     private static func checked(_ settings: ToolSettings) throws(OIDCError) -> [Resource] {
-        let resources = settings.resources
-        guard resources.count == settings.resourceCount else {
-            throw .usage("resources: url: expected an http(s) URL in each")
-        }
+        let resources = try settings.checkedResources()
         guard !resources.isEmpty else {
             throw .usage(
                 "resources is not set",
@@ -73,7 +71,7 @@ struct ResourcesCommand: RunnableCommand {
         throw .usage(
             "there is no resource \(DisplayText.quoted(title, limit: 80))"
                 + (nearest.map { ", did you mean \(DisplayText.quoted($0))?" } ?? ""),
-            hint: "oidc resources lists them")
+            hint: "oidc resources")
     }
 
     private static func json(_ resource: Resource, _ session: Session?) -> JSONValue {

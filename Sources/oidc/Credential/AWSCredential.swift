@@ -21,24 +21,32 @@ struct AWSCredential {
             guard let arn = settings.awsRoleARN else {
                 throw Setting.awsRoleARN.missing(option: "--set aws_role_arn=ARN")
             }
-            self.arn = arn
-            guard arn.hasPrefix("arn:"), arn.utf8.count <= 2_048,
-                arn.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-            else {
-                throw .usage(
-                    "aws_role_arn: expected arn:aws:iam::ACCOUNT:role/NAME, found "
-                        + DisplayText.quoted(arn, limit: 100))
+            let layers = settings.layers
+            self.arn = try layers.checking(.awsRoleARN) { () throws(OIDCError) in
+                guard arn.hasPrefix("arn:"), arn.utf8.count <= 2_048,
+                    arn.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+                else {
+                    throw .usage(
+                        "aws_role_arn: expected arn:aws:iam::ACCOUNT:role/NAME, found "
+                            + DisplayText.quoted(arn, limit: 100))
+                }
+                return arn
             }
-            sessionName = settings.awsRoleSessionName ?? "oidc"
-            guard (2...64).contains(sessionName.utf8.count),
-                sessionName.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || "_+=,.@-".utf8.contains($0) })
-            else {
-                throw .usage("aws_role_session_name: expected 2 to 64 letters, digits and _+=,.@-")
+            sessionName = try layers.checking(.awsRoleSessionName) { () throws(OIDCError) in
+                let name = settings.awsRoleSessionName ?? "oidc"
+                guard (2...64).contains(name.utf8.count),
+                    name.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || "_+=,.@-".utf8.contains($0) })
+                else {
+                    throw .usage("aws_role_session_name: expected 2 to 64 letters, digits and _+=,.@-")
+                }
+                return name
             }
-            guard let url = WebURL(settings.awsSTSEndpoint ?? usualEndpoint) else {
-                throw .usage("aws_sts_endpoint: expected an https URL")
+            endpoint = try layers.checking(.awsSTSEndpoint) { () throws(OIDCError) in
+                guard let url = WebURL(settings.awsSTSEndpoint ?? AWSCredential.usualEndpoint) else {
+                    throw .usage("aws_sts_endpoint: expected an https URL")
+                }
+                return url
             }
-            endpoint = url
         }
     }
 

@@ -19,15 +19,22 @@ struct CredentialHost: Sendable {
 struct CredentialHosts: Sendable {
     private let setting: Setting
     private let hosts: [CredentialHost]
+    private let layers: SettingLayers
 
-    init(_ setting: Setting, _ records: [JSONValue]) {
+    init(_ setting: Setting, _ layers: SettingLayers) {
         self.setting = setting
-        hosts = records.map {
+        self.layers = layers
+        hosts = layers.records(setting).map {
             CredentialHost(host: $0["host"]?.string ?? "", username: $0["username"]?.string)
         }
     }
 
     func checked() throws(OIDCError) -> [CredentialHost] {
+        try layers.checking(setting, check)
+        return hosts
+    }
+
+    private func check() throws(OIDCError) {
         for served in hosts {
             let url = WebURL("https://\(served.host)")
             guard url != nil, url?.path == "", url?.query == nil, url?.fragment == nil else {
@@ -39,7 +46,6 @@ struct CredentialHosts: Sendable {
                 throw .usage("\(setting.name): username: expected a name without control characters")
             }
         }
-        return hosts
     }
 
     /// Returns the hosts, or an error if none is set.

@@ -9,7 +9,7 @@ struct StoreChecks {
         let choice: SessionStoreChoice
         let store: any SessionStoring
         do throws(OIDCError) {
-            choice = try SessionStoreChoice(setting: provider.settings.store)
+            choice = try provider.settings.storeChoice()
             store = try provider.store()
         } catch {
             return [Finding("store", error)]
@@ -110,12 +110,13 @@ struct StoreChecks {
             if let warning = Preset.matching(settings)?.refreshWarning(for: session, settings) {
                 return Finding("session", .warning, warning.message, hint: warning.hint?.commandLine)
             }
-            return report.isUsable
-                ? Finding("session", .ok, "the token is valid \(report.validity)")
-                : Finding(
+            guard report.isUsable else {
+                return Finding(
                     "session", .warning, "expired, and cannot be refreshed",
-                    hint: provider.settings.scopedLoginLine
-                )
+                    hint: provider.settings.scopedLoginLine)
+            }
+            try SessionAccess(provider).checkAvailable(session)
+            return Finding("session", .ok, "the token is valid \(report.validity)")
         } catch {
             return Finding("session", error)
         }

@@ -42,7 +42,9 @@ struct InitDialog {
         _ command: inout ConfigInitCommand, _ given: [Setting]
     ) throws(OIDCError) -> Preset? {
         if let name = command.provider {
-            guard let preset = Preset.named(name) else { throw Preset.unknown(name) }
+            guard let preset = Preset.named(name) else {
+                throw Preset.unknown(name, line: { "oidc config init \($0) --client-id ID" })
+            }
             return preset
         }
         guard !given.contains(.issuer), !given.contains(.tokenEndpoint) else { return nil }

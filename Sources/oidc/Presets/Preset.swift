@@ -54,22 +54,18 @@ struct Preset: Sendable {
     }
 
     /// The error for a name that no preset has.
-    static func unknown(_ name: String) -> OIDCError {
+    static func unknown(_ name: String, line: (String) -> String) -> OIDCError {
         let names = all.map(\.name)
         let nearest = Nearest.match(ASCII.lowercased(name), among: names)
         let url = WebURL(name) ?? (name.includes(".") || name.includes(":") ? WebURL.completing(name) : nil)
         if nearest == nil, let url {
             return .usage(
                 "expected the name of a provider, found the URL \(DisplayText.address(name, limit: 80))",
-                hint:
-                    "oidc config init --issuer \(ShellWord.quoted(DisplayText.clean(url.text))) --client-id ID"
-            )
+                hint: line("--issuer \(ShellWord.quoted(DisplayText.clean(url.text)))"))
         }
         return .usage(
             "unknown provider “\(DisplayText.distinct(name, from: names, limit: 80))”"
                 + (nearest.map { ", did you mean \($0)?" } ?? ""),
-            hint: nearest == nil
-                ? "oidc help providers lists them; any other: oidc config init --issuer URL --client-id ID"
-                : "oidc help providers")
+            hint: "oidc help providers")
     }
 }

@@ -25,7 +25,8 @@ struct PresetProfile {
             guard !options.contains(where: { setting.isReplaced(by: $0.setting) }) else { continue }
             if let name = preset.missing(in: template, values) {
                 throw OIDCError.usage(
-                    "config init \(preset.name): \(name) is missing", hint: line(preset.example()))
+                    "config init \(preset.name): \(name) is missing",
+                    hint: line(preset.example(keeping: words)))
             }
             let value = preset.filled(template, values)
             entries.append(
@@ -53,7 +54,7 @@ extension Preset {
             guard let equals = word.firstIndex(of: "=") else {
                 throw OIDCError.usage(
                     "\(name) takes NAME=VALUE, not \(DisplayText.quoted(word, limit: 80))",
-                    hint: line(example()))
+                    hint: line(example(keeping: words)))
             }
             let key = String(word[..<equals])
             guard let parameter = parameters.first(where: { $0.name == key }) else {
@@ -61,14 +62,14 @@ extension Preset {
                 throw OIDCError.usage(
                     "\(name) has no parameter “\(DisplayText.distinct(key, from: names, limit: 80))”"
                         + (names.isEmpty ? "" : " (it has \(names.joined(separator: ", ")))"),
-                    hint: line(example()))
+                    hint: line(example(keeping: words)))
             }
             guard values[key] == nil else {
-                throw OIDCError.usage("\(key) is given twice", hint: line(example()))
+                throw OIDCError.usage("\(key) is given twice", hint: line(example(keeping: words)))
             }
             let value = String(word[word.index(after: equals)...])
             if let problem = parameter.problem(value) {
-                throw OIDCError.usage("\(key): \(problem)", hint: line(example()))
+                throw OIDCError.usage("\(key): \(problem)", hint: line(example(keeping: words)))
             }
             values[key] = parameter.check.completed(value)
         }
@@ -120,9 +121,22 @@ extension Preset {
         return filled(registrationPlace, values.merging(examples) { value, _ in value })
     }
 
-    /// The arguments that name the preset and every parameter it needs.
-    func example() -> String {
-        ([name] + parameters.filter { $0.standard == nil }.map { "\($0.name)=\($0.example)" })
-            .joined(separator: " ")
+    /// Returns the arguments that name the preset and every parameter it needs: what was given, spelled right, and examples
+    /// for the rest.
+    fileprivate func example(keeping words: [String]) -> String {
+        var given: [String: String] = [:]
+        for word in words {
+            guard let equals = word.firstIndex(of: "="),
+                let key = Nearest.match(String(word[..<equals]), among: parameters.map(\.name)),
+                let parameter = parameters.first(where: { $0.name == key }),
+                case let value = String(word[word.index(after: equals)...]), parameter.problem(value) == nil
+            else { continue }
+            given[key] = given[key] ?? "\(key)=\(value)"
+        }
+        let arguments = parameters.compactMap { parameter in
+            given[parameter.name]
+                ?? (parameter.standard == nil ? "\(parameter.name)=\(parameter.example)" : nil)
+        }
+        return ([name] + arguments.map { ShellWord.quoted($0) }).joined(separator: " ")
     }
 }

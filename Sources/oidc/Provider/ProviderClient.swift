@@ -75,7 +75,7 @@ extension ProviderContext {
     ) throws(OIDCError) -> TokenEndpoint {
         var endpoint = TokenEndpoint(
             url: url, client: client, format: settings.token.format,
-            extraParameters: settings.token.extraParameters, dpop: dpop)
+            extraParameters: try settings.token.checkedExtraParameters(), dpop: dpop)
         endpoint.sendsResources = settings.token.sendsResources
         endpoint.assumedTokenType = try settings.token.checkedAssumedType()
         return endpoint

@@ -189,7 +189,7 @@ struct ProviderContext {
 
     /// Returns the store. If no state directory is available, nothing is stored and saving fails.
     func store() throws(OIDCError) -> any SessionStoring {
-        try store(try SessionStoreChoice(setting: settings.store))
+        try store(try settings.storeChoice())
     }
 
     func store(_ choice: SessionStoreChoice) throws(OIDCError) -> any SessionStoring {
@@ -240,12 +240,8 @@ struct ProviderContext {
     /// Returns the browser to open. Refuses a setting that would let a shell read the URL; such an entry of
     /// `$BROWSER` is skipped.
     func browserChoice() throws(OIDCError) -> BrowserChoice {
-        let command = settings.signIn.browser
-        if let problem = BrowserCommand.problem(command) {
-            throw .usage("browser: \(problem)", hint: #"oidc config set 'browser=["firefox","%s"]'"#)
-        }
-        return BrowserChoice.resolve(
-            setting: command, .current(environment: context.environment),
+        BrowserChoice.resolve(
+            setting: try settings.signIn.checkedBrowser(), .current(environment: context.environment),
             remark: { [console = context.console] in console.warn($0) })
     }
 }

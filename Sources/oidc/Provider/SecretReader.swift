@@ -77,6 +77,7 @@ struct SecretReader {
 extension UserFile {
     /// Returns how to keep others from changing a file.
     func ownershipHint(_ path: String) -> String {
+        guard isRegular else { return "name a file of your own; this is a device or a pipe" }
         let change = "chmod go-w \(ShellWord.quoted(path))"
         return isOwn
             ? change

@@ -9,18 +9,38 @@ enum ProxyRoutes {
         _ urls: [String], _ provider: ProviderContext, onSocket: Bool = false,
         for command: String = "oidc proxy"
     ) throws(OIDCError) -> [ProxyRoute] {
-        let given: [(url: String, path: String?)] =
-            urls.isEmpty ? provider.settings.tools.proxyRoutes : urls.map { ($0, nil) }
-        guard !given.isEmpty else {
+        let settings = provider.settings
+        guard !urls.isEmpty || !settings.tools.proxyRoutes.isEmpty else {
             throw .usage(
-                "no URL to serve",
-                hint: "\(command) https://api.example.com, or set proxy_routes in the profile")
+                "no URL to serve, and proxy_routes is not set",
+                hint: "\(command) https://api.example.com")
         }
+        let allowsInsecureHTTP = settings.provider.allowsInsecureHTTP
+        guard !urls.isEmpty else {
+            return try configured(
+                settings.tools, allowsInsecureHTTP: allowsInsecureHTTP, onSocket: onSocket, for: command)
+        }
+        return try routes(urls.map { ($0, nil) }, allowsInsecureHTTP, onSocket, command)
+    }
+
+    /// Returns the routes of `proxy_routes`.
+    static func configured(
+        _ tools: ToolSettings, allowsInsecureHTTP: Bool, onSocket: Bool, for command: String = "oidc proxy"
+    ) throws(OIDCError) -> [ProxyRoute] {
+        try tools.layers.checking(.proxyRoutes) { () throws(OIDCError) in
+            try routes(tools.proxyRoutes, allowsInsecureHTTP, onSocket, command)
+        }
+    }
+
+    private static func routes(
+        _ given: [(url: String, path: String?)], _ allowsInsecureHTTP: Bool, _ onSocket: Bool,
+        _ command: String
+    ) throws(OIDCError) -> [ProxyRoute] {
         var routes: [ProxyRoute] = []
         for (index, entry) in given.enumerated() {
             // On a socket, paths have no secret that distinguishes the routes.
             let path = entry.path ?? (onSocket && given.count > 1 ? "/\(index + 1)" : "/")
-            let route = try ProxyRoute(try url(entry.url, provider, for: command), path: path)
+            let route = try ProxyRoute(try url(entry.url, allowsInsecureHTTP, for: command), path: path)
             guard !onSocket || !routes.contains(where: { $0.path == route.path }) else {
                 throw .usage("proxy_routes: two routes have the path \(DisplayText.quoted(route.path))")
             }
@@ -30,10 +50,10 @@ enum ProxyRoutes {
     }
 
     private static func url(
-        _ text: String, _ provider: ProviderContext, for command: String
+        _ text: String, _ allowsInsecureHTTP: Bool, for command: String
     ) throws(OIDCError) -> WebURL {
         guard let url = WebURL(text) else { throw problem(text, command) }
-        try RequestOptions.checkScheme(url, provider)
+        try RequestOptions.checkScheme(url, allowsInsecureHTTP: allowsInsecureHTTP)
         return url
     }
 

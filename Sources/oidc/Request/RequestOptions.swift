@@ -50,8 +50,8 @@ struct RequestOptions: OptionGroup {
 
 extension RequestOptions {
     /// Checks that a token may be sent to the URL at all.
-    static func checkScheme(_ url: WebURL, _ provider: ProviderContext) throws(OIDCError) {
-        guard !url.isSecure, !url.isLoopback, !provider.allowsInsecureHTTP else { return }
+    static func checkScheme(_ url: WebURL, allowsInsecureHTTP: Bool) throws(OIDCError) {
+        guard !url.isSecure, !url.isLoopback, !allowsInsecureHTTP else { return }
         throw .usage(
             "\(url.origin) is plain http, which is for this machine only: the token would be readable",
             hint: "use https")

@@ -32,13 +32,16 @@ struct ConfigurationFile: Sendable {
             profiles = object.isEmpty ? [] : [("default", object)]
             return
         }
-        if let stray = object.names.first(where: { $0 != "profiles" && $0 != "default_profile" }) {
+        let known = ["profiles", "default_profile"]
+        if let stray = object.names.first(where: { !known.contains($0) }) {
+            let nearest = Nearest.match(stray, among: known)
+            let problem =
+                "has an unknown member “\(DisplayText.distinct(stray, from: known))” beside “profiles”"
             throw ConfigurationFile.error(
-                path,
-                "has an unknown member “"
-                    + DisplayText.distinct(stray, from: ["profiles", "default_profile"])
-                    + "” beside “profiles”",
-                hint: "move it into a profile, then: oidc config check\(option)")
+                path, problem + (nearest.map { ", did you mean \($0)?" } ?? ""),
+                hint: nearest != nil || Setting.named(stray) == nil
+                    ? "correct it, then: oidc config check\(option)"
+                    : "move it into a profile, then: oidc config check\(option)")
         }
         guard let members = listed.object?.members else {
             throw ConfigurationFile.error(

@@ -52,6 +52,8 @@ struct SettingLayers: Sendable {
     let profile: String?
     /// Whether an option or a variable names it.
     let isProfileNamed: Bool
+    /// What a command in a hint needs to use the same file: empty, or ` --config FILE`.
+    let configOption: String
     /// The effective entries: the strongest of each setting.
     private(set) var entries: [Entry]
     /// All entries, strongest first.
@@ -61,9 +63,10 @@ struct SettingLayers: Sendable {
 
     /// Resolves the entries, strongest first. Leaves out what belongs to one provider or client if a stronger layer
     /// names another: a secret goes only to whom it was configured for.
-    init(profile: String?, isProfileNamed: Bool = false, entries: [Entry]) {
+    init(profile: String?, isProfileNamed: Bool = false, configOption: String = "", entries: [Entry]) {
         self.profile = profile
         self.isProfileNamed = isProfileNamed
+        self.configOption = configOption
         given = entries
         let ownership = SettingsOwnership(entries)
         self.entries = []

@@ -89,8 +89,9 @@ extension SettingsLoader {
         return DisplayText.address(value.string.map { "“\($0)”" } ?? value.compact, limit: 80)
     }
 
-    static func unknown(_ name: String, in source: String) -> OIDCError {
-        let names = Setting.all.map(\.name)
+    /// Returns the error for a name that no setting has. `besides` are names that may also have been meant.
+    static func unknown(_ name: String, in source: String, besides: [String] = []) -> OIDCError {
+        let names = Setting.all.map(\.name) + besides
         let nearest = Nearest.match(name, among: names)
         return OIDCError(
             .usage,

@@ -43,26 +43,6 @@ final class Settings: Sendable {
 
     /// The profile's name, if one is used.
     var profile: String? { layers.profile }
-
-    /// Checks the settings themselves, without reading a file or asking the provider.
-    func check() throws(OIDCError) {
-        try provider.checkIssuer()
-        if let issuer = provider.issuer, provider.metadataURL == nil, provider.endpoints[.token] == nil {
-            _ = try ProviderMetadata.wellKnownURLs(
-                issuer: issuer, allowsInsecureHTTP: provider.allowsInsecureHTTP)
-        }
-        _ = try provider.checkedEndpoints()
-        _ = try token.checkedAssumedType()
-        try ExtraParameters.authorize.check(signIn.extraParameters)
-        try ExtraParameters.token.check(token.extraParameters)
-        try sharedStore.check(try SessionStoreChoice(setting: store))
-        if let url = client.metadataURL { _ = try ClientMetadataDocument.checkedURL(url) }
-        _ = try RedirectAddress(signIn.redirectURI, port: signIn.port)
-        if let problem = BrowserCommand.problem(signIn.browser) { throw .usage("browser: \(problem)") }
-        if let text = signIn.postLogoutRedirectURI {
-            try RedirectURI.check(text, setting: Setting.postLogoutRedirectURI.name)
-        }
-    }
 }
 
 /// The provider, and those of its endpoints that are set.
@@ -72,8 +52,10 @@ struct ProviderSettings: Sendable {
     let metadataURL: String?
     let endpoints: [ProviderEndpoint: String]
     let allowsInsecureHTTP: Bool
+    private let layers: SettingLayers
 
     init(_ layers: SettingLayers) {
+        self.layers = layers
         issuer = layers.text(.issuer)
         metadataURL = layers.text(.metadataURL)
         allowsInsecureHTTP = layers.flag(.allowInsecureHTTP)
@@ -95,20 +77,28 @@ struct ProviderSettings: Sendable {
             }
             return
         }
-        _ = try ProviderMetadata.checkedIssuer(issuer, allowsInsecureHTTP: allowsInsecureHTTP)
+        _ = try layers.checking(.issuer) { () throws(OIDCError) in
+            try ProviderMetadata.checkedIssuer(issuer, allowsInsecureHTTP: allowsInsecureHTTP)
+        }
     }
 
     func checkedMetadataURL() throws(OIDCError) -> WebURL? {
         guard let metadataURL else { return nil }
-        return try ProviderMetadata.checkedURL(metadataURL, allowsInsecureHTTP: allowsInsecureHTTP)
+        return try layers.checking(.metadataURL) { () throws(OIDCError) in
+            try ProviderMetadata.checkedURL(metadataURL, allowsInsecureHTTP: allowsInsecureHTTP)
+        }
     }
 
     /// Returns the endpoints that are set, which override discovered ones.
     func checkedEndpoints() throws(OIDCError) -> [ProviderEndpoint: WebURL] {
         var checked: [ProviderEndpoint: WebURL] = [:]
         for endpoint in ProviderEndpoint.allCases {
-            guard let text = endpoints[endpoint] else { continue }
-            checked[endpoint] = try endpoint.configured(text, allowsInsecureHTTP: allowsInsecureHTTP)
+            guard let text = endpoints[endpoint], let setting = Setting.named(endpoint.rawValue) else {
+                continue
+            }
+            checked[endpoint] = try layers.checking(setting) { () throws(OIDCError) in
+                try endpoint.configured(text, allowsInsecureHTTP: allowsInsecureHTTP)
+            }
         }
         return checked
     }
@@ -136,7 +126,7 @@ struct NetworkSettings: Sendable {
 struct ToolSettings: Sendable {
     let resources: [Resource]
     /// How many resources are set, including those whose URL cannot be read.
-    let resourceCount: Int
+    private let resourceCount: Int
     /// The URLs of the proxy's routes, and their paths.
     let proxyRoutes: [(url: String, path: String?)]
     let gitHosts: CredentialHosts
@@ -145,18 +135,39 @@ struct ToolSettings: Sendable {
     let awsRoleSessionName: String?
     let awsSTSEndpoint: String?
     let gcpTokenType: String?
+    let layers: SettingLayers
 
     init(_ layers: SettingLayers) {
+        self.layers = layers
         let records = layers.records(.resources)
         resources = records.compactMap { Resource($0) }
         resourceCount = records.count
         proxyRoutes = layers.records(.proxyRoutes).map { ($0["url"]?.string ?? "", $0["path"]?.string) }
-        gitHosts = CredentialHosts(.gitHosts, layers.records(.gitHosts))
-        dockerRegistries = CredentialHosts(.dockerRegistries, layers.records(.dockerRegistries))
+        gitHosts = CredentialHosts(.gitHosts, layers)
+        dockerRegistries = CredentialHosts(.dockerRegistries, layers)
         awsRoleARN = layers.text(.awsRoleARN)
         awsRoleSessionName = layers.text(.awsRoleSessionName)
         awsSTSEndpoint = layers.text(.awsSTSEndpoint)
         gcpTokenType = layers.text(.gcpTokenType)
+    }
+
+    /// Returns the resources; throws if the URL of one cannot be read.
+    func checkedResources() throws(OIDCError) -> [Resource] {
+        try layers.checking(.resources) { () throws(OIDCError) in
+            guard resources.count == resourceCount else {
+                throw .usage("resources: url: expected an http(s) URL in each")
+            }
+            return resources
+        }
+    }
+
+    func check(allowsInsecureHTTP: Bool) throws(OIDCError) {
+        _ = try checkedResources()
+        _ = try gitHosts.checked()
+        _ = try dockerRegistries.checked()
+        if awsRoleARN != nil { _ = try AWSCredential.Role(self) }
+        guard !proxyRoutes.isEmpty else { return }
+        _ = try ProxyRoutes.configured(self, allowsInsecureHTTP: allowsInsecureHTTP, onSocket: false)
     }
 }
 

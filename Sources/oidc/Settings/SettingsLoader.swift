@@ -64,7 +64,9 @@ struct SettingsLoader: Sendable {
         var entries = options + (try ownVariables(profile?.values))
         if let profile { entries += try SettingsLoader.entries(of: profile, in: path, option: option) }
         return Settings(
-            SettingLayers(profile: profile?.name, isProfileNamed: profileName != nil, entries: entries),
+            SettingLayers(
+                profile: profile?.name, isProfileNamed: profileName != nil, configOption: option,
+                entries: entries),
             home: environment["HOME"])
     }
 
@@ -163,7 +165,9 @@ struct SettingsLoader: Sendable {
         var entries: [SettingLayers.Entry] = []
         for member in profile.values.members {
             guard let setting = Setting.named(member.name) else {
-                throw unknown(member.name, in: "profile \(DisplayText.quoted(profile.name)) of \(path)")
+                throw unknown(
+                    member.name, in: "profile \(DisplayText.quoted(profile.name)) of \(path)",
+                    besides: profile.name == "default" ? ["profiles", "default_profile"] : [])
             }
             guard let value = setting.kind.normalized(member.value) else {
                 throw ConfigurationFile.error(

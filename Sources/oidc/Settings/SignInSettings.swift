@@ -33,8 +33,10 @@ struct SignInSettings: Sendable {
     let postLogoutRedirectURI: String?
     /// Seconds for the whole sign-in.
     let timeout: Int64
+    private let layers: SettingLayers
 
     init(_ layers: SettingLayers) {
+        self.layers = layers
         flow = layers.choice(.flow) ?? .auto
         isFlowChosen = layers[.flow] != nil
         browser = layers.texts(.browser)
@@ -57,22 +59,55 @@ struct SignInSettings: Sendable {
     }
 
     func redirect() throws(OIDCError) -> RedirectAddress {
-        try RedirectAddress(redirectURI, port: port, ports: redirectPorts)
+        try layers.checking(.redirectURI) { () throws(OIDCError) in
+            try RedirectAddress(redirectURI, port: port, ports: redirectPorts)
+        }
     }
 
     func postLogoutRedirect() throws(OIDCError) -> RedirectAddress? {
         guard let postLogoutRedirectURI else { return nil }
-        return try RedirectAddress(
-            postLogoutRedirectURI, port: port, setting: Setting.postLogoutRedirectURI.name)
+        return try layers.checking(.postLogoutRedirectURI) { () throws(OIDCError) in
+            try RedirectAddress(
+                postLogoutRedirectURI, port: port, setting: Setting.postLogoutRedirectURI.name)
+        }
+    }
+
+    /// Returns the browser's command line. Refuses one that would let a shell read the URL.
+    func checkedBrowser() throws(OIDCError) -> [String] {
+        guard let problem = BrowserCommand.problem(browser) else { return browser }
+        return try layers.checking(.browser) { () throws(OIDCError) in
+            throw .usage("browser: \(problem)", hint: #"oidc config set 'browser=["firefox","%s"]'"#)
+        }
+    }
+
+    func checkedExtraParameters() throws(OIDCError) -> [FormEncoding.Pair] {
+        try layers.checking(.extraAuthorizeParams) { () throws(OIDCError) in
+            try ExtraParameters.authorize.check(extraParameters)
+        }
+        return extraParameters
+    }
+
+    func check() throws(OIDCError) {
+        _ = try checkedExtraParameters()
+        _ = try layers.checking(.redirectURI) { () throws(OIDCError) in
+            try RedirectAddress(redirectURI, port: port)
+        }
+        _ = try checkedBrowser()
+        guard let postLogoutRedirectURI else { return }
+        try layers.checking(.postLogoutRedirectURI) { () throws(OIDCError) in
+            try RedirectURI.check(postLogoutRedirectURI, setting: Setting.postLogoutRedirectURI.name)
+        }
     }
 }
 
 extension Settings {
-    func authorizationRequest(_ client: Client, _ scope: Scope, _ dpop: DPoPKey?) -> AuthorizationRequest {
+    func authorizationRequest(
+        _ client: Client, _ scope: Scope, _ dpop: DPoPKey?
+    ) throws(OIDCError) -> AuthorizationRequest {
         var request = AuthorizationRequest(
             client: client, redirectURI: signIn.redirectURI ?? RedirectAddress.standard, scope: scope)
         request.audience = token.audience
-        request.resources = token.resources
+        request.resources = try token.checkedResources()
         request.responseMode = signIn.responseMode
         request.sendsNonce = signIn.sendsNonce
         request.prompt = signIn.prompt
@@ -83,7 +118,7 @@ extension Settings {
         request.uiLocales = signIn.uiLocales
         request.authorizationDetails = token.authorizationDetails
         request.dpopThumbprint = dpop?.thumbprint
-        request.extraParameters = signIn.extraParameters
+        request.extraParameters = try signIn.checkedExtraParameters()
         return request
     }
 }

@@ -28,8 +28,10 @@ struct ClientSettings: Sendable {
     let assertionAudience: AssertionAudience
     /// The only algorithm accepted for ID tokens, if one is set (OpenID Connect Registration §2).
     let idTokenAlgorithms: [String]?
+    private let layers: SettingLayers
 
     init(_ layers: SettingLayers, home: String?) {
+        self.layers = layers
         id = layers.text(.clientID)
         metadataURL = layers.text(.clientMetadataURL)
         method = layers.text(.clientAuth)
@@ -53,6 +55,13 @@ struct ClientSettings: Sendable {
         var files: [SettingFile?] = [privateKey, certificateKey]
         if case .file(let file)? = secret { files.insert(file, at: 0) }
         return files.compactMap { $0 }
+    }
+
+    func check() throws(OIDCError) {
+        guard let metadataURL else { return }
+        _ = try layers.checking(.clientMetadataURL) { () throws(OIDCError) in
+            try ClientMetadataDocument.checkedURL(metadataURL)
+        }
     }
 
     func requiredID() throws(OIDCError) -> String {
@@ -79,8 +88,10 @@ struct TokenSettings: Sendable {
     let assumedType: String?
     /// The profile of the user's own provider, whose session is exchanged for an assertion.
     let userProfile: String?
+    private let layers: SettingLayers
 
     init(_ layers: SettingLayers) {
+        self.layers = layers
         grant = layers.choice(.grant) ?? .authorizationCode
         scope = layers.text(.scope).map { Scope($0) }
         audience = layers.text(.audience)
@@ -97,12 +108,35 @@ struct TokenSettings: Sendable {
 
     func checkedAssumedType() throws(OIDCError) -> TokenType? {
         guard let assumedType else { return nil }
-        guard let type = TokenType.assumable(assumedType) else {
-            throw .usage(
-                "token_type: expected a type such as Bearer, and not DPoP, "
-                    + "found \(DisplayText.quoted(assumedType))")
+        return try layers.checking(.tokenType) { () throws(OIDCError) in
+            guard let type = TokenType.assumable(assumedType) else {
+                throw .usage(
+                    "token_type: expected a type such as Bearer, and not DPoP, "
+                        + "found \(DisplayText.quoted(assumedType))")
+            }
+            return type
         }
-        return type
+    }
+
+    func checkedResources() throws(OIDCError) -> [String] {
+        try layers.checking(.resource) { () throws(OIDCError) in
+            for resource in resources { try ResourceIndicator.check(resource) }
+        }
+        return resources
+    }
+
+    func checkedExtraParameters() throws(OIDCError) -> [FormEncoding.Pair] {
+        try layers.checking(.extraTokenParams) { () throws(OIDCError) in
+            try ExtraParameters.token.check(extraParameters)
+        }
+        return extraParameters
+    }
+
+    func check() throws(OIDCError) {
+        _ = try checkedAssumedType()
+        _ = try checkedResources()
+        _ = try checkedExtraParameters()
+        try layers.checking(.scope) { () throws(OIDCError) in try scope?.check() }
     }
 }
 

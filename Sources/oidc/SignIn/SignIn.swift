@@ -159,7 +159,7 @@ struct SignIn {
         try metadata.validate(for: [.token], scope: needsIDToken ? scope : Scope(""))
         let url = try metadata.require(.token, presentingCertificate: client.presentsCertificate)
         let dpop: DPoPKey? = provider.settings.token.bindsTokens ? try DPoPKey.generate() : nil
-        var request = provider.settings.authorizationRequest(client, scope, dpop)
+        var request = try provider.settings.authorizationRequest(client, scope, dpop)
         request.rejectsErrorsWithoutIssuer = provider.settings.resource != nil
         var login = SignInFlow(
             environment: environment, metadata: metadata,
@@ -200,7 +200,7 @@ struct SignIn {
     /// device code if the provider supports it. `--no-browser` alone is the URL without a code, which saves a script the
     /// polling. A terminal is read for the redirected URL.
     private func flow(_ metadata: ProviderMetadata) throws(OIDCError) -> Flow {
-        let isTerminal = provider.context.ownsTerminal && Terminal.isTerminal(.standardInput)
+        let isTerminal = provider.context.ownsTerminal && Terminal.isForeground(.standardInput)
         switch settings.flow {
         case .device: return .device
         case .paste: return .browser(nil, readsInput: true)

@@ -34,6 +34,9 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         ("several.json", "{\"profiles\": {\"a\": {}, \"b\": {}}}", 0o600),
         ("writable.json", "{}", 0o666), ("secret.json", "{\"client_secret\": \"x\"}", 0o644),
         ("plain.json", "{\"issuer\": \"http://login.example.com\"}", 0o600),
+        ("host.json", "{\"issuer\": \"login.example.com\", \"client_id\": \"x\"}", 0o600),
+        ("near.json", "{\"default_profle\": \"a\", \"profiles\": {\"a\": {}}}", 0o600),
+        ("list.json", "{\"profles\": {\"a\": {}}}", 0o600),
     ]
 
     static let commands: [Mistake] = [
@@ -56,7 +59,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake("help tokn", "unknown command 'tokn', did you mean oidc token?", "oidc --help"),
         Mistake("config get issuer", "unknown command 'get'", "oidc config show"),
         Mistake("config ls", "unknown command 'ls'", "oidc config list"),
-        Mistake("config delete work", "unknown command 'delete'", "oidc config unset KEY removes a setting"),
+        Mistake("config delete work", "unknown command 'delete'", "to remove a setting, name it"),
         Mistake(
             "config init https://login.example.com", "expected the name of a provider, found the URL",
             "oidc config init --issuer https://login.example.com --client-id ID"),
@@ -78,6 +81,17 @@ struct Mistake: CustomTestStringConvertible, Sendable {
             "token --issuer 127.0.0.1:1 --client-id x", "expected an https URL", "--issuer http://127.0.0.1:1"
         ),
         Mistake("-x", "unknown option '-x' before the command", "oidc --help"),
+        Mistake("token -header", "unknown option '-header', did you mean --header?", "oidc help token"),
+        Mistake(
+            "config init -p new http://127.0.0.1:1/r --client-id my-cli", "found the URL",
+            "oidc config init -p new --issuer http://127.0.0.1:1/r --client-id my-cli"),
+        Mistake(
+            "config init keycloak domain=http://127.0.0.1:1 relam=demo --client-id c",
+            "keycloak has no parameter “relam”",
+            "oidc config init keycloak domain=http://127.0.0.1:1 realm=demo --client-id c"),
+        Mistake(
+            "config init --issuer https://a.example -p z", "config init: client_id is not given",
+            "oidc config init -p z --issuer https://a.example --client-id ID"),
         Mistake("-p work", "oidc needs a command", "oidc --help"),
         Mistake("''", "unknown command ''", "oidc --help"),
         Mistake(

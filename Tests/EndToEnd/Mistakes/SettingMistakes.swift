@@ -90,5 +90,22 @@ extension Mistake {
             "token --config secret.json", "holds a client_secret and may be read by others",
             "chmod 600 secret.json"),
         Mistake("config check --config plain.json", "issuer: plain http is for loopback only", "use https"),
+        Mistake(
+            "token --config host.json", "found login.example.com (profile default)",
+            "oidc config set -p default issuer=https://login.example.com --config host.json"),
+        Mistake(
+            "config set issuer=login.example.com", "found login.example.com (profile home)",
+            "oidc config set -p home issuer=https://login.example.com"),
+        Mistake(
+            "config set 'git_hosts=[{\"host\":\"https://a.example\"}]'", "git_hosts: host: expected a name",
+            "correct it, then: oidc config check"),
+        Mistake("token --config /dev/null", "configuration /dev/null belongs to another user", "name a file"),
+        Mistake(
+            "token --config near.json", "“default_profle” beside “profiles”, did you mean default_profile?",
+            "correct it, then: oidc config check --config near.json"),
+        Mistake(
+            "token --config list.json",
+            "unknown setting “profles” in profile “default” of list.json, did you",
+            "oidc help settings"),
     ]
 }

@@ -1,0 +1,63 @@
+import OIDCCore
+import OIDCSystem
+
+extension SettingLayers {
+    /// Checks a setting's value. An error says which variable or profile the value is from, and how to correct it there.
+    func checking<Value>(
+        _ setting: Setting, _ check: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        do throws(OIDCError) { return try check() } catch { throw placed(error, setting) }
+    }
+
+    private func placed(_ error: OIDCError, _ setting: Setting) -> OIDCError {
+        guard error.kind == .usage, let origin = entries.first(where: { $0.setting == setting })?.origin
+        else {
+            return error
+        }
+        var error = error
+        switch origin {
+        case .option, .resource: break
+        case .variable(let name):
+            error.message += " (from \(name))"
+            switch error.hint {
+            case .useIssuer(let issuer)?: error.hint = .text("export \(name)=\(ShellWord.quoted(issuer))")
+            case nil: error.hint = .text("correct \(name), or: unset \(name)")
+            default: break
+            }
+        case .profile(let name):
+            error.message += " (profile \(DisplayText.clean(name)))"
+            switch error.hint {
+            case .useIssuer(let issuer)?:
+                let value = ShellWord.quoted("issuer=\(issuer)")
+                error.hint = .text("oidc config set -p \(ShellWord.quoted(name)) \(value)\(configOption)")
+            case nil: error.hint = .text("correct it, then: oidc config check\(configOption)")
+            default: break
+            }
+        }
+        return error
+    }
+}
+
+extension Settings {
+    /// Checks the settings themselves, without reading a file or asking the provider.
+    func check() throws(OIDCError) {
+        try provider.checkIssuer()
+        if let issuer = provider.issuer, provider.metadataURL == nil, provider.endpoints[.token] == nil {
+            _ = try layers.checking(.issuer) { () throws(OIDCError) in
+                try ProviderMetadata.wellKnownURLs(
+                    issuer: issuer, allowsInsecureHTTP: provider.allowsInsecureHTTP)
+            }
+        }
+        _ = try provider.checkedEndpoints()
+        try token.check()
+        try signIn.check()
+        let choice = try storeChoice()
+        try layers.checking(.store) { () throws(OIDCError) in try sharedStore.check(choice) }
+        try client.check()
+        try tools.check(allowsInsecureHTTP: provider.allowsInsecureHTTP)
+    }
+
+    func storeChoice() throws(OIDCError) -> SessionStoreChoice {
+        try layers.checking(.store) { () throws(OIDCError) in try SessionStoreChoice(setting: store) }
+    }
+}
