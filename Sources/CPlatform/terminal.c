@@ -42,16 +42,24 @@ static void quit(int number) {
 
 int oidc_take_lines(int descriptor) {
     static int is_registered;
-    if (taken_descriptor >= 0) return 0;
     if (!oidc_is_foreground(descriptor)) return ENOTTY;
-    if (tcgetattr(descriptor, &saved_modes) != 0) return errno;
+    struct termios modes;
+    if (tcgetattr(descriptor, &modes) != 0) return errno;
+    // A shell that stopped this process and let it go on has set its own modes.
+    const tcflag_t editing = ICANON | ECHO;
+    if (taken_descriptor == descriptor && (modes.c_lflag & editing) == 0) return 0;
+    taken_descriptor = -1;
+    saved_modes = modes;
+    taken_descriptor = descriptor;
     if (!is_registered && atexit(oidc_release_lines) == 0) is_registered = 1;
-    struct termios modes = saved_modes;
-    modes.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    modes.c_lflag &= ~editing;
     modes.c_cc[VMIN] = 1;
     modes.c_cc[VTIME] = 0;
-    if (tcsetattr(descriptor, TCSANOW, &modes) != 0) return errno;
-    taken_descriptor = descriptor;
+    if (tcsetattr(descriptor, TCSANOW, &modes) != 0) {
+        taken_descriptor = -1;
+        return errno;
+    }
+    if (catches_quit) return 0;
     // Swift's own handler of SIGQUIT, which prints a backtrace, is useless: dumps are forbidden.
     if (sigaction(SIGQUIT, NULL, &previous_quit) == 0 && previous_quit.sa_handler != SIG_IGN) {
         catches_quit = signal(SIGQUIT, quit) != SIG_ERR;

@@ -45,7 +45,7 @@ struct SignInTerminalTests {
         let callback = try #require(provider.redirect(of: url)).url.text
         run.type(callback)
         let count = callback.utf8.count
-        _ = run.wait { $0.contains("\(count) characters pasted: press Enter") ? 0 : nil }
+        _ = run.wait { $0.contains("press Enter: \(count) characters pasted") ? 0 : nil }
         run.type("\r")
         let (status, text) = run.finish()
         #expect(status == 0, "\(text)")
@@ -73,6 +73,37 @@ struct SignInTerminalTests {
         #expect(!run.echoes)
         run.type(key)
         #expect(run.finish().status != 0)
+        #expect(run.echoes)
+    }
+
+    @Test("after the end of input nobody is invited to paste, and the terminal is as it was")
+    func endOfInput() throws {
+        let provider = try provider()
+        defer { withExtendedLifetime(provider) {} }
+        let program = try Program(provider)
+        defer { program.remove() }
+        let run = try TerminalRun(program, ["login", "--no-browser"], ["DISPLAY": ""])
+        _ = try #require(run.wait { $0.contains("waiting for your browser or a pasted URL") ? 0 : nil })
+        run.type("\u{4}")
+        _ = try #require(run.wait { $0.contains("waiting for your browser\u{1B}[K") ? 0 : nil })
+        #expect(run.echoes)
+        run.type("\u{3}")
+        #expect(run.finish().status == 130)
+        #expect(run.echoes)
+    }
+
+    @Test("what is pasted stays hidden after a shell has stopped the program and let it go on")
+    func resumed() throws {
+        let provider = try provider()
+        defer { withExtendedLifetime(provider) {} }
+        let program = try Program(provider)
+        defer { program.remove() }
+        let run = try TerminalRun(program, ["login", "--no-browser"], ["DISPLAY": ""])
+        _ = try #require(run.wait { $0.contains(" left") ? 0 : nil })
+        run.resetModes()
+        #expect(run.wait { _ in run.echoes ? nil : 0 } != nil)
+        run.type("\u{3}")
+        #expect(run.finish().status == 130)
         #expect(run.echoes)
     }
 

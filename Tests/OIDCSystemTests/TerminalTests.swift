@@ -40,7 +40,7 @@ struct TerminalTests {
         let pipe = try FileDescriptor.pipe()
         defer { pipe.reading.close() }
         var input = TerminalInput(pipe.reading)
-        #expect(input.descriptor == pipe.reading.rawValue)
+        #expect(input.descriptor() == pipe.reading.rawValue)
         #expect(input.next() == nil)
         try pipe.writing.writeAll(Array("one\ntwo\nthr".utf8))
         #expect(input.next() == .line("one"))
@@ -51,7 +51,7 @@ struct TerminalTests {
         #expect(input.next() == .line("thr"))
         #expect(input.next() == .endOfInput)
         #expect(input.next() == .endOfInput)
-        #expect(input.descriptor == nil)
+        #expect(input.descriptor() == nil)
     }
 
     @Test("on a terminal, a pasted line may be longer than its own line editing allows")
@@ -60,7 +60,7 @@ struct TerminalTests {
             let terminal = try PseudoTerminal(isOurs: true)
             let slave = terminal.slave
             var input = TerminalInput(slave)
-            guard input.descriptor == slave.rawValue else { exit(2) }
+            guard input.descriptor() == slave.rawValue else { exit(2) }
             let pasted = String(repeating: "0123456789", count: 1000)
             var line: TerminalInput.Event?
             for chunk in 0..<10 {
@@ -81,7 +81,7 @@ struct TerminalTests {
         let terminal = try PseudoTerminal()
         defer { terminal.close() }
         var input = TerminalInput(terminal.slave)
-        #expect(input.descriptor == nil)
+        #expect(input.descriptor() == nil)
         #expect(input.next() == nil)
     }
 

@@ -53,6 +53,14 @@ package final class TerminalRun: @unchecked Sendable {
         return tcgetattr(master, &modes) == 0 && modes.c_lflag & tcflag_t(ECHO) != 0
     }
 
+    /// Sets the modes that a shell sets for itself when it stops the program.
+    package func resetModes() {
+        var modes = termios()
+        guard tcgetattr(master, &modes) == 0 else { return }
+        modes.c_lflag |= tcflag_t(ECHO | ICANON)
+        _ = tcsetattr(master, TCSANOW, &modes)
+    }
+
     package var isRunning: Bool { process.isRunning }
 
     /// Everything that was written, with the terminal's line ends made plain.

@@ -147,7 +147,7 @@ package struct BrowserSignIn {
                 notice(.unanswered(redirectURL: pending.redirectURI, clientID: pending.clientID))
             }
             let left = deadline.milliseconds(from: now)
-            notice(.waiting(secondsLeft: (left + 999) / 1_000, pastedCount: pastedCount ?? 0))
+            notice(.waiting(secondsLeft: (left + 999) / 1_000, pastedCount: pastedCount))
             return requested == nil ? device?.nextRequest ?? deadline : now.adding(milliseconds: 50)
         }
         if let outcome {

@@ -54,7 +54,9 @@ struct DeviceCodeWait {
         switch polling.next(after: error, now: login.environment.now()) {
         case .failed(let error): return .ended(error)
         case .wait(let seconds):
-            if error.kind == .unreachable { notice(.warning("still trying: \(error.message)")) }
+            if error.kind == .unreachable, error.oauthError != "slow_down" {
+                notice(.warning("still trying: \(error.message)"))
+            }
             let now = MonotonicTime.now()
             guard now < end else { return .ended(DevicePolling.expired) }
             nextRequest = min(end, now.adding(seconds: seconds))

@@ -36,7 +36,7 @@ package struct DeviceSignIn {
         let end = min(moment, last)
         while MonotonicTime.now() < end {
             let left = last.milliseconds(from: .now())
-            notice(.waiting(secondsLeft: (left + 999) / 1_000))
+            notice(.waiting(secondsLeft: (left + 999) / 1_000, pastedCount: nil))
             Poll.sleep(until: min(end, MonotonicTime.now().adding(milliseconds: 1_000)))
             try Interruption.throwIfPending()
             guard !isCancelled() else { throw OIDCError(.interrupted, "cancelled", stage: .token) }

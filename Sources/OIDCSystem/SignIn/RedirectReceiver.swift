@@ -58,7 +58,7 @@ struct RedirectReceiver {
                     OIDCError(.timedOut, "timed out waiting for the sign-in", stage: .authorization))
             }
             let next = min(deadline, pause, now.adding(milliseconds: 1_000))
-            switch event(until: next, also: input?.descriptor.map { [$0] } ?? []) {
+            switch event(until: next, also: input?.descriptor().map { [$0] } ?? []) {
             case .arrival(let arrival): return arrival
             case .interrupted(let signal): throw unfinished(Interruption.error(signal: signal))
             case .quiet: continue
@@ -124,7 +124,7 @@ struct RedirectReceiver {
                 let stray = StrayRequest(
                     reason: reason, status: status, method: request.method.name, path: request.path,
                     isCallback: reason != .otherPath,
-                    wantsPage: request.headers["Accept"]?.includes("text/html") == true)
+                    wantsPage: request.wantsPage)
                 turnedAway.note(stray)
                 return .respond(stray.page(words))
             case .answer(let answer):

@@ -24,8 +24,8 @@ public enum SignInNotice: Sendable {
     /// A request to the listener that was not the answer. Report the first callback among them; log the others.
     case strayRequest(StrayRequest)
     /// A second has passed. The length is that of an unfinished line of input, which is not echoed on a
-    /// terminal, as it contains a code.
-    case waiting(secondsLeft: Int64, pastedCount: Int = 0)
+    /// terminal, as it contains a code; nil if nothing can be pasted.
+    case waiting(secondsLeft: Int64, pastedCount: Int?)
     /// The user has signed in; the code is being redeemed.
     case answered
 }

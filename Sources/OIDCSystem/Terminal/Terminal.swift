@@ -5,6 +5,11 @@ import OIDCCore
 package enum Terminal {
     package static func isTerminal(_ descriptor: FileDescriptor) -> Bool { descriptor.isTerminal }
 
+    /// Returns whether this process may read from a terminal without being stopped.
+    package static func isForeground(_ descriptor: FileDescriptor) -> Bool {
+        oidc_is_foreground(descriptor.rawValue) != 0
+    }
+
     /// Returns the number of columns; nil if it is not a terminal or its width is unknown.
     package static func width(_ descriptor: FileDescriptor = .standardError) -> Int? {
         let width = Int(oidc_terminal_width(descriptor.rawValue))
@@ -89,9 +94,9 @@ package struct TerminalStatusLine: Sendable {
         isShown = Terminal.usesColor(descriptor, environment: environment)
     }
 
-    /// Replaces the text, cut to the width of the terminal.
+    /// Replaces the text, cut to the width of the terminal. In the background it would overwrite the shell's line.
     package mutating func show(_ text: String) {
-        guard isShown else { return }
+        guard isShown, oidc_is_foreground(descriptor.rawValue) != 0 else { return }
         let width = max(1, (Terminal.width(descriptor) ?? 80) - 1)
         let line = String(DisplayText.clean(text, limit: .max).unicodeScalars.prefix(width))
         guard line != current else { return }

@@ -17,7 +17,7 @@ package struct TerminalInput: Sendable {
     private var lines: LineBuffer
     private var isAtEnd = false
 
-    /// Starts to read. On a terminal, line editing is taken over until `release`.
+    /// Starts to read. On a terminal, line editing is taken over until `release` or the end of the input.
     package init(_ source: FileDescriptor = .standardInput, lineLimit: Int = 65_536) {
         self.source = source
         isTerminal = source.isTerminal
@@ -31,11 +31,12 @@ package struct TerminalInput: Sendable {
             && oidc_input_is_exhausted(FileDescriptor.standardInput.rawValue) != 0
     }
 
-    /// The descriptor to wait for; nil at the end of the input, and while another program is in the
-    /// terminal's foreground, as reading would stop this process.
-    package var descriptor: Int32? {
+    /// Returns the descriptor to wait for; nil at the end of the input, and while another program is in the
+    /// terminal's foreground, as reading would stop this process. Takes over line editing again, which a shell that
+    /// stopped this process has set for itself.
+    package func descriptor() -> Int32? {
         guard !isAtEnd else { return nil }
-        guard !isTerminal || oidc_is_foreground(source.rawValue) != 0 else { return nil }
+        guard !isTerminal || oidc_take_lines(source.rawValue) == 0 else { return nil }
         return source.rawValue
     }
 
@@ -47,21 +48,26 @@ package struct TerminalInput: Sendable {
     package mutating func next() -> Event? {
         guard !isAtEnd else { return lines.next() ?? .endOfInput }
         if let event = lines.next() { return noting(event) }
-        guard let descriptor else { return nil }
+        guard let descriptor = descriptor() else { return nil }
         var interests = [Poll.Interest(descriptor, .reading)]
         guard Poll.wait(&interests, until: .now()) else { return nil }
         let bytes = (try? source.read(limit: 16_384)) ?? []
         lines.feed(bytes)
         if bytes.isEmpty {
             lines.finish()
-            isAtEnd = true
+            end()
         }
         return lines.next().map { noting($0) } ?? (isAtEnd ? .endOfInput : nil)
     }
 
     private mutating func noting(_ event: Event) -> Event {
-        if event == .endOfInput { isAtEnd = true }
+        if event == .endOfInput { end() }
         return event
+    }
+
+    private mutating func end() {
+        isAtEnd = true
+        release()
     }
 
     /// Gives line editing back to the terminal.

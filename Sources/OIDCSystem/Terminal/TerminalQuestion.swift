@@ -41,7 +41,7 @@ package enum TerminalQuestion {
             case .line(let line): return ASCII.trimmed(line)
             case .endOfInput: return nil
             case .tooLong: throw OIDCError.usage("the answer is too long")
-            case nil: try wait(for: input.descriptor)
+            case nil: try wait(for: input.descriptor())
             }
         }
     }

@@ -57,16 +57,19 @@ final class SignInReporter {
     }
 
     private static let deviceCode = "the device code"
+    private static let pastedURL = "a pasted URL"
 
-    /// `4:59 left, waiting for your browser or a pasted URL`: the time comes first, as a narrow terminal cuts the rest.
-    private func waitingLine(_ seconds: Int64, _ pastedCount: Int) -> String {
+    /// `4:59 left, waiting for your browser or a pasted URL`: the time comes first, and a narrow terminal shows little more.
+    private func waitingLine(_ seconds: Int64, _ pastedCount: Int?) -> String {
         let time = "\(TimeWords.countdown(seconds)) left"
-        guard pastedCount == 0 else {
-            return "\(time), \(pastedCount) character\(pastedCount == 1 ? "" : "s") pasted: press Enter"
+        if let pastedCount, pastedCount > 0 {
+            return "\(time), press Enter: \(pastedCount) character\(pastedCount == 1 ? "" : "s") pasted"
         }
+        let awaited = awaited.filter { pastedCount != nil || $0 != SignInReporter.pastedURL }
         let others = awaited.dropLast().joined(separator: ", ")
         let subject = (others.isEmpty ? "" : "\(others) or ") + (awaited.last ?? "the sign-in")
-        return "\(time), waiting for \(subject)"
+        let line = "\(time), waiting for \(subject)"
+        return line.count < Terminal.width() ?? 80 ? line : "\(time), waiting"
     }
 
     /// Warns of the first callback that was turned away. The error at the end counts them all.
@@ -100,7 +103,7 @@ final class SignInReporter {
     }
 
     private func reportPaste(isOnlyWay: Bool) {
-        awaited.append("a pasted URL")
+        awaited.append(SignInReporter.pastedURL)
         guard isOnlyWay else {
             return instruct(
                 "Or paste the URL that your browser was redirected to, and press Enter. It is not shown.\n")
