@@ -249,10 +249,14 @@ struct RedirectReceiverTests {
             world.request("", path: "/other"),
             world.request("a=b", path: "/callback/done"),
         ].map(world.visit)
+        let oldTab = try world.visit(
+            "GET /callback?state=old HTTP/1.1\r\nHost: 127.0.0.1:\(world.server.port)\r\nAccept: text/html\r\n\r\n"
+        )
         let tabs = try [page, page].map(world.visit)
         let repeated = try world.visit(callback)
         receiver.finish(showing: ResultPage.success(who: "alice", provider: "op.example", program: "oidc"))
         #expect(others.map { $0.status() } == [404, 404, 404] && repeated.status() == 303)
+        #expect(oldTab.received()?.contains("Another page answered this sign-in.") == true)
         for tab in tabs {
             let text = try #require(tab.received())
             #expect(text.hasPrefix("HTTP/1.1 200 ") && text.contains("oidc is signed in"))
@@ -270,6 +274,15 @@ struct RedirectReceiverTests {
             #expect(visitor?.status() ?? 404 == 404)
             #expect(RawConnection(port: world.server.port) == nil)
         }
+    }
+
+    @Test("a browser has longer to come for the result than a program, which may never come")
+    func patience() {
+        var browser = HTTPServerRequest(.get, "/callback?code=a")
+        let program = browser
+        browser.headers["Accept"] = "text/html,application/xhtml+xml;q=0.9"
+        #expect(LoopbackServer.patience(for: [program]) == 2_000)
+        #expect(LoopbackServer.patience(for: [program, browser]) == 10_000)
     }
 
     @Test("form_post accepts a GET too, and reports other requests")

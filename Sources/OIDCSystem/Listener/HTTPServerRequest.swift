@@ -42,6 +42,9 @@ package struct HTTPServerRequest: Hashable, Sendable {
         }
     }
 
+    /// Whether a browser asks for a page.
+    var wantsPage: Bool { headers["Accept"]?.includes("text/html") == true }
+
     /// Returns the request as one to a server with this origin, for a provider as a pure function; nil if the
     /// target is not part of a URL.
     package func request(to origin: String) -> HTTPRequest? {

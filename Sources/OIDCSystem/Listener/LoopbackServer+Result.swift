@@ -12,13 +12,21 @@ extension LoopbackServer {
         answer(connection, ResultPage.redirect(to: LoopbackServer.resultPath(below: callback)))
     }
 
+    /// Returns how many milliseconds a visitor may take to come for the result. A browser behind a tunnel, or on a busy
+    /// machine, needs some; a program that does not follow redirects never comes.
+    static func patience(for callbacks: [HTTPServerRequest]) -> Int64 {
+        callbacks.contains(where: \.wantsPage) ? 10_000 : 2_000
+    }
+
     /// Shows the result to each browser that was sent to it, and finishes. This takes the time limit if one does not
     /// come.
     package func finish(
-        showing page: HTTPResponse, below callback: String, milliseconds: Int64 = 2000
+        showing page: HTTPResponse, below callback: String, milliseconds: Int64? = nil
     ) {
         let path = LoopbackServer.resultPath(below: callback)
-        let end = MonotonicTime.now().adding(milliseconds: milliseconds)
+        let callbacks = heldRequests.map(\.request).filter { $0.path == callback }
+        let limit = milliseconds ?? LoopbackServer.patience(for: callbacks)
+        let end = MonotonicTime.now().adding(milliseconds: limit)
         func answeredCount(_ path: String) -> Int {
             heldRequests.reduce(0) { $0 + ($1.request.path == path ? $1.answeredCount : 0) }
         }
@@ -27,7 +35,9 @@ extension LoopbackServer {
                 let isForPage =
                     request.target == path && request.method == .get && !request.peer.isStranger
                     && isOurHost(request.host)
-                return isForPage ? .hold : LoopbackServer.refuse(request)
+                if isForPage { return .hold }
+                let isOldTab = request.path == callback && request.wantsPage && !request.peer.isStranger
+                return isOldTab ? .respond(ResultPage.answered()) : LoopbackServer.refuse(request)
             }
             if case .held(_, let connection) = event { answer(connection, page) }
         } while answeredCount(path) < max(1, answeredCount(callback)) && MonotonicTime.now() < end

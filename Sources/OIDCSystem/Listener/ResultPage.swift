@@ -69,6 +69,11 @@ package enum ResultPage {
         failure(title: "Not the answer to this sign-in", message: message, advice: advice, status: status)
     }
 
+    /// Returns the page for an old tab after the sign-in was answered.
+    static func answered() -> HTTPResponse {
+        stray(status: 400, message: "Another page answered this sign-in.", advice: "Close this tab.")
+    }
+
     /// Returns the page for a browser that opened another URL of the listener.
     static func otherURL(status: Int) -> HTTPResponse {
         failure(
