@@ -23,7 +23,7 @@ extension Page {
         p { margin: 0 0 20px; color: var(--soft); overflow-wrap: anywhere; } p b { color: var(--ink); }
         form { margin: 0; }
         button { width: 100%; padding: 12px 16px; border: 1px solid transparent; border-radius: 11px;
-          font: inherit; font-weight: 600; cursor: pointer; }
+          font: inherit; font-weight: 600; cursor: pointer; overflow-wrap: anywhere; }
         button.primary { background: var(--accent); color: var(--accent-ink); }
         button.quiet { background: transparent; border-color: var(--line); color: var(--ink); }
         button:hover { filter: brightness(1.07); }

@@ -79,7 +79,7 @@ struct SignatureRules {
 
 extension SignatureAlgorithm {
     /// Returns whether a list of algorithms contains only HMAC ones; `none` is ignored.
-    static func areSymmetric(_ names: [String]) -> Bool {
+    package static func areSymmetric(_ names: [String]) -> Bool {
         let names = names.filter { ASCII.lowercased($0) != "none" }
         return !names.isEmpty && names.allSatisfy { SignatureAlgorithm(joseName: $0)?.isSymmetric == true }
     }

@@ -30,7 +30,7 @@ final class DemoNarrator {
         case .url(let url):
             self.url = url
             try explainURL(url)
-            if tour.browser == nil { try play("No browser is available, so the tour simulates one") }
+            if tour.browser == nil { try play("No browser is opened, so the tour simulates one") }
         case .opened:
             try tour.say("Opening your browser: sign in as alice there, and allow access.")
         case .notOpened(let reason):

@@ -57,7 +57,7 @@ struct ProviderChecks {
                 : Finding(
                     "metadata", .warning, remarks.joined(separator: "; "),
                     hint: "report it to the provider's operator; oidc discover shows the metadata"))
-        if let url = metadata.jwksURI { findings.append(keys(url, environment)) }
+        if let url = metadata.jwksURI { findings.append(keys(url, metadata, environment)) }
         findings.append(client(metadata, environment))
         return findings
     }
@@ -71,12 +71,22 @@ struct ProviderChecks {
                 + (isTemplate ? "; a session is of the tenant that signed in first" : ""))
     }
 
-    private func keys(_ url: WebURL, _ environment: ProviderEnvironment) -> Finding {
+    private func keys(
+        _ url: WebURL, _ metadata: ProviderMetadata, _ environment: ProviderEnvironment
+    ) -> Finding {
+        let algorithms = settings.client.idTokenAlgorithms ?? metadata.idTokenSigningAlgValuesSupported ?? []
+        if SignatureAlgorithm.areSymmetric(algorithms) {
+            let names = DisplayText.clean(algorithms.joined(separator: ", "), limit: 100)
+            return Finding(
+                "keys", .ok, "none needed: ID tokens are signed with the client's secret (\(names))")
+        }
         do throws(OIDCError) {
             let count = try provider.documents(environment).keys(url).keys(refetching: true).keys.count
             return count > 0
                 ? Finding("keys", .ok, "\(count) at \(url.withoutQuery)")
-                : Finding("keys", .problem, "none that can be used at \(url.withoutQuery)")
+                : Finding(
+                    "keys", .problem, "none that can be used at \(url.withoutQuery)",
+                    hint: "report it to the provider's operator: ID tokens cannot be verified")
         } catch {
             return Finding("keys", error)
         }

@@ -43,8 +43,10 @@ struct SessionAccess {
     private func refuseWider(_ session: Session?, _ demand: TokenDemand) throws(OIDCError) {
         guard let session, case .wider(let wanted) = session.source(for: demand) else { return }
         let scope = (session.requestedScope ?? Scope("")).union(wanted)
+        let missing =
+            session.grantedScope?.missing(from: wanted).joined(separator: " ") ?? wanted.text
         throw OIDCError(
-            .loginRequired, "the session was not granted the scope \(DisplayText.quoted(wanted.text))",
+            .loginRequired, "the session was not granted the scope \(DisplayText.quoted(missing))",
             hint: "\(provider.settings.loginLine) --scope \(ShellWord.quoted(scope.text))", stage: .token)
     }
 

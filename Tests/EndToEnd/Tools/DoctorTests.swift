@@ -112,6 +112,25 @@ struct DoctorTests {
             "\(open)")
     }
 
+    @Test("a session without a scope that the settings ask for is reported, as token would")
+    func missingScope() throws {
+        let world = try configured()
+        try world.signIn()
+        let found = try findings(world, ["--scope", "openid more"])
+        let session = try #require(found.1["session"])
+        #expect(found.code == 1 && session["result"]?.string == "problem", "\(session)")
+        #expect(
+            session["detail"]?.string?.hasSuffix("was not granted the scope “more”") == true, "\(session)")
+    }
+
+    @Test("a provider that signs with the client's secret needs no keys")
+    func symmetricKeys() throws {
+        let world = try configured(["id_token_signed_response_alg": "HS256"])
+        let keys = try #require(try findings(world).1["keys"])
+        #expect(
+            keys["result"]?.string == "ok" && keys["detail"]?.string?.contains("HS256") == true, "\(keys)")
+    }
+
     @Test("a busy callback port is a problem")
     func busyPort() throws {
         let world = try configured()
