@@ -6,54 +6,6 @@ import Testing
 
 @testable import OIDCSystem
 
-@Suite("the URL of a shared store")
-struct SharedStoreURLTests {
-    @Test(
-        "every form is read, and shown without its password",
-        arguments: [
-            ("redis://h", "redis://h:6379/0"), ("redis://h:7000/3", "redis://h:7000/3"),
-            ("redis://:p@h/1", "redis://:(secret)@h:6379/1"),
-            ("rediss://u:p%40%2F@h1,h2:7/0", "rediss://u:(secret)@h1:6379,h2:7/0"),
-            ("redis://h1,h2:26379/0?sentinel=main", "redis://h1:6379,h2:26379/0?sentinel=main"),
-            ("redis://[::1]:7", "redis://[::1]:7/0"), ("redis+unix:/run/r.sock", "redis+unix:/run/r.sock"),
-            ("redis+unix://:p@/run/r.sock?db=2", "redis+unix://:(secret)@/run/r.sock?db=2"),
-            ("etcd://a,b:1/team/ci", "etcd://a:2379,b:1/team/ci"),
-            ("etcds://u:p@h", "etcds://u:(secret)@h:2379/oidc"),
-        ])
-    func forms(_ setting: String, _ shown: String) throws {
-        let url = try SharedStoreURL(setting)
-        #expect(url.redacted == shown)
-        #expect(!url.server.contains("(secret)") && !url.server.contains("@"))
-        #expect(try SessionStoreChoice(setting: setting) == .shared(url))
-        #expect(SessionStoreChoice.redacted(setting) == shown)
-        #expect(SessionStoreChoice.holdsPassword(setting) == shown.contains("secret"))
-    }
-
-    @Test("a password is unescaped")
-    func password() throws {
-        #expect(try SharedStoreURL("redis://u:p%40%2F+@h").password?.revealed == "p@/+")
-    }
-
-    @Test(
-        "a mistake is a usage error that does not quote the setting",
-        arguments: [
-            "redis:", "redis://", "redis://hunter2@", "redis://:hunter2@h:x", "redis://h/hunter2",
-            "valkey://h",
-            "redis://:hunter2@h?x=1", "redis://:hunter2%@h", "redis://:hunter2%0a@h", "etcd://hunter2@h",
-            "etcd://h/a b", "etcd://h?x", "redis+unix:hunter2", "redis+unix://u:hunter2@h/x",
-            "REDIS://:hunter2@h",
-            "redis://h,,h2", "mysql://u:hunter2@h", "redis://u:hunter2/x@h/1", "redis://u:hunter2?x@h",
-            "redis://u:hunter2@x@h", "redis://u:hunter2@h:1,u:hunter2@h2:2/0",
-        ])
-    func mistakes(_ setting: String) {
-        let refusal = failure { () throws(OIDCError) in try SessionStoreChoice(setting: setting) }
-        #expect(refusal?.kind == .usage)
-        #expect(refusal?.message.contains("hunter2") == false)
-        #expect(SessionStoreChoice.redacted(setting) == nil)
-        #expect(SessionStoreChoice.holdsPassword(setting) == setting.contains("@"))
-    }
-}
-
 extension Peer {
     /// The next bytes; nil at the end of the connection.
     fileprivate func read() -> [UInt8]? {
@@ -63,14 +15,9 @@ extension Peer {
     }
 }
 
-/// The ports of a cluster's masters, which are known after its servers were started.
-private final class PortList: Sendable {
-    let masters = Mutex<[Int]>([])
-}
-
 @Suite("Redis")
 struct RedisTests {
-    private func engine(_ ports: Int..., seconds: Int64 = 5) throws(OIDCError) -> RedisEngine {
+    func engine(_ ports: Int..., seconds: Int64 = 5) throws(OIDCError) -> RedisEngine {
         let hosts = ports.map { "127.0.0.1:\($0)" }.joined(separator: ",")
         var configuration = CurlConfiguration()
         configuration.httpTimeout = .seconds(seconds)
@@ -78,7 +25,7 @@ struct RedisTests {
     }
 
     /// Answers AUTH, and then each command with `reply`, which gets the command's name.
-    private func server(_ reply: @escaping @Sendable (String) -> String?) throws -> ScriptedServer {
+    func server(_ reply: @escaping @Sendable (String) -> String?) throws -> ScriptedServer {
         try ScriptedServer { peer in
             var parser = RedisParser()
             while let bytes = peer.read() {
@@ -239,63 +186,6 @@ struct RedisTests {
         #expect(failure { () throws(OIDCError) in try engine.read("session/x") }?.kind == .unreachable)
         #expect(asked.withLock { $0 } > 0)
         withExtendedLifetime(server) {}
-    }
-
-    /// A server of a cluster, with one session.
-    private func clusterServer(_ session: String, masters: PortList, eviction: String = "noeviction") throws
-        -> ScriptedServer
-    {
-        try server { name in
-            switch name {
-            case "SCAN": return "*2\r\n$1\r\n0\r\n*1\r\n$\(session.utf8.count)\r\n\(session)\r\n"
-            case "INFO":
-                let info =
-                    "cluster_enabled:1\nredis_version:7.0.0\naof_enabled:1\nmaxmemory_policy:\(eviction)"
-                return "$\(info.utf8.count)\r\n\(info)\r\n"
-            case "CLUSTER":
-                let rows = masters.masters.withLock { $0 }.enumerated().map { index, port in
-                    // The first server does not know its own address.
-                    let host = index == 0 ? "$0\r\n\r\n" : "$9\r\n127.0.0.1\r\n"
-                    return "*3\r\n:\(index)\r\n:\(index)\r\n*2\r\n\(host):\(port)\r\n"
-                }
-                return "*\(rows.count)\r\n" + rows.joined()
-            default: return "-ERR unknown\r\n"
-            }
-        }
-    }
-
-    @Test("the sessions of all of a cluster's masters are listed, and doctor checks each master")
-    func cluster() throws {
-        let ports = PortList()
-        let first = try clusterServer("oidc:session:{a}", masters: ports)
-        let second = try clusterServer("oidc:session:{b}", masters: ports, eviction: "allkeys-lru")
-        ports.masters.withLock { $0 = [first.port, second.port] }
-        let engine = try engine(first.port)
-        #expect(try engine.names("session/").sorted() == ["session/a", "session/b"])
-        let remarks = try engine.health(now: Instant(secondsSinceEpoch: 0))
-        let warnings = remarks.filter { $0.warning != nil }.map(\.text)
-        #expect(
-            warnings == [
-                "127.0.0.1:\(second.port): maxmemory-policy allkeys-lru",
-                "a cluster of 2 masters with 2 of 16384 slots",
-            ])
-        ports.masters.withLock { $0 = [first.port, 1] }
-        let refusal = failure { () throws(OIDCError) in try engine.names("session/") }
-        #expect(refusal?.kind == .unreachable && refusal?.message.contains("127.0.0.1:1/0") == true)
-        withExtendedLifetime((first, second)) {}
-    }
-
-    @Test(
-        "a list of a cluster's masters that is not one is refused",
-        arguments: [
-            ":1", "*1 :1", "*1 *2 :0 :1", "*1 *3 :0 :16384 *2 $1 h :7", "*1 *3 :1 :0 *2 $1 h :7",
-            "*1 *3 :0 :-1 *2 $1 h :7", "*1 *3 :-1 :0 *2 $1 h :7",
-            "*1 *3 :0 :1 *2 $1 / :7", "*1 *3 :0 :1 *2 $1 h :70000", "*1 *3 :0 :1 *1 $1 h", "*1 *3 :0 :1 $-1",
-        ])
-    func clusterNonsense(_ text: String) throws {
-        var parser = RedisParser()
-        parser.append(Array((text.split(separator: " ") + [""]).joined(separator: "\r\n").utf8))
-        #expect(RedisCluster(slots: try #require(try parser.next()), asked: "h") == nil)
     }
 
     @Test("a server that accepts and hangs is passed over in time for the next one")

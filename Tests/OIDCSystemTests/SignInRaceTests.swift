@@ -6,109 +6,6 @@ import Testing
 
 @testable import OIDCSystem
 
-/// A sign-in without a display: URL, pasted URL and device code at once, at a provider in memory.
-private final class Race {
-    let provider: InMemoryProvider
-    let redirect: String?
-    /// The notices, by name, without those of each second.
-    var steps: [String] = []
-    var refusals: [OIDCError] = []
-    var url: WebURL?
-    var kept: [Session] = []
-    var page: Page?
-    /// Runs when the sign-in waits.
-    var onWaiting: (Race) -> Void = { _ in }
-    var milliseconds: Int64 = 20_000
-    var silence: Int64 = 20_000
-    var offersDeviceCode = true
-    var unanswered: [(String, String)] = []
-    var warnings: [String] = []
-
-    init(
-        redirect: String? = nil, _ change: (inout DemoConfiguration) -> Void = { _ in }
-    ) throws {
-        self.redirect = redirect
-        provider = try InMemoryProvider(
-            {
-                $0.deviceInterval = 1
-                change(&$0)
-            }, clock: { Clock.now() })
-    }
-
-    /// A browser that asks for a URL on a thread of its own.
-    final class Page: Sendable {
-        private final class Answer: Sendable {
-            let result = Mutex<Result<HTTPResponse, OIDCError>?>(nil)
-        }
-
-        private let answer = Answer()
-        private let thread: BackgroundThread
-
-        init(_ url: String) throws {
-            let request = HTTPRequest(.get, try #require(WebURL(url)))
-            thread = try BackgroundThread { [answer] in
-                let result = Result { () throws(OIDCError) in
-                    try Visit.send(request)
-                }
-                answer.result.withLock { $0 = result }
-            }
-        }
-
-        func response() throws -> HTTPResponse {
-            thread.join()
-            return try #require(answer.result.withLock { $0 }).get()
-        }
-    }
-
-    /// Sends the user's browser back to the listener.
-    func answerInBrowser(_ choice: BrowserStandIn.Choice = .approve) throws {
-        guard page == nil, let url else { return }
-        page = try Page(try provider.callback(of: url, choice))
-    }
-
-    private func note(_ notice: SignInNotice) {
-        switch notice {
-        case .url(let url):
-            self.url = url
-            steps.append("url")
-        case .device: steps.append("device")
-        case .noDeviceCode(let error):
-            refusals.append(error)
-            steps.append("no device code")
-        case .unanswered(let url, let client): unanswered.append((url, client))
-        case .answered: steps.append("answered")
-        case .waiting: onWaiting(self)
-        case .opened, .notOpened, .listening, .pasteOffered, .strayRequest: break
-        case .warning(let warning): warnings.append(warning.message)
-        }
-    }
-
-    func run() -> Result<Session, OIDCError> {
-        Result { () throws(OIDCError) in
-            let client = Client(id: "demo")
-            let metadata = try ProviderDocuments(environment: provider.environment).metadata(
-                issuer: InMemoryProvider.issuer)
-            let login = SignInFlow(
-                environment: provider.environment, metadata: metadata,
-                tokenEndpoint: TokenEndpoint(url: try metadata.require(.token), client: client),
-                request: AuthorizationRequest(
-                    client: client, redirectURI: RedirectAddress.standard, scope: Scope("openid")),
-                key: SessionKey(provider: InMemoryProvider.issuer, clientID: client.id))
-            var signIn = BrowserSignIn(
-                login: login, redirect: try RedirectAddress(redirect), readsInput: false, browser: nil,
-                environment: [:], deadline: .now().adding(milliseconds: milliseconds),
-                notice: { [self] in note($0) })
-            signIn.offersDeviceCode = offersDeviceCode
-            signIn.silence = silence
-            return try signIn.run { kept.append($0.session) }.session
-        }
-    }
-
-    func requests(_ grant: String) -> Int { provider.with { $0.requestCount(grant: grant) } }
-    var deviceRequests: Int { requests("urn:ietf:params:oauth:grant-type:device_code") }
-    var codeRequests: Int { requests("authorization_code") }
-}
-
 private struct Refusal: CustomTestStringConvertible, Sendable {
     let testDescription: String
     let path: String
@@ -154,18 +51,18 @@ private let refusals = [
 struct SignInRaceTests {
     @Test("an approved device code signs in, and the listener is closed")
     func device() throws {
-        let race = try Race { $0.person = .approves("alice") }
+        let race = try SignInRace { $0.person = .approves("alice") }
         let session = try race.run().get()
         #expect(race.kept == [session] && session.subject == "alice")
         #expect(race.steps == ["url", "device", "answered"])
         #expect(race.deviceRequests == 1 && race.codeRequests == 0)
         let callback = try race.provider.callback(of: try #require(race.url))
-        #expect(throws: OIDCError.self) { try Race.Page(callback).response() }
+        #expect(throws: OIDCError.self) { try SignInRace.Page(callback).response() }
     }
 
     @Test("the browser's answer signs in, and the device code is abandoned")
     func browser() throws {
-        let race = try Race()
+        let race = try SignInRace()
         race.onWaiting = { try? $0.answerInBrowser() }
         let session = try race.run().get()
         #expect(race.kept == [session])
@@ -175,9 +72,9 @@ struct SignInRaceTests {
 
     @Test("a callback that arrives while the device code is redeemed gets the page; its code is not redeemed")
     func deviceFirst() throws {
-        let race = try Race { $0.person = .approves("alice") }
+        let race = try SignInRace { $0.person = .approves("alice") }
         let callback = Mutex<String?>(nil)
-        let page = Mutex<Race.Page?>(nil)
+        let page = Mutex<SignInRace.Page?>(nil)
         race.onWaiting = { race in
             guard let url = race.url else { return }
             callback.withLock { text in
@@ -186,7 +83,7 @@ struct SignInRaceTests {
         }
         race.provider.intercept { request in
             guard request.url.path == "/token", let url = callback.withLock({ $0 }) else { return nil }
-            page.withLock { $0 = try? Race.Page(url) }
+            page.withLock { $0 = try? SignInRace.Page(url) }
             // The kernel has accepted the connection, and holds the request, once it was sent.
             Poll.sleep(until: .now().adding(milliseconds: 300))
             return nil
@@ -200,7 +97,7 @@ struct SignInRaceTests {
 
     @Test("a provider that keeps the request for a device code waiting does not delay the browser's answer")
     func hangingDeviceEndpoint() throws {
-        let race = try Race()
+        let race = try SignInRace()
         let isReleased = Mutex(false)
         defer { isReleased.withLock { $0 = true } }
         race.provider.intercept { request in
@@ -218,7 +115,7 @@ struct SignInRaceTests {
     @Test("without a browser here, a busy port is reported once, and the device code signs in")
     func busyPort() throws {
         let other = try LoopbackServer()
-        let race = try Race(redirect: "http://127.0.0.1:\(other.port)/callback") {
+        let race = try SignInRace(redirect: "http://127.0.0.1:\(other.port)/callback") {
             $0.person = .approves("alice")
         }
         let session = try race.run().get()
@@ -231,7 +128,7 @@ struct SignInRaceTests {
 
     @Test("an approval that arrives while the browser's code is redeemed is never redeemed")
     func browserFirst() throws {
-        let race = try Race()
+        let race = try SignInRace()
         race.onWaiting = { try? $0.answerInBrowser() }
         race.provider.intercept { [weak provider = race.provider] request in
             if request.url.path == "/token" {
@@ -246,7 +143,7 @@ struct SignInRaceTests {
 
     @Test("a refused device code is reported once, and the others go on", arguments: refusals)
     private func refused(_ refusal: Refusal) throws {
-        let race = try Race()
+        let race = try SignInRace()
         race.provider.intercept { request in
             let isCode = String(decoding: request.body, as: UTF8.self).contains(
                 "grant_type=authorization_code")
@@ -261,10 +158,10 @@ struct SignInRaceTests {
 
     @Test("the user's own no, on either device, ends the sign-in")
     func declined() throws {
-        let onDevice = try Race { $0.person = .denies }
+        let onDevice = try SignInRace { $0.person = .denies }
         #expect(throws: OIDCError.self) { try onDevice.run().get() }
         #expect(onDevice.kept.isEmpty && onDevice.refusals.isEmpty)
-        let inBrowser = try Race()
+        let inBrowser = try SignInRace()
         inBrowser.onWaiting = { try? $0.answerInBrowser(.deny) }
         let error = #expect(throws: OIDCError.self) { try inBrowser.run().get() }
         #expect(error?.oauthError == "access_denied" && inBrowser.deviceRequests == 0)
@@ -275,20 +172,22 @@ struct SignInRaceTests {
     )
     func onlyWay() throws {
         for path in ["/device_authorization", "/token"] {
-            let race = try Race(redirect: "com.example.demo:/callback")
+            let race = try SignInRace(redirect: "com.example.demo:/callback")
             race.provider.intercept { request in
                 request.url.path == path ? refusals[1].answer : nil
             }
             let error = #expect(throws: OIDCError.self) { try race.run().get() }
             #expect(error?.oauthError == "unauthorized_client" && race.refusals.isEmpty)
         }
-        let approved = try Race(redirect: "com.example.demo:/callback") { $0.person = .approves("alice") }
+        let approved = try SignInRace(redirect: "com.example.demo:/callback") {
+            $0.person = .approves("alice")
+        }
         #expect(try approved.run().get().subject == "alice")
     }
 
     @Test("the time-out bounds all of them, and names what to compare with the registration")
     func timeout() throws {
-        let race = try Race()
+        let race = try SignInRace()
         race.milliseconds = 1_500
         let error = #expect(throws: OIDCError.self) { try race.run().get() }
         #expect(error?.kind == .timedOut && race.deviceRequests == 1)
@@ -302,7 +201,7 @@ struct SignInRaceTests {
     @Test("silence is reported once, with the redirect URL and the client; not while a device code is shown")
     func silence() throws {
         for (offersDeviceCode, count) in [(false, 1), (true, 0)] {
-            let race = try Race()
+            let race = try SignInRace()
             race.offersDeviceCode = offersDeviceCode
             (race.silence, race.milliseconds) = (1, 2_500)
             #expect(throws: OIDCError.self) { try race.run().get() }

@@ -140,7 +140,7 @@ package struct ResourceSearch: Sendable {
             refetching: refetching)
     }
 
-    private static let hint: Hint = "check the URL, or name the issuer and the client that it takes tokens of"
+    static let hint: Hint = "check the URL, or name the issuer and the client that it takes tokens of"
 
     private func namedURL(_ challenge: ResourceChallenge) throws(OIDCError) -> WebURL? {
         guard let text = challenge.metadataURL else { return nil }
@@ -157,130 +157,5 @@ package struct ResourceSearch: Sendable {
                 found: DisplayText.address(text))
         }
         return place
-    }
-}
-
-extension ResourceSearch {
-    /// Returns the metadata of the first authorization server that works; if none does, reports the first failure.
-    /// An issuer that is named must be one of the resource's. `forSignIn`: whether a user will sign in there, which
-    /// requires PKCE.
-    package func authorizationServer(
-        of resource: ProtectedResourceMetadata, issuer: String? = nil, forSignIn: Bool = true,
-        refetching: Bool = false
-    ) throws(OIDCError) -> ProviderMetadata {
-        var issuers = resource.authorizationServers
-        if let issuer {
-            issuers = issuers.filter { ExactText.isSame($0, issuer) }
-            guard !issuers.isEmpty else {
-                throw .untrusted(
-                    .discovery, "authorization_servers", expected: DisplayText.clean(issuer),
-                    found: resource.serverList)
-            }
-        }
-        guard !issuers.isEmpty else {
-            throw OIDCError(
-                .refused, "discovery: authorization_servers is missing from the resource's metadata",
-                hint: ResourceSearch.hint, stage: .discovery)
-        }
-        var failure: OIDCError?
-        for issuer in issuers {
-            do throws(OIDCError) {
-                return try server(issuer, forSignIn: forSignIn, refetching: refetching)
-            } catch {
-                guard ![.interrupted, .failed, .timedOut].contains(error.kind) else { throw error }
-                var error = error
-                // The issuer is the resource's, not the user's input.
-                if error.kind == .usage { error.kind = .refused }
-                failure = failure ?? error
-            }
-        }
-        throw failure ?? ProviderMetadata.notFound(issuer: issuers[0])
-    }
-
-    /// Returns the metadata of an authorization server that an earlier search chose.
-    package func authorizationServer(
-        issuer: String, forSignIn: Bool = true
-    ) throws(OIDCError) -> ProviderMetadata {
-        try server(issuer, forSignIn: forSignIn, refetching: false)
-    }
-
-    private func server(
-        _ issuer: String, forSignIn: Bool, refetching: Bool
-    ) throws(OIDCError) -> ProviderMetadata {
-        let insecure = documents.allowsInsecureHTTP
-        let calls = try ProviderMetadata.resourceServerURLs(issuer: issuer, allowsInsecureHTTP: insecure).map
-        {
-            let call = ProviderMetadata.call($0, expectedIssuer: issuer, allowsInsecureHTTP: insecure)
-            return EndpointCall(call.request, stage: call.stage) { response throws(OIDCError) in
-                guard let metadata = try call.read(response) else { return ProviderMetadata?.none }
-                try metadata.check(asServerOf: url, issuer: issuer, forSignIn: forSignIn)
-                return metadata
-            }
-        }
-        do throws(OIDCError) {
-            return try documents.document(
-                calls, search: MetadataSearch(), notFound: ProviderMetadata.notFound(issuer: issuer),
-                refetching: refetching
-            ).document
-        } catch {
-            guard error.kind == .refused || error.kind == .untrusted, error.stage == .discovery else {
-                throw error
-            }
-            // No setting helps: the issuer is from the resource, and the rest from its server.
-            var error = error
-            error.hint =
-                error.member == "issuer"
-                ? "the server's metadata names another issuer than the resource does: report it to whoever runs them"
-                : ResourceSearch.faultHint
-            throw error
-        }
-    }
-
-    /// The hint for what only the resource or its server can set right.
-    package static let faultHint: Hint =
-        "this is a fault of the resource or of its authorization server: report it to whoever runs them"
-}
-
-extension ProtectedResourceMetadata {
-    /// The issuers in one line.
-    package var serverList: String {
-        authorizationServers.isEmpty
-            ? "none" : authorizationServers.map { DisplayText.clean($0) }.joined(separator: ", ")
-    }
-}
-
-extension ProviderMetadata {
-    /// Returns where the metadata of a resource's authorization server may be, in the order of the MCP authorization
-    /// specification: RFC 8414 with the path inserted, OpenID Connect with the path inserted, then appended.
-    package static func resourceServerURLs(
-        issuer: String, allowsInsecureHTTP: Bool = false
-    ) throws(OIDCError) -> [WebURL] {
-        let url = try checkedIssuer(issuer, allowsInsecureHTTP: allowsInsecureHTTP)
-        let path = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
-        var paths = [
-            "/.well-known/oauth-authorization-server\(path)", "/.well-known/openid-configuration\(path)",
-        ]
-        if !path.isEmpty { paths.append("\(path)/.well-known/openid-configuration") }
-        return paths.compactMap { url.replacingPath($0) }
-    }
-
-    /// Checks what a resource's authorization server must have: the issuer that the resource names, exactly, no
-    /// URL on this machine unless the resource is on it too, and S256 (MCP authorization, 2026-07-28).
-    func check(asServerOf resource: WebURL, issuer expected: String, forSignIn: Bool) throws(OIDCError) {
-        guard let issuer, ExactText.isSame(issuer, expected) else {
-            let sides = DisplayText.sides(expected: expected, found: issuer ?? "none")
-            throw .untrusted(.discovery, "issuer", expected: sides.expected, found: sides.found)
-        }
-        let urls =
-            endpoints.map { ($0.key.rawValue, $0.value) }
-            + mtlsEndpointAliases.map { ("mtls_endpoint_aliases.\($0.key.rawValue)", $0.value) }
-        for (member, url) in urls.sorted(by: { $0.0 < $1.0 }) {
-            try ProtectedResourceMetadata.checkReach(of: url, named: member, from: resource)
-        }
-        guard forSignIn, codeChallengeMethodsSupported?.contains(PKCE.method) != true else { return }
-        throw .protocolViolation(
-            .discovery, "code_challenge_methods_supported", expected: PKCE.method,
-            found: codeChallengeMethodsSupported.map { $0.isEmpty ? "none" : $0.joined(separator: ", ") }
-                ?? "none")
     }
 }

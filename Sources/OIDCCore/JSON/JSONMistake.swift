@@ -1,3 +1,16 @@
+/// The reason why a string is not JSON, with its position.
+public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The error.
+    public let reason: String
+    /// The byte offset of the error.
+    public let offset: Int
+    /// The error in a file that a user wrote, by line and column: `line 3, column 5: trailing comma`.
+    package let inFile: String
+
+    /// The reason and the position.
+    public var description: String { "\(reason) at byte \(offset)" }
+}
+
 /// A common mistake in handwritten JSON, with its line and column.
 struct JSONMistake {
     /// The tokens that the grammar allows at the offset.

@@ -141,7 +141,7 @@ package struct SessionTokens {
         }
     }
 
-    private static func unkept(_ error: OIDCError) -> Warning {
+    static func unkept(_ error: OIDCError) -> Warning {
         Warning("the token could not be kept: \(error.message)", hint: error.hint)
     }
 
@@ -164,129 +164,9 @@ package struct SessionTokens {
         else { return nil }
         return Delivery(session: session, access: access)
     }
-
-    private func requested(
-        _ current: Session?, _ source: TokenSource, after failure: SharedFailure?
-    ) throws(OIDCError) -> Delivery {
-        let answer: Answer
-        let stored: Session?
-        var warnings: [Warning] = []
-        do throws(OIDCError) {
-            // A signal during the request waits until the successor is stored.
-            (answer, stored) = try Interruption.postponedOnceRedeeming { () throws(OIDCError) in
-                let answer = try guarded(current) { () throws(OIDCError) in try request(current, source) }
-                return (answer, storeSuccessor(answer, current, &warnings))
-            }
-        } catch {
-            if error.endsSession, let other = otherDelivery(source, than: current) { return other }
-            throw try refused(error, current, source)
-        }
-        let outcome: TokenRefresh.Outcome
-        do throws(OIDCError) { outcome = try answer.check() } catch {
-            var error = error
-            for warning in warnings { error.message += "; \(warning.message)" }
-            throw share(error, source)
-        }
-        warnings += outcome.warnings
-        do {
-            if try !store.replace(stored, with: outcome.session) {
-                // The wait for the lock is bounded, so a sign-in or sign-out may have happened meanwhile.
-                if let other = otherDelivery(source, than: stored) { return other }
-                warnings.append(unstored())
-            }
-        } catch {
-            warnings.append(SessionTokens.unkept(error))
-        }
-        if failure != nil { store.leave(nil, for: key, replacing: nil) }
-        if wait.isCancelled() {
-            throw Interruption.pending.map(Interruption.error)
-                ?? OIDCError(.interrupted, "interrupted", stage: .token)
-        }
-        var delivery = Delivery(
-            session: outcome.session, access: try outcome.access.get(), warnings: warnings)
-        delivery.idTokenFailure = outcome.idTokenFailure
-        return delivery
-    }
-
-    /// Returns the error of a refused request. `invalid_grant` ends the session only if the request was for
-    /// the session's own token: Entra also says it if only a scope or resource is refused (AADSTS65001).
-    private func refused(
-        _ error: OIDCError, _ current: Session?, _ source: TokenSource
-    ) throws(OIDCError) -> OIDCError {
-        guard error.endsSession else { return share(error, source) }
-        if case .derived = source {
-            _ = try requested(current, .own, after: nil)
-            var refusal = error
-            refusal.kind = .refused
-            refusal.message = "token: the provider refused the scope or resource with invalid_grant"
-            refusal.hint = nil
-            return share(refusal, source)
-        }
-        // A holder that was stopped may store its successor now, which this refusal is not about.
-        let ended = current?.withoutRefreshToken
-        if let ended { _ = try? store.replace(current, with: ended) }
-        return share(error, source, of: ended)
-    }
-
-    /// Returns the token of a session that another process stored meanwhile, if it is usable.
-    private func otherDelivery(_ source: TokenSource, than ours: Session?) -> Delivery? {
-        guard let other = try? store.load(key), other != ours, let access = other.accessToken(from: source),
-            access.token != ours?.accessToken(from: source)?.token, access.isFresh(at: now(), minimum: 0)
-        else { return nil }
-        return Delivery(session: other, access: access)
-    }
-
-    /// Checks, before a refresh token is used, that its successor can be stored, and holds space on the disk and file
-    /// descriptors for it during the request.
-    private func guarded(
-        _ current: Session?, _ request: () throws(OIDCError) -> Answer
-    ) throws(OIDCError) -> Answer {
-        guard current?.tokens.refreshToken != nil else { return try request() }
-        let reserves = (try store.reserveSpace(for: key), try DescriptorReserve())
-        defer { withExtendedLifetime(reserves) {} }
-        return try request()
-    }
-
-    /// Stores the refresh token's successor, before the rest of the answer is checked. Returns the stored
-    /// session.
-    private func storeSuccessor(_ answer: Answer, _ current: Session?, _ warnings: inout [Warning])
-        -> Session?
-    {
-        guard let successor = answer.successor, successor != current else { return current }
-        do throws(OIDCError) {
-            if try store.replace(current, with: successor) { return successor }
-            // While this process was stopped past its lease, another one may have presented the same refresh token. Its
-            // refusal says nothing about the successor.
-            guard let dropped = current?.withoutRefreshToken, try store.replace(dropped, with: successor)
-            else { return current }
-            return successor
-        } catch {
-            // The last step may have failed, after the file was replaced.
-            if (try? store.load(key)) == successor { return successor }
-            warnings.append("the new refresh token could not be stored: \(error.message)")
-            return current
-        }
-    }
-
-    /// Returns the warning about a token whose session changed during the request.
-    private func unstored() -> Warning {
-        if case .success(nil) = Result(catching: { () throws(OIDCError) in try store.load(key) }) {
-            return "the session is gone (signed out, or lost by the store); the token was not stored"
-        }
-        return "another process changed the session meanwhile; the token was not stored"
-    }
 }
 
 extension SessionTokens: AccessTokenSource {}
-
-extension Session {
-    /// The session as it is after its refresh token was refused.
-    fileprivate var withoutRefreshToken: Session {
-        var session = self
-        session.tokens.refreshToken = nil
-        return session
-    }
-}
 
 extension TokenSource {
     /// Whether a session can provide this token.

@@ -9,7 +9,7 @@ final class ProxyConnection {
     let began: MonotonicTime
     private(set) var isEnded = false
     /// Whether everything is sent and the sending side is closed; further bytes of the caller are discarded.
-    private(set) var isDraining = false
+    var isDraining = false
     /// The request that is being forwarded.
     private(set) var exchange: ProxyExchange?
     /// The time of the last bytes in either direction.
@@ -26,12 +26,12 @@ final class ProxyConnection {
     private var parser: HTTP1.RequestParser
     /// Bytes that came after the head of the current request.
     private var pending: ArraySlice<UInt8> = []
-    private var output = ProxyOutput()
-    private var closesAfterOutput = false
-    private var drained = 0
+    var output = ProxyOutput()
+    var closesAfterOutput = false
+    var drained = 0
 
-    private static let readSize = 16_384
-    private static let drainLimit = 1 << 20
+    static let readSize = 16_384
+    static let drainLimit = 1 << 20
 
     init(_ descriptor: FileDescriptor, isOnSocket: Bool, limits: HTTP1.Limits, now: MonotonicTime) {
         self.descriptor = descriptor
@@ -99,7 +99,7 @@ final class ProxyConnection {
         }
     }
 
-    private func touch(_ now: MonotonicTime) { lastActivity = now }
+    func touch(_ now: MonotonicTime) { lastActivity = now }
 
     /// Reads bytes of the next head and returns whether there were any.
     private func receive(now: MonotonicTime) -> Bool {
@@ -188,62 +188,6 @@ final class ProxyConnection {
 
     /// Whether a further request may have come with the last one.
     var mayServe: Bool { !isEnded && exchange == nil && !isBlocked && !closesAfterOutput && !parser.isIdle }
-
-    /// Answers the current or a malformed request with an answer of ours.
-    func answer(_ response: HTTPResponse, toHead isHead: Bool, closes: Bool) {
-        if let bytes = try? HTTP1.serialize(response, toHead: isHead, closes: closes) { write(bytes) }
-        finishExchange(closes: closes)
-    }
-
-    func write(_ bytes: [UInt8]) {
-        guard !isEnded else { return }
-        output.collect(bytes)
-    }
-
-    /// Adds a part of a body.
-    func write(prefix: String, _ bytes: UnsafeRawBufferPointer, suffix: String, now: MonotonicTime) {
-        guard !isEnded else { return }
-        do throws(Errno) {
-            if try output.pass(prefix, bytes, suffix, to: descriptor) { touch(now) }
-        } catch {
-            end()
-        }
-    }
-
-    /// Sends the output as far as the caller takes it, and lets a paused answer go on.
-    func flush(now: MonotonicTime) {
-        guard !isEnded else { return }
-        do throws(Errno) {
-            if try output.flush(to: descriptor, keepsCapacity: exchange != nil) { touch(now) }
-        } catch {
-            exchange?.cancel()
-            return end()
-        }
-        guard !isBlocked else { return }
-        exchange?.resumeAnswer()
-        if closesAfterOutput, exchange == nil, !isDraining {
-            isDraining = true
-            LoopbackSocket.shutdownSending(descriptor)
-            drain()
-        }
-    }
-
-    var hasOutput: Bool { !isEnded && !isDraining && (!output.isEmpty || closesAfterOutput) }
-
-    /// Reads until the caller closes. Closing with unread bytes would reset the connection, and the caller
-    /// might lose the answer (RFC 9112 §9.6).
-    private func drain() {
-        while !isEnded {
-            do throws(Errno) {
-                let bytes = try descriptor.read(limit: Self.readSize)
-                drained += bytes.count
-                if bytes.isEmpty || drained > Self.drainLimit { end() }
-            } catch {
-                if error != .wouldBlock { end() }
-                return
-            }
-        }
-    }
 
     func end() {
         guard !isEnded else { return }

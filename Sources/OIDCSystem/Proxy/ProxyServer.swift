@@ -60,12 +60,12 @@ package final class ProxyServer {
     let listener: ProxyListener
     let sessions: [ProxyTokens]
     private let sessionOfRoute: [Int]
-    private let wake: (reading: FileDescriptor, writing: FileDescriptor)
+    let wake: (reading: FileDescriptor, writing: FileDescriptor)
     var connections: [ProxyConnection] = []
     var lastUse = MonotonicTime.now()
     var acceptsAgain: MonotonicTime?
     var looksAtHalfClosed: MonotonicTime?
-    private var hasLogged = false
+    var hasLogged = false
     let limits: HTTP1.Limits
 
     /// Binds the address. Each route names its session by an index in `sources`; `first` are tokens that were
@@ -153,89 +153,4 @@ package final class ProxyServer {
         guard states[route].cookies.count < RouteState.cookieLimit else { return }
         states[route].cookies.insert(value.prefix { $0 != "=" && $0 != ";" })
     }
-
-    // MARK: The loop
-
-    /// Serves requests until a signal, the idle time-out, or an event of another descriptor.
-    package func run(also others: [Int32] = []) -> Event {
-        lastUse = .now()
-        let event = withoutBrokenPipeSignal {
-            while true {
-                if let signal = Interruption.pending { return Event.interrupted(signal: signal) }
-                if let event = turn(also: others) { return event }
-            }
-        }
-        for connection in connections {
-            connection.exchange?.cancel()
-            connection.end()
-        }
-        connections = []
-        configuration.flushLog()
-        configuration.interrupt()
-        for session in sessions { session.finish() }
-        return event
-    }
-
-    /// Runs one round: waits for events, and handles them.
-    private func turn(also others: [Int32]) -> Event? {
-        let clients = connections.filter { !$0.interest.isEmpty }
-        var interests = clients.map { Poll.Interest($0.descriptor.rawValue, $0.interest) }
-        let sockets = Array(requests?.sockets ?? [:])
-        interests += sockets.map { Poll.Interest($0.key, $0.value) }
-        interests += ([wake.reading.rawValue] + others).map { Poll.Interest($0, .reading) }
-        if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }
-        if acceptsAgain == nil { interests.append(Poll.Interest(listener.descriptor.rawValue, .reading)) }
-        Poll.wait(&interests, until: nextMoment)
-        let now = MonotonicTime.now()
-
-        for (client, interest) in zip(clients, interests) where !interest.ready.isEmpty {
-            advance(client, interest.ready, now: now)
-        }
-        for (socket, interest) in zip(sockets, interests.dropFirst(clients.count))
-        where !interest.ready.isEmpty {
-            requests?.act(on: socket.key, interest.ready)
-        }
-        let rest = interests.dropFirst(clients.count + sockets.count)
-        if rest.first?.ready.isEmpty == false { _ = try? wake.reading.read(limit: 256) }
-        for session in sessions { session.advance(now: now) }
-        if acceptsAgain.map({ $0 <= now }) ?? (rest.last?.ready.isEmpty == false) { admit(now: now) }
-        settle()
-        expire(now: now)
-        connections.removeAll { $0.isEnded }
-        if hasLogged {
-            hasLogged = false
-            configuration.flushLog()
-        }
-        if requests?.isEmpty == false || connections.contains(where: { $0.exchange != nil })
-            || sessions.contains(where: \.isAwaited)
-        {
-            lastUse = now
-        }
-        if let limit = configuration.idleTimeout, now >= lastUse.adding(milliseconds: limit) { return .idle }
-        return zip(others, rest.dropFirst()).first { !$1.ready.isEmpty }.map { .readable($0.0) }
-    }
-
-    /// Completes what the events led to: ended transfers, collected output, further requests of a connection.
-    private func settle() {
-        for _ in 0..<8 {
-            requests?.actOnTimer(now: .now())
-            var isBusy = false
-            while let (transfer, code) = requests?.nextEnded() {
-                isBusy = true
-                (transfer.owner as? ProxyExchange)?.transferEnded(transfer, code, now: .now())
-            }
-            let now = MonotonicTime.now()
-            for connection in connections where connection.hasOutput && !connection.isBlocked {
-                connection.flush(now: now)
-            }
-            for connection in connections where connection.mayServe {
-                isBusy = true
-                serve(connection, now: now)
-            }
-            isBusy = isBusy || hasUnsentOutput
-            guard isBusy || requests?.timer.map({ $0 <= now }) ?? false else { return }
-        }
-    }
-
-    var hasUnsentOutput: Bool { connections.contains { $0.hasOutput && !$0.isBlocked } }
 }

@@ -78,11 +78,6 @@ struct LogoutCommand: RunnableCommand {
         return try forget(try take(key, from: store, provider), provider, context)
     }
 
-    /// Returns whether a store has no session of a key; one that cannot be read is there.
-    func isEmpty(_ store: any SessionStoring, _ key: SessionKey) -> Bool {
-        do { return try store.load(key) == nil } catch { return false }
-    }
-
     private func runAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let known = try KnownProviders(provider)
         var worst: Int32 = 0
@@ -130,57 +125,6 @@ struct LogoutCommand: RunnableCommand {
                 "session": hadSession ? "forgotten" : "none",
             ]
         }
-    }
-
-    /// A session removed from the store, and the error if a part of it could not be removed.
-    struct Taken {
-        var content: Result<Session?, OIDCError>
-        var failure: OIDCError?
-
-        var session: Session? { (try? content.get()) ?? nil }
-    }
-
-    func take(
-        _ stored: StoredSession, from store: any SessionStoring, _ provider: ProviderContext
-    ) throws(OIDCError) -> Taken {
-        if let key = stored.session?.key { return try take(key, from: store, provider) }
-        try store.remove(stored)
-        return Taken(content: stored.content.map { $0 })
-    }
-
-    /// Removes the session before the provider is asked, which may fail or take long. Uses the lock if possible,
-    /// because a refresh in progress would bring the session back.
-    private func take(
-        _ key: SessionKey, from store: any SessionStoring, _ provider: ProviderContext
-    ) throws(OIDCError) -> Taken {
-        var taken: Taken?
-        // Nothing is created, not even a lock, for a session that is not there.
-        do throws(OIDCError) {
-            guard try store.load(key) != nil else { return Taken(content: .success(nil)) }
-        } catch {
-            // A session that cannot be read is removed like any other, but not while its store is out of reach.
-            guard error.kind != .unreachable else { throw error }
-        }
-        do {
-            try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in
-                taken = remove(key, from: store)
-            }
-        } catch {
-            guard error.kind != .interrupted else { throw error }
-        }
-        let result = taken ?? remove(key, from: store)
-        guard result.session == nil, let failure = result.failure else { return result }
-        throw failure
-    }
-
-    private func remove(_ key: SessionKey, from store: any SessionStoring) -> Taken {
-        var taken = Taken(content: Result { () throws(OIDCError) in try store.load(key) })
-        if case .failure(let error) = taken.content, error.kind == .unreachable {
-            taken.failure = error
-            return taken
-        }
-        do { try store.remove(key) } catch { taken.failure = error }
-        return taken
     }
 
     /// Logs out of a session, also of one that could not be read.
@@ -235,27 +179,5 @@ struct LogoutCommand: RunnableCommand {
         var error = failure
         error.hint = "the session is forgotten here; the tokens stay valid at the provider until they expire"
         return error
-    }
-}
-
-/// What a provider that was asked to revoke a token did, as `-o json` names it.
-enum RevocationAnswer: String {
-    case revoked
-    case refused
-    case unreachable
-    case notOffered = "not_offered"
-
-    /// Names the answer; nil for an error that is not the provider's answer, such as an unreadable file.
-    init?(_ failure: OIDCError?) {
-        guard let failure else {
-            self = .revoked
-            return
-        }
-        switch failure.kind {
-        case _ where failure.stage != .revocation: return nil
-        case .unreachable: self = .unreachable
-        case .refused: self = .refused
-        default: return nil
-        }
     }
 }

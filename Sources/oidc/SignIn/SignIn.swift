@@ -11,8 +11,8 @@ struct SignIn {
     /// Called if the session cannot be saved; without it, that is an error.
     var onUnkept: ((OIDCError) -> Void)?
 
-    private var settings: SignInSettings { provider.settings.signIn }
-    private var console: Console { provider.context.console }
+    var settings: SignInSettings { provider.settings.signIn }
+    var console: Console { provider.context.console }
 
     init(provider: ProviderContext, access: SessionAccess) {
         self.provider = provider
@@ -129,105 +129,6 @@ struct SignIn {
         } catch {
             guard error.kind != .interrupted else { throw error }
             try store.save(session, replacingDamaged: true)
-        }
-    }
-
-    /// The endpoints that must be known before the browser opens.
-    private var needed: [ProviderEndpoint] {
-        let isDevice = settings.flow == .device
-        let first: ProviderEndpoint = isDevice ? .deviceAuthorization : .authorization
-        return [first, .token] + (needsIDToken ? [.keys] : [])
-    }
-
-    /// Returns the scope that is set, or the default for users, with `offline_access` if the provider supports it.
-    private func scope(_ metadata: ProviderMetadata?) -> Scope {
-        if let scope = provider.settings.token.scope { return scope }
-        // A resource that names no scope leaves it to its server.
-        guard provider.settings.provider.issuer != nil, provider.settings.resource == nil else {
-            return Scope("")
-        }
-        let isOffline = metadata?.scopesSupported?.contains("offline_access") == true
-        return Scope("openid profile email" + (isOffline ? " offline_access" : ""))
-    }
-
-    private func login(
-        _ metadata: ProviderMetadata, _ environment: ProviderEnvironment
-    ) throws(OIDCError) -> SignInFlow {
-        remarkOnPrompt()
-        let client = try provider.client(metadata, environment)
-        let scope = scope(metadata)
-        try metadata.validate(for: [.token], scope: needsIDToken ? scope : Scope(""))
-        let url = try metadata.require(.token, presentingCertificate: client.presentsCertificate)
-        let dpop: DPoPKey? = provider.settings.token.bindsTokens ? try DPoPKey.generate() : nil
-        var request = try provider.settings.authorizationRequest(client, scope, dpop)
-        request.rejectsErrorsWithoutIssuer = provider.settings.resource != nil
-        var login = SignInFlow(
-            environment: environment, metadata: metadata,
-            tokenEndpoint: try provider.tokenEndpoint(at: url, client: client, dpop: dpop),
-            request: request, key: key, pushing: settings.pushing,
-            leeway: provider.settings.network.leeway)
-        login.requiresIDToken = needsIDToken
-        return login
-    }
-
-    /// Whether the sign-in must say who the user is. A resource that lists `openid` among its scopes may have a server
-    /// without ID tokens, such as FastMCP's.
-    private var needsIDToken: Bool {
-        provider.settings.resource == nil && scope(nil).contains("openid")
-    }
-
-    /// Whether a URL can be pasted.
-    private var hasInput: Bool { provider.context.ownsTerminal && !TerminalInput.isExhausted }
-
-    /// Refuses a redirect that must be pasted if that is not possible.
-    private func refuseUnreadable(_ redirect: RedirectAddress) throws(OIDCError) {
-        guard redirect.loopback == nil, !hasInput else { return }
-        let text = "redirect_uri \(DisplayText.clean(redirect.text)) can only be pasted, and stdin is "
-        guard provider.context.ownsTerminal else {
-            throw OIDCError.usage(text + "the command's", hint: provider.settings.loginLine)
-        }
-        throw OIDCError.usage(
-            text + "at its end", hint: "run it on a terminal, or pipe the redirected URL into it")
-    }
-
-    private enum Flow {
-        case device
-        /// By a URL, which can be opened on another device; `offersDeviceCode` offers a code as well.
-        case browser(BrowserChoice?, readsInput: Bool, offersDeviceCode: Bool = false)
-    }
-
-    /// Chooses the flow. `auto` is a browser if this machine can show one, or else the URL to open elsewhere, with a
-    /// device code if the provider supports it. `--no-browser` alone is the URL without a code, which saves a script the
-    /// polling. A terminal is read for the redirected URL.
-    private func flow(_ metadata: ProviderMetadata) throws(OIDCError) -> Flow {
-        let isTerminal = provider.context.ownsTerminal && Terminal.isForeground(.standardInput)
-        switch settings.flow {
-        case .device: return .device
-        case .paste: return .browser(nil, readsInput: true)
-        case .auto, .browser:
-            let browser =
-                opensBrowser ? try provider.browserChoice() : BrowserChoice.none(reason: "--no-browser")
-            let usable = browser.isAvailable ? browser : nil
-            guard settings.flow == .auto, opensBrowser || settings.isFlowChosen else {
-                return .browser(usable, readsInput: isTerminal)
-            }
-            let isPasteOnly = try settings.redirect().loopback == nil
-            if opensBrowser, case .none(let reason) = browser {
-                console.note("No browser is opened: \(reason).")
-            }
-            return .browser(
-                usable, readsInput: isTerminal || isPasteOnly,
-                offersDeviceCode: usable == nil && metadata.deviceAuthorizationEndpoint != nil)
-        }
-    }
-
-    /// Warns of unknown prompts in a setting; providers have values of their own.
-    private func remarkOnPrompt() {
-        let known = Setting.prompts
-        for value in (settings.prompt ?? "").split(separator: " ") where !known.contains(String(value)) {
-            console.warn(
-                "unknown prompt \(DisplayText.quoted(value)) (known: \(known.joined(separator: ", "))); sent as is"
-            )
         }
     }
 

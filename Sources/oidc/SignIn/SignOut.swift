@@ -48,3 +48,25 @@ struct SignOut {
         }
     }
 }
+
+/// What a provider that was asked to revoke a token did, as `-o json` names it.
+enum RevocationAnswer: String {
+    case revoked
+    case refused
+    case unreachable
+    case notOffered = "not_offered"
+
+    /// Names the answer; nil for an error that is not the provider's answer, such as an unreadable file.
+    init?(_ failure: OIDCError?) {
+        guard let failure else {
+            self = .revoked
+            return
+        }
+        switch failure.kind {
+        case _ where failure.stage != .revocation: return nil
+        case .unreachable: self = .unreachable
+        case .refused: self = .refused
+        default: return nil
+        }
+    }
+}

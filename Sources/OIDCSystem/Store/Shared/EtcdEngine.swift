@@ -6,13 +6,13 @@ import Synchronization
 package final class EtcdEngine: SharedEngine {
     package let url: SharedStoreURL
     let calls: EtcdCalls
-    private let transport: any HTTPTransport
+    let transport: any HTTPTransport
 
-    private struct Grant {
+    struct Grant {
         var id: String
         var seconds: Int64
     }
-    private let grants = Mutex<[String: Grant]>([:])
+    let grants = Mutex<[String: Grant]>([:])
 
     package convenience init(_ url: SharedStoreURL, _ configuration: CurlConfiguration) {
         var configuration = configuration
@@ -30,7 +30,7 @@ package final class EtcdEngine: SharedEngine {
 
     package var description: String { url.server }
 
-    private func key(_ name: String) -> JSONValue { EtcdEngine.encoded("\(url.prefix)/\(name)") }
+    func key(_ name: String) -> JSONValue { EtcdEngine.encoded("\(url.prefix)/\(name)") }
 
     private static func encoded(_ text: String) -> JSONValue { .string(Base64.encode(Array(text.utf8))) }
 
@@ -58,7 +58,7 @@ package final class EtcdEngine: SharedEngine {
     }
 
     /// Sends a call about keys. Each real answer has the revision of the whole store.
-    private func sendAboutKeys(_ path: String, _ body: JSONValue) throws(OIDCError) -> JSONValue {
+    func sendAboutKeys(_ path: String, _ body: JSONValue) throws(OIDCError) -> JSONValue {
         let answer = try calls.send("kv/\(path)", body)
         guard EtcdEngine.number(answer["header"]?["revision"]) != nil else { throw EtcdCalls.nonsense }
         return answer
@@ -87,7 +87,7 @@ package final class EtcdEngine: SharedEngine {
     }
 
     /// Puts a value if the comparison holds. Otherwise, the answer to the same call may have been lost.
-    private func swap(_ comparison: JSONValue, _ put: JSONValue, finding bytes: [UInt8]) throws(OIDCError)
+    func swap(_ comparison: JSONValue, _ put: JSONValue, finding bytes: [UInt8]) throws(OIDCError)
         -> Bool
     {
         let answer = try sendAboutKeys(
@@ -131,119 +131,5 @@ package final class EtcdEngine: SharedEngine {
             }
             guard answer["more"]?.bool == true else { return names }
         }
-    }
-}
-
-/// Leases
-extension EtcdEngine {
-    package func acquire(_ lease: String, owner: String, for duration: Duration) throws(OIDCError) -> Bool {
-        let bytes = Array(owner.utf8)
-        if let found = try read(lease) { return found.bytes == bytes }
-        let grant = try grant(duration)
-        let isOurs = try swap(
-            ["key": key(lease), "target": "CREATE", "result": "EQUAL", "create_revision": "0"],
-            ["key": key(lease), "value": .string(Base64.encode(bytes)), "lease": .string(grant.id)],
-            finding: bytes)
-        if isOurs { grants.withLock { $0[owner] = grant } } else { revoke(grant) }
-        return isOurs
-    }
-
-    package func extend(_ lease: String, owner: String, to duration: Duration) throws(OIDCError) -> Bool {
-        let old = grants.withLock { $0[owner] }
-        if let old, old.seconds == EtcdEngine.seconds(duration) {
-            let answer = try calls.send("lease/keepalive", ["ID": .string(old.id)])
-            return (EtcdEngine.number(answer["result"]?["TTL"]) ?? 0) > 0
-        }
-        let grant = try grant(duration)
-        let value = JSONValue.string(Base64.encode(Array(owner.utf8)))
-        let answer = try sendAboutKeys(
-            "txn",
-            [
-                "compare": [["key": key(lease), "target": "VALUE", "result": "EQUAL", "value": value]],
-                "success": [
-                    ["request_put": ["key": key(lease), "value": value, "lease": .string(grant.id)]]
-                ],
-            ])
-        guard answer["succeeded"]?.bool == true else {
-            revoke(grant)
-            return false
-        }
-        grants.withLock { $0[owner] = grant }
-        if let old { revoke(old) }
-        return true
-    }
-
-    package func release(_ lease: String, owner: String) throws(OIDCError) {
-        guard let grant = grants.withLock({ $0.removeValue(forKey: owner) }) else { return }
-        // etcd removes the key with its lease.
-        _ = try calls.send("lease/revoke", ["ID": .string(grant.id)])
-    }
-
-    private func grant(_ duration: Duration) throws(OIDCError) -> Grant {
-        let seconds = EtcdEngine.seconds(duration)
-        let answer = try calls.send("lease/grant", ["TTL": .string(String(seconds))])
-        guard let id = EtcdEngine.number(answer["ID"]) else { throw EtcdCalls.nonsense }
-        return Grant(id: String(id), seconds: seconds)
-    }
-
-    private func revoke(_ grant: Grant) {
-        _ = try? calls.send("lease/revoke", ["ID": .string(grant.id)])
-    }
-
-    private static func seconds(_ duration: Duration) -> Int64 {
-        max(1, (duration.wholeMilliseconds + 999) / 1_000)
-    }
-}
-
-/// Health
-extension EtcdEngine {
-    /// Checks version, leader, alarms and clock, and that every endpoint answers.
-    package func health(now: Instant) throws(OIDCError) -> [SharedEngineRemark] {
-        var remarks = try ownHealth(now: now)
-        for host in url.hosts where url.hosts.count > 1 {
-            var own = url
-            own.hosts = [host]
-            do throws(OIDCError) {
-                for remark in try EtcdEngine(own, transport).ownHealth(now: now)
-                where remark.warning != nil && !remarks.contains(remark) {
-                    remarks.append(
-                        SharedEngineRemark("\(host.text): \(remark.text)", warning: remark.warning))
-                }
-            } catch {
-                remarks.append(.unreachable(error))
-            }
-        }
-        if url.isOpen {
-            remarks.append(
-                SharedEngineRemark(
-                    "the connection is not encrypted: sessions are sealed, the password is not",
-                    warning: "use etcds://"))
-        }
-        return remarks
-    }
-
-    private func ownHealth(now: Instant) throws(OIDCError) -> [SharedEngineRemark] {
-        let (status, date) = try calls.sendForDate("maintenance/status", [:])
-        let version = status["version"]?.string ?? ""
-        let numbers = version.split(separator: ".").compactMap { Int($0) }
-        let isOld = numbers.count < 2 || (numbers[0], numbers[1]) < (3, 4)
-        var remarks = [
-            SharedEngineRemark(
-                "etcd \(DisplayText.clean(version.isEmpty ? "of an unknown version" : version))",
-                warning: isOld ? "use etcd 3.4 or later" : nil)
-        ]
-        // The leader's identifier may not fit a signed number.
-        if ["0", ""].contains(status["leader"]?.string ?? "") {
-            remarks.append(
-                SharedEngineRemark("has no leader", warning: "check the cluster: etcdctl endpoint status"))
-        }
-        for problem in status["errors"]?.array ?? [] {
-            remarks.append(
-                SharedEngineRemark(
-                    DisplayText.clean(problem.string ?? ""), warning: "check the cluster: etcdctl alarm list")
-            )
-        }
-        if let date { remarks.append(.clock(differingBy: date.seconds(since: now))) }
-        return remarks
     }
 }

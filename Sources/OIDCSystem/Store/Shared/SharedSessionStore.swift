@@ -6,23 +6,23 @@ import Synchronization
 /// lease cannot overwrite a newer session.
 package final class SharedSessionStore: SessionStoring {
     private let records: SharedRecords
-    private let times: LeaseTimes
-    private let runtime: LeaseRuntime
+    let times: LeaseTimes
+    let runtime: LeaseRuntime
     /// Whether a fresh token that was read once is used until it expires, in this process.
     private let keepsCopies: Bool
 
-    private struct Lock: Hashable {
+    struct Lock: Hashable {
         var key: SessionKey
         var purpose: LockPurpose
     }
 
-    private struct Memory {
+    struct Memory {
         var leases: [Lock: SharedLease] = [:]
         var copies: [SessionKey: Session] = [:]
         /// The number of threads that wait for or hold a lease.
         var refreshing: [SessionKey: Int] = [:]
     }
-    private let memory = Mutex(Memory())
+    let memory = Mutex(Memory())
 
     package init(
         _ engine: any SharedEngine, keepsCopies: Bool = false, times: LeaseTimes = LeaseTimes(),
@@ -36,7 +36,7 @@ package final class SharedSessionStore: SessionStoring {
         self.runtime = runtime
     }
 
-    private var engine: any SharedEngine { records.engine }
+    var engine: any SharedEngine { records.engine }
 
     package var description: String { engine.description }
 
@@ -203,92 +203,8 @@ extension SharedSessionStore {
         return copy
     }
 
-    private func remember(_ session: Session?, _ key: SessionKey) {
+    func remember(_ session: Session?, _ key: SessionKey) {
         guard keepsCopies else { return }
         memory.withLock { $0.copies[key] = session }
-    }
-}
-
-/// Leases
-extension SharedSessionStore {
-    private func lease(_ key: SessionKey) -> SharedLease? {
-        memory.withLock { $0.leases[Lock(key: key, purpose: .tokens)] }
-    }
-
-    package func withLock<Value>(
-        _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
-    ) throws(OIDCError) -> Value {
-        try withLock(key, for: purpose, wait, unless: { () throws(OIDCError) -> Value? in nil }, body)
-    }
-
-    package func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, unless settled: () throws(OIDCError) -> Value?,
-        _ body: () throws(OIDCError) -> Value
-    ) throws(OIDCError) -> Value {
-        try withLock(key, for: .tokens, wait, unless: settled, body)
-    }
-
-    private func withLock<Value>(
-        _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait,
-        unless settled: () throws(OIDCError) -> Value?, _ body: () throws(OIDCError) -> Value
-    ) throws(OIDCError) -> Value {
-        let lock = Lock(key: key, purpose: purpose)
-        let name = "lease/\(key.fileStem)\(purpose == .signIn ? ".sign-in" : "")"
-        var clock = WaitClock(wait, start: runtime.now())
-        remember(nil, key)
-        memory.withLock { $0.refreshing[key, default: 0] += 1 }
-        defer { memory.withLock { $0.refreshing[key, default: 1] -= 1 } }
-        while true {
-            let lease = SharedLease(name, engine, times)
-            if let value = try acquire(lease, lock, wait, &clock, unless: settled) { return value }
-            let stop = runtime.renew(lease.period) { lease.renew() }
-            defer {
-                stop()
-                memory.withLock { $0.leases[lock] = nil }
-                lease.release()
-            }
-            do throws(OIDCError) {
-                return try body()
-            } catch {
-                // Nothing was sent: the next turn finds what the other process stored.
-                guard lease.isLost else { throw error }
-                try clock.check(wait, now: runtime.now()) { error }
-                runtime.sleep(8 + runtime.random(8))
-            }
-        }
-    }
-
-    /// Waits for the lease. Returns a value if `settled` has one before.
-    private func acquire<Value>(
-        _ lease: SharedLease, _ lock: Lock, _ wait: LockWait, _ clock: inout WaitClock,
-        unless settled: () throws(OIDCError) -> Value?
-    ) throws(OIDCError) -> Value? {
-        var pause: Int64 = 8
-        while true {
-            // Threads of this process take turns without asking the server.
-            let isOurs = memory.withLock { memory in
-                guard memory.leases[lock] == nil else { return false }
-                memory.leases[lock] = lease
-                return true
-            }
-            if isOurs {
-                do throws(OIDCError) {
-                    if try lease.acquire() { return nil }
-                } catch {
-                    memory.withLock { $0.leases[lock] = nil }
-                    throw error
-                }
-                memory.withLock { $0.leases[lock] = nil }
-            }
-            if let value = try settled() { return value }
-            try clock.check(wait, now: runtime.now()) {
-                .store(
-                    "the session's lease in \(description) was not free within \(wait.limit.components.seconds) "
-                        + "seconds: another machine holds it", hint: "try again")
-            }
-            // Machines that started together must not keep asking together.
-            runtime.sleep(pause / 2 + runtime.random(pause))
-            pause = min(pause * 2, 250)
-        }
     }
 }

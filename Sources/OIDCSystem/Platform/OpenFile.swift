@@ -1,78 +1,8 @@
-import CPlatform
-import OIDCCore
-
 #if canImport(Darwin)
     import Darwin
 #else
     import Glibc
 #endif
-
-/// Errors of file operations.
-extension Errno {
-    var isAbsent: Bool { self == .noSuchFile }
-    var isDenied: Bool { self == .permissionDenied || self == .notPermitted }
-    var isReadOnly: Bool { code == EROFS }
-    var isFull: Bool { self == .noSpace || code == EDQUOT || code == EFBIG }
-    var isExisting: Bool { code == EEXIST }
-    var isUnsupported: Bool { code == EINVAL || code == ENOTSUP || code == ENOSYS || code == ENOLCK }
-
-    /// Runs a system call, again if a signal interrupted it; -1 throws the error in `errno`.
-    static func check<Count: SignedInteger>(_ call: () -> Count) throws(Errno) -> Count {
-        while true {
-            let result = call()
-            guard result == -1 else { return result }
-            let error = Errno.last
-            guard error == .interrupted else { throw error }
-        }
-    }
-}
-
-/// The properties of a file that decide whether to trust it.
-struct FileStatus: Hashable, Sendable {
-    enum Kind: String, Sendable {
-        case regular = "a file"
-        case directory = "a directory"
-        case symbolicLink = "a symbolic link"
-        case other = "a special file"
-    }
-
-    var kind: Kind
-    var owner: UInt32
-    var permissions: UInt32
-    var size: Int64
-    var device: UInt64
-    var inode: UInt64
-    var modifiedSeconds: Int64
-    var modifiedNanoseconds: Int64
-
-    init(_ raw: stat) {
-        switch raw.st_mode & S_IFMT {
-        case S_IFREG: kind = .regular
-        case S_IFDIR: kind = .directory
-        case S_IFLNK: kind = .symbolicLink
-        default: kind = .other
-        }
-        owner = raw.st_uid
-        permissions = UInt32(raw.st_mode) & 0o7777
-        size = Int64(raw.st_size)
-        device = UInt64(truncatingIfNeeded: raw.st_dev)
-        inode = UInt64(truncatingIfNeeded: raw.st_ino)
-        #if canImport(Darwin)
-            let modified = raw.st_mtimespec
-        #else
-            let modified = raw.st_mtim
-        #endif
-        modifiedSeconds = Int64(modified.tv_sec)
-        modifiedNanoseconds = Int64(modified.tv_nsec)
-    }
-
-    var isSomeoneElses: Bool { owner != geteuid() }
-    var isOpenToOthers: Bool { permissions & 0o077 != 0 }
-
-    func isSameFile(as other: FileStatus) -> Bool { inode == other.inode && device == other.device }
-
-    static var currentUser: UInt32 { geteuid() }
-}
 
 /// An open file, closed after its last use and never inherited by child processes.
 struct OpenFile: ~Copyable, Sendable {
@@ -227,44 +157,5 @@ extension OpenFile {
             if name != ".", name != ".." { names.append(name) }
         }
         return names
-    }
-}
-
-/// Operations on paths.
-package enum FilePath {
-    /// Returns a path relative to a directory; an absolute one is unchanged.
-    package static func join(_ directory: String, _ path: String) -> String {
-        path.hasPrefix("/") ? path : directory == "/" ? "/\(path)" : "\(directory)/\(path)"
-    }
-
-    /// Splits a path into directory and name.
-    package static func split(_ path: String) -> (directory: String, name: String) {
-        guard let slash = path.utf8.lastIndex(of: .slash) else { return (".", path) }
-        let name = String(path[path.utf8.index(after: slash)...])
-        return (slash == path.startIndex ? "/" : String(path[..<slash]), name)
-    }
-
-    /// Returns whether every existing path above it is a directory.
-    package static func isPossible(_ path: String) -> Bool {
-        do { _ = try status(path) } catch { return error != .notADirectory }
-        return true
-    }
-
-    static func status(_ path: String) throws(Errno) -> FileStatus {
-        var raw = stat()
-        _ = try Errno.check { lstat(path, &raw) }
-        return FileStatus(raw)
-    }
-
-    static func createDirectory(_ path: String) throws(Errno) {
-        _ = try Errno.check { mkdir(path, 0o700) }
-    }
-
-    static func remove(_ path: String) throws(Errno) {
-        _ = try Errno.check { unlink(path) }
-    }
-
-    static func setPermissions(_ path: String, _ permissions: UInt32) throws(Errno) {
-        _ = try Errno.check { chmod(path, mode_t(permissions)) }
     }
 }

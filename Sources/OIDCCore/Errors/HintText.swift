@@ -1,0 +1,119 @@
+extension Hint: CustomStringConvertible {
+    /// The hint in plain English, without the name of any option, setting or command.
+    public var description: String {
+        switch self {
+        case .signIn: "sign in again"
+        case .signInForScope(let scope): "sign in again, with the scope \(DisplayText.quoted(scope))"
+        case .tryAgain(let seconds): seconds.map { "try again in \($0) seconds" } ?? "try again later"
+        case .advice(let advice): advice.description
+        case .orSignIn(let hint): "\(hint), or sign in again"
+        case .set(let setting, let value): "set \(setting) to \(value)"
+        case .setEndpoint(let endpoint): "name the \(endpoint.rawValue)"
+        case .useIssuer(let issuer): "use the issuer \(DisplayText.clean(issuer))"
+        case .allowAlgorithm(let name):
+            "if the client is registered for it and has a secret, allow \(name) for ID tokens"
+        case .checkPath(let name): "check the path in \(name)"
+        case .trustAuthority: "name the file of the authority that signed it"
+        case .checkRegistration(let url, let clientID):
+            "check that the redirect URL \(DisplayText.clean(url)) is registered for the client "
+                + "\(DisplayText.clean(clientID)) at the provider"
+        case .text(let text): text
+        }
+    }
+}
+
+extension Hint.Setting: CustomStringConvertible {
+    /// The hint in plain English, without the name of any option, setting or command.
+    public var description: String {
+        switch self {
+        case .pushedAuthorization: "pushed authorization requests"
+        case .responseMode: "the response mode"
+        case .dpop: "DPoP"
+        case .clientAuthentication: "the client authentication"
+        case .store: "the session store"
+        case .tokenType: "the token type to assume"
+        case .prompt: "the prompt"
+        case .resourceParameter: "the resource parameter"
+        }
+    }
+}
+
+extension Hint.Advice: CustomStringConvertible {
+    /// The hint in plain English, without the name of any option, setting or command.
+    public var description: String {
+        switch self {
+        case .signInAndAllow: "sign in again, and allow the access"
+        case .signInForNewCode: "sign in again (codes are single-use and expire quickly)"
+        case .allowMoreTime: "allow more time for the sign-in"
+        case .checkClock: "check this machine's clock"
+        case .giveClientID: "name the client"
+        case .giveClientSecret: "give the client's secret"
+        case .giveClientKey: "give the client's private key, or a source of assertions"
+        case .giveClientCertificate: "give the client's certificate and key"
+        case .giveClientCertificateIfAsked:
+            "if the provider asks for a client certificate, give the client's certificate and key"
+        case .useKnownClientCertificate: "use a client certificate that the provider knows, and its key"
+        case .usePEMPair: "use a certificate and its key, both as PEM files"
+        case .useMatchingPair: "use the key of the certificate"
+        case .giveKeyPassphrase: "give the passphrase of the key"
+        case .useRegisteredAuthentication:
+            "use the client authentication method that the client is registered for"
+        case .checkClient: "check the client's ID, secret and authentication method"
+        case .allowDeviceGrant:
+            "sign in with a browser, or allow the device grant for this client at the provider "
+                + "(Google: a client of the type TVs and Limited Input devices)"
+        case .checkClientOrDeviceGrant:
+            "check the client's ID and secret; if they are right, the provider does not allow this client to use "
+                + "device codes: sign in with a browser"
+        case .checkRedirectURI: "check the redirect URI"
+        case .checkACRValues: "check the acr_values"
+        case .chooseGrant: "the provider does not offer this grant: choose another"
+        case .checkScope: "check the scope"
+        case .checkTarget: "check the resources and the audience"
+        case .giveAudience: "a name that is not a URL is an audience"
+        case .checkIssuerSpelling:
+            "check the issuer against what the provider documents: both must be the same"
+        case .checkIssuerAddress: "an issuer is a URL, as in https://login.example.com"
+        case .checkIssuerMetadata:
+            "check the issuer: the provider's metadata is JSON at ISSUER/.well-known/openid-configuration"
+        case .checkIssuerOrSetEndpoints:
+            "check the issuer, or name the URL of its metadata, or the authorization and token endpoints"
+        case .checkMetadataURL: "check the URL of the metadata"
+        case .removeAuthorizeParameter: "remove it from the extra parameters of the authorization request"
+        case .removeTokenParameter: "remove it from the extra parameters of the token request"
+        case .setMetadataURL: "name the URL of the metadata, or an issuer without the placeholder"
+        case .keepTenantsApart: "remove the session first, or keep the accounts apart"
+        case .turnNonceOff: "if the provider's ID tokens never have a nonce, do not send one"
+        case .leaveOutMaxAge: "if the provider's ID tokens never have an auth_time, do not send max_age"
+        case .introspectAsOtherClient:
+            "introspection is for confidential clients: use one that the provider lets introspect tokens"
+        case .setIssuerOrKeys: "name the issuer, or the URL of its keys"
+        case .setUserInfoEndpoint: "name the UserInfo endpoint and sign in again"
+        case .useHTTPS: "use https"
+        case .allowUnboundTokens: "turn DPoP off, if tokens need not be bound to a key"
+        case .sendPendingUnchanged: "use the pending authorization as it was written"
+        case .pasteAddress: "run it on a terminal, or give it the URL that the browser was redirected to"
+        case .acceptForm: "If the provider sends a form (POST), use the response mode form_post."
+        case .pasteOrAcceptForm:
+            "Paste the URL of this page into the terminal, or use the response mode form_post."
+        case .choosePort: "use another port, as far as the provider has it registered"
+        case .chooseProxyPort: "choose another port"
+        case .nameBrowser: "open the URL yourself, or name a browser in $BROWSER"
+        case .installAuthorities: "install the package ca-certificates"
+        case .raiseHTTPTimeout: "try again later, or allow more time for a request"
+        case .raiseProxyTimeout: "try again, or give the server more time"
+        case .useNewerVersion: "use the newer version, or remove the session"
+        case .installHelper: "install it, or keep sessions in files"
+        case .unlockKeychain: "unlock the keychain it uses, or keep sessions in files"
+        case .makeStoreKey: "make a key of 32 random bytes"
+        case .giveStoreKey: "give the key that it was sealed with, or remove the session"
+        case .freeSpace: "free some space, or keep sessions on another disk"
+        case .useOtherDisk: "keep sessions on another disk"
+        case .useWritableDirectory: "keep sessions in a directory that you can write"
+        case .useOwnDirectory: "keep sessions in a directory of your own"
+        case .useRealDirectory: "keep sessions in the directory itself"
+        case .moveDirectoryAway: "move it away, or keep sessions in another directory"
+        case .correctDirectory: "correct the directory for sessions, or HOME"
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import OIDCCore
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// Operations on paths.
+package enum FilePath {
+    /// Returns a path relative to a directory; an absolute one is unchanged.
+    package static func join(_ directory: String, _ path: String) -> String {
+        path.hasPrefix("/") ? path : directory == "/" ? "/\(path)" : "\(directory)/\(path)"
+    }
+
+    /// Splits a path into directory and name.
+    package static func split(_ path: String) -> (directory: String, name: String) {
+        guard let slash = path.utf8.lastIndex(of: .slash) else { return (".", path) }
+        let name = String(path[path.utf8.index(after: slash)...])
+        return (slash == path.startIndex ? "/" : String(path[..<slash]), name)
+    }
+
+    /// Returns whether every existing path above it is a directory.
+    package static func isPossible(_ path: String) -> Bool {
+        do { _ = try status(path) } catch { return error != .notADirectory }
+        return true
+    }
+
+    static func status(_ path: String) throws(Errno) -> FileStatus {
+        var raw = stat()
+        _ = try Errno.check { lstat(path, &raw) }
+        return FileStatus(raw)
+    }
+
+    static func createDirectory(_ path: String) throws(Errno) {
+        _ = try Errno.check { mkdir(path, 0o700) }
+    }
+
+    static func remove(_ path: String) throws(Errno) {
+        _ = try Errno.check { unlink(path) }
+    }
+
+    static func setPermissions(_ path: String, _ permissions: UInt32) throws(Errno) {
+        _ = try Errno.check { chmod(path, mode_t(permissions)) }
+    }
+}

@@ -1,0 +1,72 @@
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// Errors of file operations.
+extension Errno {
+    var isAbsent: Bool { self == .noSuchFile }
+    var isDenied: Bool { self == .permissionDenied || self == .notPermitted }
+    var isReadOnly: Bool { code == EROFS }
+    var isFull: Bool { self == .noSpace || code == EDQUOT || code == EFBIG }
+    var isExisting: Bool { code == EEXIST }
+    var isUnsupported: Bool { code == EINVAL || code == ENOTSUP || code == ENOSYS || code == ENOLCK }
+
+    /// Runs a system call, again if a signal interrupted it; -1 throws the error in `errno`.
+    static func check<Count: SignedInteger>(_ call: () -> Count) throws(Errno) -> Count {
+        while true {
+            let result = call()
+            guard result == -1 else { return result }
+            let error = Errno.last
+            guard error == .interrupted else { throw error }
+        }
+    }
+}
+
+/// The properties of a file that decide whether to trust it.
+struct FileStatus: Hashable, Sendable {
+    enum Kind: String, Sendable {
+        case regular = "a file"
+        case directory = "a directory"
+        case symbolicLink = "a symbolic link"
+        case other = "a special file"
+    }
+
+    var kind: Kind
+    var owner: UInt32
+    var permissions: UInt32
+    var size: Int64
+    var device: UInt64
+    var inode: UInt64
+    var modifiedSeconds: Int64
+    var modifiedNanoseconds: Int64
+
+    init(_ raw: stat) {
+        switch raw.st_mode & S_IFMT {
+        case S_IFREG: kind = .regular
+        case S_IFDIR: kind = .directory
+        case S_IFLNK: kind = .symbolicLink
+        default: kind = .other
+        }
+        owner = raw.st_uid
+        permissions = UInt32(raw.st_mode) & 0o7777
+        size = Int64(raw.st_size)
+        device = UInt64(truncatingIfNeeded: raw.st_dev)
+        inode = UInt64(truncatingIfNeeded: raw.st_ino)
+        #if canImport(Darwin)
+            let modified = raw.st_mtimespec
+        #else
+            let modified = raw.st_mtim
+        #endif
+        modifiedSeconds = Int64(modified.tv_sec)
+        modifiedNanoseconds = Int64(modified.tv_nsec)
+    }
+
+    var isSomeoneElses: Bool { owner != geteuid() }
+    var isOpenToOthers: Bool { permissions & 0o077 != 0 }
+
+    func isSameFile(as other: FileStatus) -> Bool { inode == other.inode && device == other.device }
+
+    static var currentUser: UInt32 { geteuid() }
+}

@@ -1,0 +1,60 @@
+import OIDCCore
+
+/// The bytes to the caller.
+extension ProxyConnection {
+    /// Answers the current or a malformed request with an answer of ours.
+    func answer(_ response: HTTPResponse, toHead isHead: Bool, closes: Bool) {
+        if let bytes = try? HTTP1.serialize(response, toHead: isHead, closes: closes) { write(bytes) }
+        finishExchange(closes: closes)
+    }
+
+    func write(_ bytes: [UInt8]) {
+        guard !isEnded else { return }
+        output.collect(bytes)
+    }
+
+    /// Adds a part of a body.
+    func write(prefix: String, _ bytes: UnsafeRawBufferPointer, suffix: String, now: MonotonicTime) {
+        guard !isEnded else { return }
+        do throws(Errno) {
+            if try output.pass(prefix, bytes, suffix, to: descriptor) { touch(now) }
+        } catch {
+            end()
+        }
+    }
+
+    /// Sends the output as far as the caller takes it, and lets a paused answer go on.
+    func flush(now: MonotonicTime) {
+        guard !isEnded else { return }
+        do throws(Errno) {
+            if try output.flush(to: descriptor, keepsCapacity: exchange != nil) { touch(now) }
+        } catch {
+            exchange?.cancel()
+            return end()
+        }
+        guard !isBlocked else { return }
+        exchange?.resumeAnswer()
+        if closesAfterOutput, exchange == nil, !isDraining {
+            isDraining = true
+            LoopbackSocket.shutdownSending(descriptor)
+            drain()
+        }
+    }
+
+    var hasOutput: Bool { !isEnded && !isDraining && (!output.isEmpty || closesAfterOutput) }
+
+    /// Reads until the caller closes. Closing with unread bytes would reset the connection, and the caller
+    /// might lose the answer (RFC 9112 §9.6).
+    func drain() {
+        while !isEnded {
+            do throws(Errno) {
+                let bytes = try descriptor.read(limit: Self.readSize)
+                drained += bytes.count
+                if bytes.isEmpty || drained > Self.drainLimit { end() }
+            } catch {
+                if error != .wouldBlock { end() }
+                return
+            }
+        }
+    }
+}

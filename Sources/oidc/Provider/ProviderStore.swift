@@ -1,0 +1,55 @@
+import OIDCCore
+import OIDCSystem
+
+/// Where the sessions are stored.
+extension ProviderContext {
+    /// Returns the store. If no state directory is available, nothing is stored and saving fails.
+    func store() throws(OIDCError) -> any SessionStoring {
+        try store(try settings.storeChoice())
+    }
+
+    func store(_ choice: SessionStoreChoice) throws(OIDCError) -> any SessionStoring {
+        let directory = StateDirectories(environment: context.environment).state
+            .flatMap { FilePath.isPossible($0) ? $0 : nil }
+        switch (choice, directory) {
+        case (.none, _): return MemorySessionStore()
+        case (.file, let directory?): return FileSessionStore(directory: directory)
+        case (.helper(let name), let directory?):
+            return CredentialHelperStore(
+                name: name, directory: directory,
+                environment: childEnvironment, deadline: deadline,
+                onWaiting: { [console = context.console] text in
+                    if Terminal.isTerminal(.standardError) { console.note(text) }
+                })
+        case (.keychain, let directory?):
+            // Only a sign-in has a deadline, and only a sign-in may prompt.
+            return CredentialHelperStore(
+                keychainOf: context.environment, directory: directory, mayPrompt: deadline != nil,
+                deadline: deadline)
+        case (.shared(let url), _): return try sharedStore(url)
+        case (_, nil): return UnavailableStore()
+        }
+    }
+
+    /// Returns the store on a server. The key is read when a session is, so a fresh token needs nothing else.
+    private func sharedStore(_ url: SharedStoreURL) throws(OIDCError) -> SharedSessionStore {
+        try settings.sharedStore.check(.shared(url))
+        if url.isOpen, url.password != nil {
+            context.console.warn("store: the password is sent to \(url.server) without encryption")
+        }
+        var configuration = try curlConfiguration()
+        // Records are sealed, and the URL says whether the connection is encrypted.
+        configuration.allowInsecureHTTP = true
+        configuration.proxy = .none
+        // A code that was redeemed in the last second of a sign-in must still be stored.
+        configuration.deadline = nil
+        configuration.connectTimeout = min(configuration.connectTimeout, .seconds(5))
+        let (secrets, shared) = (secrets, settings.sharedStore)
+        // Longer than a request, and shorter than other machines wait.
+        let presenting = settings.network.httpTimeout + 30
+        return SharedSessionStore(
+            url.connect(configuration), keepsCopies: shared.keepsCopies,
+            times: LeaseTimes(presenting: .seconds(presenting)), seen: context.sharedVersions
+        ) { () throws(OIDCError) in try secrets.storeKeys(shared) }
+    }
+}

@@ -1,0 +1,114 @@
+import OIDCCore
+import OIDCSystem
+
+/// What a resource's answer asks for: a new sign-in, for more scope, or a stronger or more recent one.
+struct ResourceDemand {
+    /// The session whose token was refused.
+    var session: Session?
+    /// The answer; nil if no request was sent.
+    var head: HTTPResponse?
+    /// The token that was sent, which the answer may repeat.
+    var secrets = WithheldSecrets()
+    /// The scope to request, which holds what the session has; nil if it is left to the search.
+    var scope: Scope?
+    var stepUp: StepUp?
+    var hasRefetched = false
+    /// Whether the token that was refused lacks scope that the session's own token has.
+    var isMetByOwnToken = false
+
+    init(session: Session?, after tokens: ResourceTokens?) {
+        self.session = session
+        head = tokens?.lastHead
+        secrets = tokens?.secrets ?? WithheldSecrets()
+        hasRefetched = head != nil
+    }
+
+    /// Reads an answer; nil if no sign-in can help. A 401 counts if the token is for this resource: any other API may
+    /// have its own reasons.
+    init?(_ answer: ResourceCall.Answer, of access: SessionAccess, hasRefetched: Bool) {
+        guard let delivery = answer.delivery, answer.head.status == 401 || answer.head.status == 403,
+            let challenge = try? ResourceChallenge(answer.head),
+            // A proof with the nonce was sent already; the next session's would be refused like it.
+            !DPoP.isNonceDemand(resourceResponse: answer.head)
+        else { return nil }
+        session = delivery.session
+        head = answer.head
+        secrets = delivery.secrets
+        self.hasRefetched = hasRefetched
+        stepUp = challenge.stepUp
+        let isOfResource = access.provider.target != nil
+        guard challenge.isScopeInsufficient || stepUp != nil else {
+            guard answer.head.status == 401, isOfResource else { return nil }
+            return
+        }
+        let session = delivery.session
+        scope = try? ScopeChoice.stepUp(
+            requested: session.requestedScope, granted: session.grantedScope, challenge: challenge)
+        if let needed = challenge.scope, let granted = session.grantedScope, challenge.isScopeInsufficient {
+            isMetByOwnToken =
+                delivery.access.token != session.tokens.access.token && granted.missing(from: needed).isEmpty
+        }
+    }
+
+    /// The search that the sign-in starts with.
+    var evidence: ResourceOperand.Evidence {
+        ResourceOperand.Evidence(
+            response: head?.withoutFields(repeating: secrets),
+            isRefetching: head?.status == 401 && !hasRefetched, scope: scope)
+    }
+
+    /// The settings of a stronger or more recent sign-in (RFC 9470 §3).
+    var entries: [SettingLayers.Entry] {
+        guard let stepUp else { return [] }
+        let origin = SettingLayers.Origin.option("the resource's challenge")
+        var entries: [SettingLayers.Entry] = []
+        if let values = stepUp.acrValues {
+            entries.append(SettingLayers.Entry(setting: .acrValues, value: .string(values), origin: origin))
+        }
+        if let age = stepUp.maxAge, let value = Setting.maxAge.kind.normalized(JSONValue(age)) {
+            entries.append(SettingLayers.Entry(setting: .maxAge, value: value, origin: origin))
+        }
+        if entries.isEmpty {
+            entries.append(SettingLayers.Entry(setting: .prompt, value: "login", origin: origin))
+        }
+        return entries
+    }
+
+    /// Returns the access to continue with: after a sign-in, or, for a token that needs no user, after another search.
+    func nextAccess(
+        after access: SessionAccess, _ operand: ResourceOperand?
+    ) throws(OIDCError) -> SessionAccess {
+        do throws(OIDCError) {
+            guard access.key.grant.needsUser else {
+                guard let operand else { throw access.noSession }
+                return try SessionAccess(try operand.resolved(evidence))
+            }
+            return try signedIn(access, operand)
+        } catch {
+            throw error.withholding(secrets)
+        }
+    }
+
+    /// Signs in as the answer asks, once for all processes that wait for it.
+    private func signedIn(
+        _ access: SessionAccess, _ operand: ResourceOperand?
+    ) throws(OIDCError) -> SessionAccess {
+        if access.provider.target != nil, let operand {
+            return try operand.adding(entries).signedInOnDemand(
+                evidence, replacing: session, key: access.key)
+        }
+        var entries = self.entries
+        if let scope {
+            entries.append(
+                SettingLayers.Entry(
+                    setting: .scope, value: .string(scope.text), origin: .option("the resource's challenge")))
+        }
+        let provider = access.provider.adding(entries)
+        var signIn = SignInOnDemand(
+            provider: provider, access: try SessionAccess(provider, mayKeepNothing: true),
+            earlier: session)
+        signIn.takesAny = head != nil
+        signIn.needed = scope
+        return try signIn.run()
+    }
+}

@@ -1,0 +1,59 @@
+import OIDCCore
+import OIDCSystem
+
+/// What a sign-in asks for.
+extension SignIn {
+    /// The endpoints that must be known before the browser opens.
+    var needed: [ProviderEndpoint] {
+        let isDevice = settings.flow == .device
+        let first: ProviderEndpoint = isDevice ? .deviceAuthorization : .authorization
+        return [first, .token] + (needsIDToken ? [.keys] : [])
+    }
+
+    /// Returns the scope that is set, or the default for users, with `offline_access` if the provider supports it.
+    private func scope(_ metadata: ProviderMetadata?) -> Scope {
+        if let scope = provider.settings.token.scope { return scope }
+        // A resource that names no scope leaves it to its server.
+        guard provider.settings.provider.issuer != nil, provider.settings.resource == nil else {
+            return Scope("")
+        }
+        let isOffline = metadata?.scopesSupported?.contains("offline_access") == true
+        return Scope("openid profile email" + (isOffline ? " offline_access" : ""))
+    }
+
+    func login(
+        _ metadata: ProviderMetadata, _ environment: ProviderEnvironment
+    ) throws(OIDCError) -> SignInFlow {
+        remarkOnPrompt()
+        let client = try provider.client(metadata, environment)
+        let scope = scope(metadata)
+        try metadata.validate(for: [.token], scope: needsIDToken ? scope : Scope(""))
+        let url = try metadata.require(.token, presentingCertificate: client.presentsCertificate)
+        let dpop: DPoPKey? = provider.settings.token.bindsTokens ? try DPoPKey.generate() : nil
+        var request = try provider.settings.authorizationRequest(client, scope, dpop)
+        request.rejectsErrorsWithoutIssuer = provider.settings.resource != nil
+        var login = SignInFlow(
+            environment: environment, metadata: metadata,
+            tokenEndpoint: try provider.tokenEndpoint(at: url, client: client, dpop: dpop),
+            request: request, key: key, pushing: settings.pushing,
+            leeway: provider.settings.network.leeway)
+        login.requiresIDToken = needsIDToken
+        return login
+    }
+
+    /// Whether the sign-in must say who the user is. A resource that lists `openid` among its scopes may have a server
+    /// without ID tokens, such as FastMCP's.
+    private var needsIDToken: Bool {
+        provider.settings.resource == nil && scope(nil).contains("openid")
+    }
+
+    /// Warns of unknown prompts in a setting; providers have values of their own.
+    private func remarkOnPrompt() {
+        let known = Setting.prompts
+        for value in (settings.prompt ?? "").split(separator: " ") where !known.contains(String(value)) {
+            console.warn(
+                "unknown prompt \(DisplayText.quoted(value)) (known: \(known.joined(separator: ", "))); sent as is"
+            )
+        }
+    }
+}

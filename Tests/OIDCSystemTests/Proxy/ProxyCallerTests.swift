@@ -1,0 +1,90 @@
+import Foundation
+import OIDCCore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("the callers of the proxy", .serialized, .waiting)
+struct ProxyCallerTests {
+    @Test("a Unix socket needs no secret, is only for this user, and is removed at the end")
+    func socket() throws {
+        let path = FileManager.default.temporaryDirectory.path + "/oidc-\(UInt32.random(in: 0 ... .max)).sock"
+        let servers = try (0..<2).map { try ScriptedServer.answering(answer("200 OK", body: "server \($0)")) }
+        func curl(_ target: String, _ more: String...) throws -> String {
+            var process = ChildProcess(
+                ["curl", "-sS", "--unix-socket", path, "http://localhost\(target)"] + more,
+                environment: ["PATH": "/usr/bin:/bin"])
+            process.errorOutput = .captured
+            return String(decoding: try process.run().output, as: UTF8.self)
+        }
+        do {
+            let world = try ProxyWorld(
+                servers.map { $0.url() }, endpoint: .socket(path: path), paths: ["/a", "/b"])
+            let status = try FilePath.status(path)
+            #expect(status.permissions == 0o600 && world.prefixes == ["/a/", "/b/"])
+            #expect(try curl("/a/x") == "server 0")
+            #expect(try curl("/b/x") == "server 1")
+            #expect(try curl("/c/x").contains("no route"))
+            #expect(try curl("/a/x", "-H", "Host: evil.example").contains("does not name this proxy"))
+            #expect(throws: OIDCError.self) { try ProxyWorld(servers[0].url(), at: path) }
+        }
+        #expect(!FileManager.default.fileExists(atPath: path))
+        try Data("mine".utf8).write(to: URL(fileURLWithPath: path))
+        #expect(throws: OIDCError.self) { try ProxyWorld(servers[0].url(), at: path) }
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "mine")
+        try FileManager.default.removeItem(atPath: path)
+    }
+
+    @Test("the proxy ends after the idle time, but not while a request runs")
+    func idle() throws {
+        let server = try ScriptedServer { peer in
+            _ = peer.readRequest()
+            Poll.sleep(until: .now().adding(milliseconds: 2_500))
+            peer.write(answer("200 OK", body: "hello"))
+        }
+        let world = try ProxyWorld(server) { $0.idleTimeout = 2_000 }
+        #expect(try world.exchange("GET", "x").contains("hello"))
+        #expect(world.finish() == .idle)
+    }
+
+    @Test("callers that send a part of a request without the secret do not keep others out")
+    func partialHeads() throws {
+        let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
+        let world = try ProxyWorld(server) { $0.connections = 8 }
+        let known = try world.connect()
+        known.send(world.head("GET", "x"))
+        #expect(known.received(until: "hello").contains("200 OK"))
+        let partial = try (0..<40).map { _ in
+            let connection = try world.connect()
+            connection.send("G")
+            return connection
+        }
+        #expect(try world.exchange("GET", "x").contains("hello"))
+        known.send(world.head("GET", "x"))
+        #expect(known.received(until: "hello").contains("200 OK"))
+        withExtendedLifetime(partial) {}
+    }
+
+    @Test("hundreds of idle callers do not keep others out, and slow heads end")
+    func flood() throws {
+        let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
+        let world = try ProxyWorld(server) {
+            $0.connections = 8
+            $0.headTimeout = 300
+        }
+        let idle = try (0..<40).map { _ in try world.connect() }
+        #expect(try world.exchange("GET", "x").contains("hello"))
+        let slow = try world.connect()
+        slow.send("GET / HTTP/1.1\r\nHost")
+        #expect(slow.received().hasPrefix("HTTP/1.1 408 "))
+        withExtendedLifetime(idle) {}
+    }
+}
+
+extension ProxyWorld {
+    fileprivate convenience init(_ url: WebURL, at path: String) throws {
+        try self.init([url], endpoint: .socket(path: path))
+    }
+}

@@ -1,0 +1,72 @@
+import Foundation
+import OIDCCore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OIDCSystem
+
+/// The ports of a cluster's masters, which are known after its servers were started.
+private final class PortList: Sendable {
+    let masters = Mutex<[Int]>([])
+}
+
+/// A cluster.
+extension RedisTests {
+    /// A server of a cluster, with one session.
+    private func clusterServer(_ session: String, masters: PortList, eviction: String = "noeviction") throws
+        -> ScriptedServer
+    {
+        try server { name in
+            switch name {
+            case "SCAN": return "*2\r\n$1\r\n0\r\n*1\r\n$\(session.utf8.count)\r\n\(session)\r\n"
+            case "INFO":
+                let info =
+                    "cluster_enabled:1\nredis_version:7.0.0\naof_enabled:1\nmaxmemory_policy:\(eviction)"
+                return "$\(info.utf8.count)\r\n\(info)\r\n"
+            case "CLUSTER":
+                let rows = masters.masters.withLock { $0 }.enumerated().map { index, port in
+                    // The first server does not know its own address.
+                    let host = index == 0 ? "$0\r\n\r\n" : "$9\r\n127.0.0.1\r\n"
+                    return "*3\r\n:\(index)\r\n:\(index)\r\n*2\r\n\(host):\(port)\r\n"
+                }
+                return "*\(rows.count)\r\n" + rows.joined()
+            default: return "-ERR unknown\r\n"
+            }
+        }
+    }
+
+    @Test("the sessions of all of a cluster's masters are listed, and doctor checks each master")
+    func cluster() throws {
+        let ports = PortList()
+        let first = try clusterServer("oidc:session:{a}", masters: ports)
+        let second = try clusterServer("oidc:session:{b}", masters: ports, eviction: "allkeys-lru")
+        ports.masters.withLock { $0 = [first.port, second.port] }
+        let engine = try engine(first.port)
+        #expect(try engine.names("session/").sorted() == ["session/a", "session/b"])
+        let remarks = try engine.health(now: Instant(secondsSinceEpoch: 0))
+        let warnings = remarks.filter { $0.warning != nil }.map(\.text)
+        #expect(
+            warnings == [
+                "127.0.0.1:\(second.port): maxmemory-policy allkeys-lru",
+                "a cluster of 2 masters with 2 of 16384 slots",
+            ])
+        ports.masters.withLock { $0 = [first.port, 1] }
+        let refusal = failure { () throws(OIDCError) in try engine.names("session/") }
+        #expect(refusal?.kind == .unreachable && refusal?.message.contains("127.0.0.1:1/0") == true)
+        withExtendedLifetime((first, second)) {}
+    }
+
+    @Test(
+        "a list of a cluster's masters that is not one is refused",
+        arguments: [
+            ":1", "*1 :1", "*1 *2 :0 :1", "*1 *3 :0 :16384 *2 $1 h :7", "*1 *3 :1 :0 *2 $1 h :7",
+            "*1 *3 :0 :-1 *2 $1 h :7", "*1 *3 :-1 :0 *2 $1 h :7",
+            "*1 *3 :0 :1 *2 $1 / :7", "*1 *3 :0 :1 *2 $1 h :70000", "*1 *3 :0 :1 *1 $1 h", "*1 *3 :0 :1 $-1",
+        ])
+    func clusterNonsense(_ text: String) throws {
+        var parser = RedisParser()
+        parser.append(Array((text.split(separator: " ") + [""]).joined(separator: "\r\n").utf8))
+        #expect(RedisCluster(slots: try #require(try parser.next()), asked: "h") == nil)
+    }
+}

@@ -1,0 +1,186 @@
+import Foundation
+import OIDCCore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OIDCSystem
+
+/// Records that are not used: foreign, damaged, older, or sealed with another key.
+extension SharedStoreTests {
+    @Test("a record of another session, changed by the server or by hand, is not used; a sign-in replaces it")
+    func foreign() throws {
+        let store = try machine()
+        try store.save(.example(key: .other), replacingDamaged: false)
+        let other = try #require(engine["session/\(SessionKey.other.fileStem)"])
+        engine[record] = other
+        #expect(failure { () throws(OIDCError) in try store.load(.example) }?.kind == .untrusted)
+        // The header alone does not make it ours.
+        let text = String(decoding: other, as: UTF8.self).replacingOccurrences(
+            of: #"\"other\""#, with: #"\"app\""#)
+        #expect(text.contains(#"\"app\""#))
+        engine[record] = Array(text.utf8)
+        let refusal = failure { () throws(OIDCError) in try store.load(.example) }
+        #expect(refusal?.kind == .untrusted)
+        #expect(refusal?.message.contains("was changed by somebody without the key") == true)
+        #expect(throws: OIDCError.self) { try store.save(.example(), replacingDamaged: false) }
+        try store.save(.example(), replacingDamaged: true)
+        #expect(try store.load(.example) == .example())
+    }
+
+    @Test(
+        "nonsense is an error that a sign-in repairs",
+        arguments: [
+            "", "{", "[]", #"{"format":1}"#, #"{"format":1,"key":"k","content":"session","version":-1}"#,
+        ])
+    func nonsense(_ text: String) throws {
+        let store = try machine()
+        engine[record] = Array(text.utf8)
+        #expect(failure { () throws(OIDCError) in try store.load(.example) }?.hint == .signIn)
+        #expect(try store.all().first?.session == nil)
+        try store.probe(.example)
+        try store.save(.example(), replacingDamaged: true)
+        #expect(try store.load(.example) == .example())
+    }
+
+    @Test("a record of a newer format is neither read nor replaced")
+    func newerFormat() throws {
+        let store = try machine()
+        engine[record] = Array(#"{"format":2}"#.utf8)
+        let reading = failure { () throws(OIDCError) in try store.load(.example) }
+        let writing = failure { () throws(OIDCError) in try store.save(.example(), replacingDamaged: true) }
+        #expect(reading?.message.contains("was written by a newer oidc") == true)
+        #expect(writing == reading)
+    }
+
+    @Test("a process that has seen a version refuses an older one, and says so")
+    func rollback() throws {
+        let store = try machine()
+        try store.save(.example(), replacingDamaged: false)
+        let old = try #require(engine[record])
+        #expect(try store.replace(.example(), with: .example("at-2")))
+        engine[record] = old
+        let refusal = try #require(failure { () throws(OIDCError) in try store.load(.example) })
+        #expect(refusal.kind == .unreachable)
+        #expect(
+            refusal.message.contains("returned version 1700000000 of the session, after version 1700000001"))
+        #expect(throws: OIDCError.self) { try store.replace(.example(), with: .example("at-3")) }
+        // A process that has not seen the newer one does not notice.
+        #expect(try machine().load(.example) == .example())
+    }
+
+    @Test("a version that one store of a process has seen is known to its others")
+    func processVersions() throws {
+        let (seen, keys) = (SharedVersions(), try SealingKeys.example())
+        func store() -> SharedSessionStore {
+            SharedSessionStore(engine, seen: seen, now: { self.time.withLock { $0 } }) {
+                () throws(OIDCError) in
+                keys
+            }
+        }
+        try store().save(.example(), replacingDamaged: false)
+        let old = try #require(engine[record])
+        #expect(try store().replace(.example(), with: .example("at-2")))
+        engine[record] = old
+        #expect(failure { () throws(OIDCError) in try store().load(.example) }?.kind == .unreachable)
+        // A sign-in, whose code is redeemed, is stored all the same, as a newer version.
+        try store().save(.example("at-3"), replacingDamaged: true)
+        #expect(try store().load(.example) == .example("at-3"))
+    }
+
+    @Test("after a sign-out and a new sign-in elsewhere, the new session is not taken for an old one")
+    func newSignIn() throws {
+        let store = try machine()
+        try store.save(.example(), replacingDamaged: false)
+        for _ in 0..<3 {
+            #expect(try store.replace(try store.load(.example), with: .example(UUID().uuidString)))
+        }
+        try machine().remove(.example)
+        time.withLock { $0 = $0.adding(60) }
+        try machine().save(.example("at-9"), replacingDamaged: false)
+        #expect(try store.load(.example) == .example("at-9"))
+    }
+
+    @Test("a record that was sealed with another key is a usage error that names both, and is not replaced")
+    func otherKey() throws {
+        try machine(try .example(1)).save(.example(), replacingDamaged: false)
+        let store = try machine(try .example(2))
+        let refusal = try #require(failure { () throws(OIDCError) in try store.load(.example) })
+        #expect(refusal.kind == .usage)
+        let ids = (try SealingKeys.example(1).ids[0], try SealingKeys.example(2).ids[0])
+        #expect(refusal.message.contains("was sealed with the key \(ids.0), found \(ids.1)"))
+        #expect(throws: OIDCError.self) { try store.save(.example(), replacingDamaged: true) }
+        // It is listed, but not removed with all others.
+        let listed = try #require(try store.all().first)
+        #expect(listed.session == nil)
+        #expect(failure { () throws(OIDCError) in try store.remove(listed) } == refusal)
+        // Sign-out works without the key.
+        try store.remove(.example)
+        #expect(try store.load(.example) == nil)
+    }
+
+    @Test("a damaged record of a machine's token is replaced by the next token, and a user's by a sign-in")
+    func damagedRecord() throws {
+        let store = try machine()
+        for bytes in [Array("null".utf8), [], Array("{\"x\":1}".utf8)] {
+            let stem = Self.machineKey.fileStem
+            engine["session/\(stem)"] = bytes
+            #expect(try store.load(Self.machineKey) == nil)
+            #expect(try store.replace(nil, with: .example("at-1", key: Self.machineKey)))
+            #expect(try store.load(Self.machineKey) == .example("at-1", key: Self.machineKey))
+            engine[record] = bytes
+            let refusal = failure { () throws(OIDCError) in try store.load(.example) }
+            #expect(refusal?.kind == .untrusted && refusal?.hint == .signIn)
+            #expect(failure { () throws(OIDCError) in try store.replace(nil, with: .example()) } == refusal)
+            try store.save(.example(), replacingDamaged: true)
+            #expect(try store.load(.example) == .example())
+        }
+    }
+
+    @Test("a record that is too large is replaced by a sign-in")
+    func largeRecord() throws {
+        let store = try machine()
+        engine[record] = [UInt8](repeating: 0, count: 100)
+        engine.fail(.untrusted(.store, "too large", hint: .signIn), reading: record)
+        #expect(failure { () throws(OIDCError) in try store.load(.example) }?.kind == .untrusted)
+        try store.probe(.example)
+        try store.save(.example(), replacingDamaged: true)
+        engine.fail(nil, reading: "")
+        #expect(try store.load(.example) == .example())
+    }
+
+    @Test("a listed record that is another session's is not shown as a session")
+    func swapped() throws {
+        let store = try machine()
+        try store.save(.example(key: .other), replacingDamaged: false)
+        engine[record] = engine["session/\(SessionKey.other.fileStem)"]
+        let listed = try store.all()
+        #expect(listed.count == 2 && listed.compactMap(\.session) == [.example(key: .other)])
+    }
+
+    @Test("keys are rotated machine by machine: the first one seals, both open")
+    func rotation() throws {
+        let lines = (0..<2).map { _ in SealingKeys.newKey() }
+        func keys(_ order: [Int]) throws -> SealingKeys {
+            try SealingKeys(Array(order.map { lines[$0] + "\n" }.joined().utf8), source: "store_key_file")
+        }
+        try machine(try keys([0])).save(.example(), replacingDamaged: false)
+        let rotated = try machine(try keys([1, 0]))
+        #expect(try rotated.replace(try rotated.load(.example), with: .example("at-2")))
+        #expect(try machine(try keys([0, 1])).load(.example) == .example("at-2"))
+        #expect(throws: OIDCError.self) { try machine(try keys([0])).load(.example) }
+    }
+
+    @Test(
+        "a key that is not 32 bytes is refused, without quoting it",
+        arguments: ["", "\n", "c2hvcnQ", "0123456789", "not base64, but long enough to be taken for a key"])
+    func badKey(_ text: String) {
+        let refusal = failure { () throws(OIDCError) in
+            try SealingKeys(Array(text.utf8), source: "store_key_file")
+        }
+        #expect(refusal?.kind == .usage)
+        #expect(text.count < 5 || refusal?.message.contains(text) == false)
+        let three = Array((0..<3).map { _ in SealingKeys.newKey() }.joined(separator: "\n").utf8)
+        #expect(throws: OIDCError.self) { try SealingKeys(three, source: "store_key_file") }
+    }
+}

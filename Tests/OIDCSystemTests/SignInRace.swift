@@ -1,0 +1,110 @@
+import DemoProvider
+import OIDCCore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OIDCSystem
+
+/// A sign-in without a display: URL, pasted URL and device code at once, at a provider in memory.
+final class SignInRace {
+    let provider: InMemoryProvider
+    let redirect: String?
+    /// The notices, by name, without those of each second.
+    var steps: [String] = []
+    var refusals: [OIDCError] = []
+    var url: WebURL?
+    var kept: [Session] = []
+    var page: Page?
+    /// Runs when the sign-in waits.
+    var onWaiting: (SignInRace) -> Void = { _ in }
+    var milliseconds: Int64 = 20_000
+    var silence: Int64 = 20_000
+    var offersDeviceCode = true
+    var unanswered: [(String, String)] = []
+    var warnings: [String] = []
+
+    init(
+        redirect: String? = nil, _ change: (inout DemoConfiguration) -> Void = { _ in }
+    ) throws {
+        self.redirect = redirect
+        provider = try InMemoryProvider(
+            {
+                $0.deviceInterval = 1
+                change(&$0)
+            }, clock: { Clock.now() })
+    }
+
+    /// A browser that asks for a URL on a thread of its own.
+    final class Page: Sendable {
+        final class Answer: Sendable {
+            let result = Mutex<Result<HTTPResponse, OIDCError>?>(nil)
+        }
+
+        private let answer = Answer()
+        private let thread: BackgroundThread
+
+        init(_ url: String) throws {
+            let request = HTTPRequest(.get, try #require(WebURL(url)))
+            thread = try BackgroundThread { [answer] in
+                let result = Result { () throws(OIDCError) in
+                    try Visit.send(request)
+                }
+                answer.result.withLock { $0 = result }
+            }
+        }
+
+        func response() throws -> HTTPResponse {
+            thread.join()
+            return try #require(answer.result.withLock { $0 }).get()
+        }
+    }
+
+    /// Sends the user's browser back to the listener.
+    func answerInBrowser(_ choice: BrowserStandIn.Choice = .approve) throws {
+        guard page == nil, let url else { return }
+        page = try Page(try provider.callback(of: url, choice))
+    }
+
+    private func note(_ notice: SignInNotice) {
+        switch notice {
+        case .url(let url):
+            self.url = url
+            steps.append("url")
+        case .device: steps.append("device")
+        case .noDeviceCode(let error):
+            refusals.append(error)
+            steps.append("no device code")
+        case .unanswered(let url, let client): unanswered.append((url, client))
+        case .answered: steps.append("answered")
+        case .waiting: onWaiting(self)
+        case .opened, .notOpened, .listening, .pasteOffered, .strayRequest: break
+        case .warning(let warning): warnings.append(warning.message)
+        }
+    }
+
+    func run() -> Result<Session, OIDCError> {
+        Result { () throws(OIDCError) in
+            let client = Client(id: "demo")
+            let metadata = try ProviderDocuments(environment: provider.environment).metadata(
+                issuer: InMemoryProvider.issuer)
+            let login = SignInFlow(
+                environment: provider.environment, metadata: metadata,
+                tokenEndpoint: TokenEndpoint(url: try metadata.require(.token), client: client),
+                request: AuthorizationRequest(
+                    client: client, redirectURI: RedirectAddress.standard, scope: Scope("openid")),
+                key: SessionKey(provider: InMemoryProvider.issuer, clientID: client.id))
+            var signIn = BrowserSignIn(
+                login: login, redirect: try RedirectAddress(redirect), readsInput: false, browser: nil,
+                environment: [:], deadline: .now().adding(milliseconds: milliseconds),
+                notice: { [self] in note($0) })
+            signIn.offersDeviceCode = offersDeviceCode
+            signIn.silence = silence
+            return try signIn.run { kept.append($0.session) }.session
+        }
+    }
+
+    func requests(_ grant: String) -> Int { provider.with { $0.requestCount(grant: grant) } }
+    var deviceRequests: Int { requests("urn:ietf:params:oauth:grant-type:device_code") }
+    var codeRequests: Int { requests("authorization_code") }
+}
