@@ -12,9 +12,10 @@
 /// group.
 enum { burst_milliseconds = 500 };
 
-static volatile sig_atomic_t first_signal;
+// Written in a handler on any thread, and read by others.
+static atomic_int first_signal;
 static atomic_llong first_time;
-static volatile sig_atomic_t wake_up_end = -1;
+static atomic_int wake_up_end = -1;
 static int waiting_end = -1;
 
 static const int recorded_signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -27,7 +28,7 @@ static int ignores_file_size;
 
 /// The number of postponements of all threads.
 static atomic_int postponements;
-static volatile sig_atomic_t was_postponed;
+static atomic_int was_postponed;
 static _Thread_local int own_postponements;
 static _Thread_local int scopes;
 static _Thread_local int is_left_to_scope;
@@ -52,7 +53,7 @@ static void record(int number) {
         raise(number);
     }
     char byte = 0;
-    if (wake_up_end >= 0 && write((int)wake_up_end, &byte, 1) < 0) errno = saved;
+    if (wake_up_end >= 0 && write(wake_up_end, &byte, 1) < 0) errno = saved;
     errno = saved;
 }
 

@@ -67,14 +67,19 @@ struct Console: Sendable {
         StandardError.write(Terminal.text(line, environment: ProcessEnvironment.current))
     }
 
-    /// Prints a line of data, or fails.
+    /// Prints a line of data, or fails. A terminal whose locale is not UTF-8 gets ASCII.
     func output(_ line: String) throws(OIDCError) {
-        try StandardOutput.write(Array((line + "\n").utf8))
+        let isPlain = line.utf8.allSatisfy { $0 < 0x80 } || !Terminal.isTerminal(.standardOutput)
+        try write(isPlain ? line : Terminal.text(line, environment: ProcessEnvironment.current))
     }
 
     /// Prints a JSON document: indented on a terminal, or else on one line.
     func output(_ json: JSONValue) throws(OIDCError) {
-        try output(Terminal.isTerminal(.standardOutput) ? json.indented : json.compact)
+        try write(Terminal.isTerminal(.standardOutput) ? json.indented : json.compact)
+    }
+
+    private func write(_ line: String) throws(OIDCError) {
+        try StandardOutput.write(Array((line + "\n").utf8))
     }
 }
 

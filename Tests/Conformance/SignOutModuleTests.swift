@@ -128,9 +128,11 @@ struct SignOutModuleTests {
         #expect(world.program.sessionFiles.isEmpty)
     }
 
-    @Test("without a display the provider's URL is printed, without the ID token, and nothing is waited for")
-    func withoutDisplay() throws {
-        let world = try world(redirect: false)
+    @Test(
+        "without a display the provider's URL is printed, without the ID token and a way back, and nothing is waited for",
+        arguments: [false, true])
+    func withoutDisplay(redirect: Bool) throws {
+        let world = try world(redirect: redirect)
         defer { world.program.remove() }
         let variables = ["BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""]
         let outcome = try world.program.start(["logout", "--browser"], variables).finish(within: 60)

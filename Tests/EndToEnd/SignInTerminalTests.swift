@@ -125,6 +125,18 @@ struct SignInTerminalTests {
         #expect(text.utf8.allSatisfy { $0 < 0x80 })
     }
 
+    @Test("a terminal without UTF-8 gets ASCII only, also on stdout")
+    func ascii() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let file = program.home.appendingPathComponent("config.json")
+        try Data(#"{"profiles":{"häuser":{"issuer":"https://a.example","client_id":"x"}}}"#.utf8).write(
+            to: file)
+        let arguments = ["config", "list", "--config", file.path]
+        let (status, text) = try TerminalRun(program, arguments, ["LC_ALL": "C"]).finish()
+        #expect(status == 0 && text.contains("h?user") && text.utf8.allSatisfy { $0 < 0x80 }, "\(text)")
+    }
+
     @Test("a device code that is approved elsewhere wins against the URL")
     func device() throws {
         let provider = try provider(.approves("alice"))

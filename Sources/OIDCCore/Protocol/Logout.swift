@@ -7,7 +7,8 @@ package struct Logout: Sendable {
     /// Only one that is registered with the provider.
     package var postLogoutRedirectURI: String?
 
-    package init(clientID: String, idTokenHint: Redacted<String>?, postLogoutRedirectURI: String? = nil) {
+    package init(clientID: String, idTokenHint: Redacted<String>? = nil, postLogoutRedirectURI: String? = nil)
+    {
         self.clientID = clientID
         self.idTokenHint = idTokenHint
         self.postLogoutRedirectURI = postLogoutRedirectURI

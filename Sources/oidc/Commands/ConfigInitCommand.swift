@@ -63,7 +63,10 @@ struct ConfigInitCommand: RunnableCommand {
     private func converse(_ context: CommandContext, _ path: String) throws(OIDCError) -> Int32 {
         let profiles = try ProfileWriter(path: path).existing().profiles
         let dialog = InitDialog(
-            say: { StandardError.write(DisplayText.lines($0) + "\n") },
+            say: { text in
+                StandardError.write(
+                    Terminal.text(DisplayText.lines(text) + "\n", environment: context.environment))
+            },
             ask: { prompt, isHidden throws(OIDCError) in
                 try TerminalQuestion.ask(prompt, isHidden: isHidden)
             },

@@ -41,9 +41,12 @@ struct DemoCommand: RunnableCommand {
             try DemoTour(context: context, browser: browser).run()
             return 0
         }
-        try serve(UInt16(clamping: port ?? 9_480), context)
+        try serve(port.map { UInt16(clamping: $0) } ?? Self.usualPort, context)
         return 0
     }
+
+    /// The port that config.example.json names.
+    private static let usualPort: UInt16 = 9_480
 
     private func serve(_ port: UInt16, _ context: CommandContext) throws(OIDCError) {
         let server: LoopbackServer
@@ -69,9 +72,11 @@ struct DemoCommand: RunnableCommand {
 
             \(clients)
               \(DemoClient.documentURL) (public, as client_metadata_url)
-
-            or, with the profiles of config.example.json: oidc login --config config.example.json
             """)
+        if port == Self.usualPort {
+            context.console.note(
+                "\nor, with the profiles of config.example.json: oidc login --config config.example.json")
+        }
         let console = context.console
         let event = server.serve { request in
             guard server.isOurHost(request.host) else { return HTTPResponse.misdirected }

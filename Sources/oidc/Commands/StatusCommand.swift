@@ -7,8 +7,7 @@ struct StatusCommand: RunnableCommand {
     static let summary = "Show who is signed in, and for how long"
     static let declaration = Declaration<StatusCommand>(
         discussion: """
-            Never uses the network. Without a provider in the settings, it lists the resources that you are signed in \
-            to.
+            Never uses the network. Without a provider in the settings, it lists every session.
             """,
         examples: [
             Example("oidc status", "the session of the default profile"),
@@ -43,10 +42,9 @@ struct StatusCommand: RunnableCommand {
         let provider = try context.provider(options)
         guard !isAll else { return try showAll(provider, context) }
         if !provider.namesProvider {
-            let resources = try known(provider, context).filter { !$0.session.key.resources.isEmpty }
-            if !resources.isEmpty { return try show(resources, context) }
-            let profiles = try context.settingsLoader.file()?.profiles ?? []
-            if resources.isEmpty, profiles.isEmpty {
+            let sessions = try known(provider, context)
+            if !sessions.isEmpty { return try show(sessions, context) }
+            if try context.settingsLoader.file()?.profiles.isEmpty ?? true {
                 throw OIDCError(
                     .loginRequired, "nobody is signed in, and no provider is set",
                     hint: "oidc login URL for a resource, oidc config init for a provider", stage: .token)

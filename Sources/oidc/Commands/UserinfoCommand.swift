@@ -38,9 +38,10 @@ struct UserinfoCommand: RunnableCommand {
             return 0
         }
         guard let value = claims[claim], value != .null else {
+            let known = claims.members.filter { $0.value != .null }.map(\.name)
             throw OIDCError(
                 .refused, "userinfo: \(DisplayText.clean(claim)): the provider sent no such claim",
-                hint: "claims: \(DisplayText.clean(claims.names.joined(separator: ", ")))", stage: .userInfo)
+                hint: "it sent: \(DisplayText.clean(known.joined(separator: ", ")))", stage: .userInfo)
         }
         guard !context.console.isJSON else {
             try context.console.output(value)

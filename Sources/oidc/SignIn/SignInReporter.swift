@@ -48,7 +48,7 @@ final class SignInReporter {
         case .device(let authorization): reportDevice(authorization)
         case .noDeviceCode(let error):
             awaited.removeAll { $0 == SignInReporter.deviceCode }
-            console.note("No device code: \(error.message). Use the URL above.")
+            console.note("No device code: \(error.message). Use the URL under “Sign in at”.")
         case .unanswered(let url, let clientID): reportSilence(url, clientID)
         case .warning(let warning): console.warn(warning.commandLine)
         case .strayRequest(let request): reportStrayRequest(request)
@@ -106,7 +106,7 @@ final class SignInReporter {
         awaited.append(SignInReporter.pastedURL)
         guard isOnlyWay else {
             return instruct(
-                "Or paste the URL that your browser was redirected to, and press Enter. It is not shown.\n")
+                "Or paste the URL that your browser was redirected to, and press Enter.\nIt is not shown.\n")
         }
         instruct(
             """

@@ -24,7 +24,7 @@ struct SignOutInBrowser {
         let start = "/" + Base64URL.encode(Random.bytes(16))
         let returnPath = redirect?.loopback == nil ? nil : returnAddress.flatMap(WebURL.init)?.path
         var wait = SignOutWait(
-            browser: try open("\(server.origin)\(start)", pending), console: console,
+            browser: try open("\(server.origin)\(start)"), console: console,
             environment: provider.context.environment, returnAddress: returnPath == nil ? nil : returnAddress,
             clientID: session.key.clientID, deadline: .now().adding(seconds: provider.settings.signIn.timeout)
         )
@@ -36,14 +36,18 @@ struct SignOutInBrowser {
     }
 
     /// Opens our own URL, and prints it for the user to open if the browser fails. It works only on this machine, so
-    /// without a browser here the provider's URL is printed instead, without the ID token, and nothing is waited for.
-    private func open(_ text: String, _ pending: PendingLogout) throws(OIDCError) -> Browser? {
+    /// without a browser here the provider's URL is printed instead, without the ID token and without a way back, and
+    /// nothing is waited for.
+    private func open(_ text: String) throws(OIDCError) -> Browser? {
         let choice = try provider.browserChoice()
         guard let url = WebURL(text) else { return nil }
-        guard choice.isAvailable else {
-            console.note(
-                "To end the provider's session, open in a browser:\n\n  \(pending.urlWithoutToken.text)\n")
-            return try Browser.open(url, with: choice, environment: provider.childEnvironment)
+        if case .none(let reason) = choice {
+            let bare = try Logout(clientID: session.key.clientID).begin(at: endpoint, random: Random.bytes)
+            console.note("To end the provider's session, open in a browser:\n\n  \(bare.url.text)\n")
+            throw OIDCError(
+                .refused, "no browser is opened: \(reason)",
+                hint: "open the URL above in any browser; the local session is gone already",
+                stage: .endSession)
         }
         console.note("To end the provider's session, open in a browser:\n\n  \(text)\n")
         do throws(OIDCError) {
@@ -145,9 +149,9 @@ struct SignOutWait {
         let now = MonotonicTime.now()
         guard now < deadline else { throw timeout }
         if !console.isQuiet {
-            let left = TimeWords.duration((deadline.milliseconds(from: now) + 999) / 1_000)
-            statusLine.show(
-                "waiting for the browser to \(isSentOn ? "come back" : "open the URL"), \(left) left")
+            let left = TimeWords.countdown((deadline.milliseconds(from: now) + 999) / 1_000)
+            let awaited = isSentOn ? "come back" : "open the URL"
+            statusLine.show("\(left) left, waiting for the browser to \(awaited)")
         }
         return min(deadline, now.adding(milliseconds: 1_000))
     }

@@ -28,6 +28,18 @@ struct KeepingTests {
         #expect(outcome.errorOutput.contains("warning: the token could not be kept"))
     }
 
+    @Test("status lists the sessions if the settings name no provider")
+    func statusWithoutProvider() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let none = ["OIDC_ISSUER": "", "OIDC_CLIENT_ID": ""]
+        let outcome = try world.program.start(["status"], none).finish()
+        #expect(outcome.status == 0 && outcome.output.contains("alice"), "\(outcome)")
+        #expect(try world.program.start(["logout", "--local"]).finish().status == 0)
+        let empty = try world.program.start(["status"], none).finish()
+        #expect(empty.status == 3 && empty.error?.hasPrefix("nobody is signed in") == true, "\(empty)")
+    }
+
     @Test("status fails where token would: the session lacks a scope of the settings")
     func statusOfMissingScope() throws {
         let world = try SessionWorld.signedIn()

@@ -54,7 +54,7 @@ def excerpt(rows, scenarios, cells):
     table.append(f"| can start with a device code | {', '.join(f'`{row.preset}`' for row in device)} |")
     tried = f"{len({row.preset for row in rows})} presets, six scenarios each: " + ", ".join(
         scenario.title.lower() for scenario in scenarios) + "."
-    return "\n".join([tried, TRIED, "", *table])
+    return "\n".join([tried, TRIED.replace("each ●", "each"), "", *table])
 
 
 def publish(top, rows, scenarios, run, write):
