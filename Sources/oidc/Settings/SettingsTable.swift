@@ -42,7 +42,7 @@ extension Setting {
         .choice([
             "none", "client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt",
             "tls_client_auth",
-        ]), "how the client authenticates; default from the metadata", owner: .client)
+        ]), "how the client authenticates (default: by the metadata)", owner: .client)
     static let clientAssertionAudience = Setting(
         "client_assertion_audience", .choice(["issuer", "token_endpoint"]), "`aud` of client assertions")
     static let clientAssertionSource = Setting(
@@ -66,7 +66,8 @@ extension Setting {
     static let audience = Setting("audience", .text, "the API that the token is for")
     static let resource = Setting("resource", .texts, "resource indicators (RFC 8707)")
     static let resourceParameter = Setting(
-        "resource_parameter", .choice(["on", "off"]), "whether `resource` is sent to the provider; on",
+        "resource_parameter", .choice(["on", "off"]),
+        "whether `resource` is sent to the provider (default: on)",
         owner: .provider)
     static let clientMetadataURL = Setting(
         "client_metadata_url", .url,
@@ -74,17 +75,19 @@ extension Setting {
     static let userProfile = Setting(
         "user_profile", .text, "the profile of the user's own provider, for grant=id_jag")
     static let redirectURI = Setting(
-        "redirect_uri", .text, "where the provider redirects the browser; http://127.0.0.1/callback")
+        "redirect_uri", .text, "where the provider redirects the browser (default: http://127.0.0.1/callback)"
+    )
     static let port = Setting("port", .integer(1...65_535), "a fixed port for the redirect")
     static let redirectPorts = Setting("redirect_ports", .ports, "ports for the redirect, tried in order")
     static let responseMode = Setting(
         "response_mode", .choice(["query", "form_post"]), "how the response is returned")
     static let nonce = Setting(
-        "nonce", .choice(["on", "off"]), "off for providers whose ID tokens have none; warns; on",
+        "nonce", .choice(["on", "off"]),
+        "off for providers whose ID tokens have none, with a warning (default: on)",
         owner: .provider)
     static let prompt = Setting(
         "prompt", .text,
-        "\(Setting.promptList), or off; consent if offline_access is requested")
+        "\(Setting.promptList), or off (default: consent if offline_access is requested)")
     static let maxAge = Setting(
         "max_age", .integer(0...315_360_000), "seconds since the user last authenticated, at most")
     static let loginHint = Setting("login_hint", .text, "account to suggest")
@@ -100,17 +103,17 @@ extension Setting {
         "token_type", .text, "the token type if the provider names none or an unknown one, such as Bearer",
         owner: .provider)
     static let tokenRequestFormat = Setting(
-        "token_request_format", .choice(["form", "json"]), "the encoding of token requests; form")
-    static let par = Setting("par", .choice(["auto", "require", "off"]), "pushed requests; auto")
-    static let dpop = Setting("dpop", .flag, "bind tokens to a key (RFC 9449); false")
+        "token_request_format", .choice(["form", "json"]), "the encoding of token requests (default: form)")
+    static let par = Setting("par", .choice(["auto", "require", "off"]), "pushed requests (default: auto)")
+    static let dpop = Setting("dpop", .flag, "bind tokens to a key (RFC 9449; default: false)")
     static let postLogoutRedirectURI = Setting(
         "post_logout_redirect_uri", .text, "where the provider redirects the browser after sign-out")
 
     static let flow = Setting(
-        "flow", .choice(["auto", "browser", "device", "paste"]), "how to sign in; auto")
+        "flow", .choice(["auto", "browser", "device", "paste"]), "how to sign in (default: auto)")
     static let grant = Setting(
         "grant", .choice(GrantType.all.map(\.rawValue)),
-        "the grant type; authorization_code")
+        "the grant type (default: authorization_code)")
     static let subjectTokenSource = Setting(
         "subject_token_source", .choice(SubjectTokenSource.names), "where the token to exchange comes from",
         owner: .tokenRequest)
@@ -120,32 +123,37 @@ extension Setting {
     static let subjectTokenEnv = Setting(
         "subject_token_env", .text, "the variable that holds it, for `env` and CI systems",
         owner: .tokenRequest)
-    static let subjectTokenType = Setting("subject_token_type", .text, "its type; a JWT")
+    static let subjectTokenType = Setting("subject_token_type", .text, "its type (default: a JWT)")
     static let subjectTokenAudience = Setting(
-        "subject_token_audience", .text, "the audience to request from a CI system; the issuer")
+        "subject_token_audience", .text, "the audience to request from a CI system (default: the issuer)")
     static let actorTokenFile = Setting(
         "actor_token_file", .path, "a token of who acts for the subject (RFC 8693)", owner: .tokenRequest)
-    static let actorTokenType = Setting("actor_token_type", .text, "its type; an access token")
+    static let actorTokenType = Setting("actor_token_type", .text, "its type (default: an access token)")
     static let requestedTokenType = Setting(
         "requested_token_type", .text, "the token type to request (RFC 8693)")
     static let browser = Setting(
         "browser", .command, "the browser to run; %s is replaced by the URL, as a word of its own or after =")
     static let account = Setting("account", .text, "keeps several sign-ins of one client apart")
-    static let timeout = Setting("timeout", .integer(1...86_400), "seconds for a whole sign-in; 300")
-    static let httpTimeout = Setting("http_timeout", .integer(1...3_600), "seconds for one request; 30")
-    static let leeway = Setting("leeway", .integer(0...3_600), "seconds that clocks may differ by; 60")
+    static let timeout = Setting(
+        "timeout", .integer(1...86_400), "seconds for a whole sign-in (default: 300)")
+    static let httpTimeout = Setting(
+        "http_timeout", .integer(1...3_600), "seconds for one request (default: 30)")
+    static let leeway = Setting(
+        "leeway", .integer(0...3_600), "seconds that clocks may differ by (default: 60)")
     static let caFile = Setting("ca_file", .path, "PEM certificates to trust, else SSL_CERT_FILE")
     static let allowInsecureHTTP = Setting(
         "allow_insecure_http", .flag, "allow plain http beyond this machine; warns each time")
     static let store = Setting(
         "store", .text,
-        "file, none, keychain, helper:NAME, or the URL of a shared store (redis://…, etcd://…); file")
+        "file, none, keychain, helper:NAME, or the URL of a shared store (redis://…, etcd://…; default: file)"
+    )
     static let storeKeyFile = Setting(
         "store_key_file", .path, "a file with the key that seals the sessions of a shared store")
     static let storeKeyCommand = Setting(
         "store_key_command", .command, "a program that prints that key")
     static let storeCache = Setting(
-        "store_cache", .flag, "use a token of a shared store until it expires, in one process; false")
+        "store_cache", .flag,
+        "use a token of a shared store until it expires, in one process (default: false)")
 
     static let resources = Setting(
         "resources", .records(required: ["title", "url"], optional: ["scope", "method"]),
@@ -160,8 +168,9 @@ extension Setting {
         "registries that docker gets a token for")
     static let awsRoleARN = Setting("aws_role_arn", .text, "the AWS role to assume")
     static let awsRoleSessionName = Setting(
-        "aws_role_session_name", .text, "the name of the role's session; oidc")
-    static let awsSTSEndpoint = Setting("aws_sts_endpoint", .url, "STS; https://sts.amazonaws.com")
+        "aws_role_session_name", .text, "the name of the role's session (default: oidc)")
+    static let awsSTSEndpoint = Setting(
+        "aws_sts_endpoint", .url, "the AWS Security Token Service (default: https://sts.amazonaws.com)")
     static let gcpTokenType = Setting("gcp_token_type", .text, "the token type to declare to Google")
 
     static let all: [Setting] = [
