@@ -5,7 +5,7 @@ import Testing
 
 @testable import OIDCSystem
 
-@Suite("etcd")
+@Suite("etcd", .serialized, .waiting)
 struct EtcdTests {
     /// A transport whose answers the test gives, by host and path.
     final class Gateway: HTTPTransport {
