@@ -5,7 +5,7 @@ import OIDCSystem
 import TestSupport
 import Testing
 
-@Suite("client conformance: sign-out and client certificates", .serialized, .waiting)
+@Suite("client conformance: sign-out and client certificates", .serialized, .waitingLong)
 struct SignOutModuleTests {
     static let returnAddress = "http://127.0.0.1/signed-out"
 

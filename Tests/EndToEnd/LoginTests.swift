@@ -5,7 +5,7 @@ import OIDCSystem
 import TestSupport
 import Testing
 
-@Suite("login, in the built program", .serialized, .waiting)
+@Suite("login, in the built program", .serialized, .waitingLong)
 struct LoginTests {
     @Test("a sign-in makes three requests with an empty cache and one after that, and its file is private")
     func requests() throws {

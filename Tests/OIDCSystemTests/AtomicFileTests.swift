@@ -1,5 +1,6 @@
 import Foundation
 import OIDCCore
+import TestSupport
 import Testing
 
 @testable import OIDCSystem
@@ -13,7 +14,7 @@ struct AtomicFileTests {
     let scratch = ScratchDirectory()
     var stem: String { SessionKey.example.fileStem }
 
-    @Test("the modes are 0600 and 0700 with any umask", arguments: [0, 0o022, 0o277, 0o777])
+    @Test("the modes are 0600 and 0700 with any umask", .waiting, arguments: [0, 0o022, 0o277, 0o777])
     func modes(_ mask: UInt32) async {
         let path = scratch.path
         await #expect(processExitsWith: .success) { [path = path as String, mask = mask as UInt32] in
@@ -32,7 +33,7 @@ struct AtomicFileTests {
         }
     }
 
-    @Test("sessions in a directory that is not writable stay, and the error says so")
+    @Test("sessions in a directory that is not writable stay, and the error says so", .waiting)
     func readOnly() async {
         let path = scratch.path
         await #expect(processExitsWith: .success) { [path = path as String] in
@@ -59,7 +60,7 @@ struct AtomicFileTests {
         }
     }
 
-    @Test("a disk that is full leaves the old session and no temporary")
+    @Test("a disk that is full leaves the old session and no temporary", .waiting)
     func fullDisk() async {
         let path = scratch.path
         await #expect(processExitsWith: .success) { [path = path as String] in

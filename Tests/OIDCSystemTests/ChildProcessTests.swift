@@ -2,9 +2,10 @@ import Foundation
 import OIDCCore
 @testable import OIDCSystem
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("A program run to its end")
+@Suite("A program run to its end", .serialized, .waiting)
 struct ChildProcessTests {
     private let environment = ["PATH": "/usr/bin:/bin", "GREETING": "hello"]
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import OIDCSystem
 
-@Suite("answers that want to hurt")
+@Suite("answers that want to hurt", .serialized, .waiting)
 struct CurlHostileTests {
     private func failure(_ server: ScriptedServer, _ configuration: CurlConfiguration = CurlConfiguration())
         -> OIDCError?

@@ -51,7 +51,7 @@ struct CurlLibraryTests {
             return String(decoding: maps ?? Data(), as: UTF8.self).contains("libcurl")
         }
 
-        @Test("it is loaded at the first request, and not before")
+        @Test("it is loaded at the first request, and not before", .waiting)
         func firstUse() async {
             await #expect(processExitsWith: .success) {
                 let server = try ScriptedServer.answering(answer("200 OK"))
@@ -66,7 +66,7 @@ struct CurlLibraryTests {
         }
     #endif
 
-    @Test("a broken pipe inside it does not end the process, one outside still would")
+    @Test("a broken pipe inside it does not end the process, one outside still would", .waiting)
     func brokenPipe() async {
         await #expect(processExitsWith: .signal(SIGPIPE)) {
             signal(SIGPIPE, SIG_DFL)

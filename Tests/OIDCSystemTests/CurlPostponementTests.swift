@@ -129,7 +129,7 @@ struct CurlPostponementTests {
         #expect(!Interruption.isPostponed)
     }
 
-    @Test("a signal that has to wait is reported once")
+    @Test("a signal that has to wait is reported once", .waiting)
     func reported() async {
         await #expect(processExitsWith: .exitCode(9)) {
             try Interruption.install()

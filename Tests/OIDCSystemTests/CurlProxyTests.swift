@@ -122,7 +122,7 @@ struct CurlProxyTests {
         #expect(error?.hint == "check the proxy's URL")
     }
 
-    @Test("the environment's proxies and exceptions are curl's, and never for this machine")
+    @Test("the environment's proxies and exceptions are curl's, and never for this machine", .waiting)
     func environment() async {
         await #expect(processExitsWith: .success) {
             let proxy = try ScriptedServer.answering(answer("200 OK", body: "from the proxy"))
@@ -154,30 +154,35 @@ struct CurlProxyTests {
         }
     }
 
-    /// Each in a process of its own, as libcurl reads the variable itself.
+    /// In a process of their own, as libcurl reads the variable itself.
     @Test(
-        "no password of a proxy is shown, with any mistake in its URL",
-        arguments: ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY"],
-        [
-            "htp://user:s3cret@proxy.invalid:8", "ftp://user:s3cret@proxy.invalid", "http://user:s3cret@",
-            "http://user:s3cret@proxy.invalid:port", "http://user:s3cret@[::1", "//user:s3cret@127.0.0.1:1",
-            "http:// user:s3cret@x", "socks5://user:s3cret@127.0.0.1:1", "user:s3cret@127.0.0.1:1",
-        ])
-    func secrecy(variable: String, value: String) async {
-        await #expect(processExitsWith: .exitCode(9)) { [variable, value] in
-            setenv(variable, value, 1)
-            let traced = Mutex("")
-            var configuration = CurlConfiguration()
-            configuration.allowInsecureHTTP = true
-            configuration.pause = { _ in }
-            configuration.trace = { event in traced.withLock { $0 += "\(event)" } }
-            let scheme = variable == "http_proxy" ? "http" : "https"
-            let error = #expect(throws: OIDCError.self) {
-                try CurlTransport(configuration).send(
-                    .json(WebURL("\(scheme)://idp.invalid/")!), stage: .discovery)
+        "no password of a proxy is shown, with any mistake in its URL", .waiting,
+        arguments: ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY"])
+    func secrecy(variable: String) async {
+        await #expect(processExitsWith: .exitCode(9)) { [variable] in
+            for value in [
+                "htp://user:s3cret@proxy.invalid:8", "ftp://user:s3cret@proxy.invalid",
+                "http://user:s3cret@", "http://user:s3cret@proxy.invalid:port", "http://user:s3cret@[::1",
+                "//user:s3cret@127.0.0.1:1", "http:// user:s3cret@x", "socks5://user:s3cret@127.0.0.1:1",
+                "user:s3cret@127.0.0.1:1",
+            ] {
+                setenv(variable, value, 1)
+                let traced = Mutex("")
+                var configuration = CurlConfiguration()
+                configuration.allowInsecureHTTP = true
+                configuration.pause = { _ in }
+                configuration.trace = { event in traced.withLock { $0 += "\(event)" } }
+                let scheme = variable == "http_proxy" ? "http" : "https"
+                let error = #expect(throws: OIDCError.self) {
+                    try CurlTransport(configuration).send(
+                        .json(WebURL("\(scheme)://idp.invalid/")!), stage: .discovery)
+                }
+                let said = "\(error as Any) \(traced.withLock { $0 })"
+                guard error?.kind == .unreachable, !said.contains("s3cret"), !said.contains("user") else {
+                    exit(1)
+                }
             }
-            let said = "\(error as Any) \(traced.withLock { $0 })"
-            exit(error?.kind == .unreachable && !said.contains("s3cret") && !said.contains("user") ? 9 : 1)
+            exit(9)
         }
     }
 

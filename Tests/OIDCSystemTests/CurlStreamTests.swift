@@ -5,7 +5,7 @@ import Testing
 
 @testable import OIDCSystem
 
-@Suite("a streamed request")
+@Suite("a streamed request", .serialized, .waiting)
 struct CurlStreamTests {
     /// What arrived, in order.
     final class Received {

@@ -5,7 +5,9 @@ import Testing
 
 @testable import OIDCSystem
 
-@Suite("TLS", .enabled(if: TLSServers.areAvailable, "needs python3 and openssl to play the server"))
+@Suite(
+    "TLS", .serialized, .waiting,
+    .enabled(if: TLSServers.areAvailable, "needs python3 and openssl to play the server"))
 struct CurlTLSTests {
     let servers: TLSServers
 

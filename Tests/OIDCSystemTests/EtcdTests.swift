@@ -5,7 +5,7 @@ import Testing
 
 @testable import OIDCSystem
 
-@Suite("etcd")
+@Suite("etcd", .serialized, .waiting)
 struct EtcdTests {
     /// A transport whose answers the test gives, by host and path.
     final class Gateway: HTTPTransport {
@@ -154,6 +154,8 @@ struct EtcdTests {
             try engine(good, "etcds://a").health(now: Instant(secondsSinceEpoch: 0)).allSatisfy {
                 $0.warning == nil
             })
+        let open = try engine(good, "etcd://a").health(now: Instant(secondsSinceEpoch: 0))
+        #expect(open.compactMap(\.warning) == ["use etcds://"])
         let bad = Gateway { _ in .success(#"{"version":"3.3.1","errors":["NOSPACE"]}"#) }
         let remarks = try engine(bad, "etcds://a").health(now: Instant(secondsSinceEpoch: 0))
         #expect(remarks.count == 3 && remarks.allSatisfy { $0.warning != nil })

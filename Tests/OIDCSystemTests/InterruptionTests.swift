@@ -1,11 +1,12 @@
 import Foundation
 import OIDCCore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import OIDCSystem
 
-@Suite("Signals")
+@Suite("Signals", .serialized, .waiting)
 struct InterruptionTests {
     @Test("a signal is recorded, and ends a wait at once")
     func recorded() async {

@@ -1,5 +1,6 @@
 import Foundation
 import OIDCCore
+import TestSupport
 import Testing
 
 @testable import OIDCSystem
@@ -23,18 +24,18 @@ private func refreshOnce(in directory: String, stale: String, took: useconds_t) 
     }
 }
 
-@Suite("many processes and one session", .serialized)
+@Suite("many processes and one session", .serialized, .waiting)
 struct LockProcessTests {
     let scratch = ScratchDirectory()
     var path: String { scratch.path }
 
-    @Test("of twelve processes one refreshes, and all have its token", arguments: [useconds_t(0), 300_000])
+    @Test("of six processes one refreshes, and all have its token", arguments: [useconds_t(0), 300_000])
     func oneRefresh(took: useconds_t) async throws {
         let store = FileSessionStore(directory: path)
         try store.save(.example("stale"), replacingDamaged: false)
         let path = path
         await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<12 {
+            for _ in 0..<6 {
                 group.addTask {
                     await #expect(processExitsWith: .success) {
                         [path = path as String, took = took as UInt32] in
@@ -47,7 +48,7 @@ struct LockProcessTests {
         }
         #expect(scratch.text("requests") == "x")
         let token = try #require(try store.load(.example)).tokens.access.token.revealed
-        #expect(scratch.text("results") == String(repeating: token + "\n", count: 12))
+        #expect(scratch.text("results") == String(repeating: token + "\n", count: 6))
     }
 
     @Test("a holder killed during its request leaves the old session, and the next process refreshes")
@@ -67,12 +68,12 @@ struct LockProcessTests {
     func killedWriters() async throws {
         let store = FileSessionStore(directory: path)
         try store.save(.example("0"), replacingDamaged: false)
-        for round in 1...20 {
+        for round in 1...8 {
             await #expect(processExitsWith: .signal(SIGKILL)) {
                 [path = path as String, round = round as Int] in
                 let store = FileSessionStore(directory: path)
                 Thread.detachNewThread {
-                    usleep(useconds_t(round * 291 % 4_000))
+                    usleep(useconds_t(round * 2_900 % 20_000))
                     kill(getpid(), SIGKILL)
                 }
                 while true {
@@ -89,7 +90,7 @@ struct LockProcessTests {
         try store.save(.example("last"), replacingDamaged: false)
         #expect(try store.load(.example) == .example("last"))
         let stem = SessionKey.example.fileStem
-        #expect(scratch.names == ["\(stem).json", "\(stem).lock"])
+        #expect(scratch.names.filter { $0 != "\(stem).lock" } == ["\(stem).json"])
     }
 
     @Test("writers without a common lock do not corrupt the file")
@@ -99,7 +100,7 @@ struct LockProcessTests {
         await withTaskGroup(of: Void.self) { group in
             for token in tokens {
                 group.addTask {
-                    for _ in 0..<15 {
+                    for _ in 0..<8 {
                         #expect(throws: Never.self) {
                             try store.save(.example(token), replacingDamaged: false)
                         }

@@ -1,9 +1,10 @@
 import Foundation
 import OIDCCore
 @testable import OIDCSystem
+import TestSupport
 import Testing
 
-@Suite("The listener under load")
+@Suite("The listener under load", .serialized, .waiting)
 struct LoopbackLoadTests {
     private func soon(_ milliseconds: Int64 = 30_000) -> MonotonicTime {
         MonotonicTime.now().adding(milliseconds: milliseconds)

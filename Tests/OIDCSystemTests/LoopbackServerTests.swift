@@ -1,9 +1,10 @@
 import Foundation
 import OIDCCore
 @testable import OIDCSystem
+import TestSupport
 import Testing
 
-@Suite("The listener")
+@Suite("The listener", .serialized, .waiting)
 struct LoopbackServerTests {
     static let callback = "GET /callback?code=a&state=b HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     static let page = HTTPResponse(status: 200, body: Array("signed in".utf8))

@@ -131,7 +131,7 @@ private let slips = [
     ) { $0.request("code=a&x=%zz&state=\($0.state)") },
 ]
 
-@Suite("Waiting for the redirect")
+@Suite("Waiting for the redirect", .serialized, .waiting)
 struct RedirectReceiverTests {
     @Test(
         "a callback that is not the answer is reported, on its page too, and the wait goes on",

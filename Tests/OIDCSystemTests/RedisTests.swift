@@ -15,7 +15,7 @@ extension Peer {
     }
 }
 
-@Suite("Redis")
+@Suite("Redis", .serialized, .waiting)
 struct RedisTests {
     func engine(_ ports: Int..., seconds: Int64 = 5) throws(OIDCError) -> RedisEngine {
         let hosts = ports.map { "127.0.0.1:\($0)" }.joined(separator: ",")

@@ -47,7 +47,7 @@ private let refusals = [
     Refusal("an expired code", at: "/token", 400, #"{"error":"expired_token"}"#, .signIn),
 ]
 
-@Suite("without a display, the first way that is finished signs in", .serialized, .waiting)
+@Suite("without a display, the first way that is finished signs in", .serialized, .waitingLong)
 struct SignInRaceTests {
     @Test("an approved device code signs in, and the listener is closed")
     func device() throws {

@@ -1,6 +1,7 @@
 import Foundation
 import OIDCCore
 @testable import OIDCSystem
+import TestSupport
 import Testing
 
 @Suite("Terminal, input and output")
@@ -54,7 +55,7 @@ struct TerminalTests {
         #expect(input.descriptor() == nil)
     }
 
-    @Test("on a terminal, a pasted line may be longer than its own line editing allows")
+    @Test("on a terminal, a pasted line may be longer than its own line editing allows", .waiting)
     func longPaste() async {
         await #expect(processExitsWith: .exitCode(9)) {
             let terminal = try PseudoTerminal(isOurs: true)
@@ -162,7 +163,7 @@ struct TerminalTests {
         }
     }
 
-    @Test("a closed standard descriptor is not reused for the next file, and writing to it fails")
+    @Test("a closed standard descriptor is not reused for the next file, and writing to it fails", .waiting)
     func closedOutput() async {
         await #expect(processExitsWith: .exitCode(9)) {
             close(1)

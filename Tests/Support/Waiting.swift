@@ -5,8 +5,9 @@ package import Testing
 /// For suites whose tests wait for other processes: a few suites run at once, each on a thread of its own.
 ///
 /// Tests block while they wait, so they stay off the threads of Swift concurrency. Use it with `.serialized`: a test
-/// then starts when the one before it ends, and the time printed for it is its own.
-package struct WaitingTrait: SuiteTrait, TestScoping {
+/// then starts when the one before it ends, and the time printed for it is its own. A test that expects a process to
+/// exit takes it too: until its task goes on, Swift Testing looks for ended processes without a pause.
+package struct WaitingTrait: SuiteTrait, TestTrait, TestScoping {
     /// Suites that run at once. Most of the time a test waits, so two cores take more than two.
     private static let limit = 8
     private static let threads = WaitingThreads(count: limit)

@@ -41,11 +41,12 @@ enum TokenResponse {
     /// escaped, so nothing else looks like it.
     private static func member(_ name: String, of bytes: [UInt8]) -> String? {
         let name = Array("\"\(name)\"".utf8)
-        guard bytes.count > name.count else { return nil }
-        let starts = (0...bytes.count - name.count).reversed().lazy.filter { start in
-            bytes[start] == 0x22 && bytes[start..<start + name.count].elementsEqual(name)
-        }
-        for start in starts {
+        var start = bytes.count - name.count
+        while start > 0 {
+            start -= 1
+            guard bytes[start] == 0x22, bytes[start..<start + name.count].elementsEqual(name) else {
+                continue
+            }
             var rest = bytes[(start + name.count)...].drop(while: ASCII.isBlank)
             guard rest.popFirst() == 0x3A else { continue }
             rest = rest.drop(while: ASCII.isBlank)

@@ -1,6 +1,32 @@
 import OIDCCore
 
 extension ProxyTokens.Grant {
+    /// Reads the key of the session, unless it is that of the last token.
+    init(_ delivery: SessionTokens.Delivery, after last: ProxyTokens.Grant?) throws(OIDCError) {
+        let token = delivery.access.token.revealed
+        guard !token.isEmpty, token.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
+            throw OIDCError(
+                .refused, "resource: access_token: expected printable ASCII characters", stage: .resource)
+        }
+        self.delivery = delivery
+        if let last, last.delivery.access == delivery.access,
+            last.delivery.session.dpopKey == delivery.session.dpopKey
+        {
+            key = last.key
+            return
+        }
+        guard delivery.access.type == .dpop else {
+            key = nil
+            return
+        }
+        guard let pem = delivery.session.dpopKey else {
+            throw OIDCError(
+                .failed, "the session has lost the key that its token is bound to", hint: .signIn,
+                stage: .store)
+        }
+        key = try DPoPKey(pem: pem)
+    }
+
     /// Adds the token and its proof (RFC 6750 §2.1, RFC 9449 §7.1).
     func authorization(
         _ method: HTTPMethod, _ url: WebURL, nonce: String?, _ environment: ProviderEnvironment

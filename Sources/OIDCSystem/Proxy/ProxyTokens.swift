@@ -1,5 +1,4 @@
 package import OIDCCore
-import Synchronization
 
 /// The token of a session in memory, for any number of requests: one refresh serves all that wait for it.
 ///
@@ -29,14 +28,8 @@ package final class ProxyTokens {
         case ending(OIDCError?)
     }
 
-    private final class Mailbox: Sendable {
-        let result = Mutex<JobResult?>(nil)
-    }
-
     private let source: ProxyTokenSource
-    private let mailbox = Mailbox()
-    private let wake: FileDescriptor
-    private var job: BackgroundThread?
+    private let job: ProxyJob<JobResult>
     private var current: Grant?
     /// The time until which the token is used without looking whether the session was replaced.
     private var trustedUntil = MonotonicTime(nanoseconds: .min)
@@ -56,13 +49,13 @@ package final class ProxyTokens {
 
     package init(_ source: ProxyTokenSource, wake: FileDescriptor, now: MonotonicTime = .now()) {
         self.source = source
-        self.wake = wake
+        job = ProxyJob(wake: wake)
         nextLook = now.adding(milliseconds: ProxyTokens.lookInterval)
     }
 
     /// Gives a token that was obtained before the start.
     package func begin(with delivery: SessionTokens.Delivery) throws(OIDCError) {
-        current = try grant(delivery)
+        current = try Grant(delivery, after: current)
     }
 
     var environment: ProviderEnvironment { source.environment }
@@ -107,7 +100,7 @@ package final class ProxyTokens {
     }
 
     private func startNext() {
-        guard job == nil, let first = waiters.first else { return }
+        guard !job.isRunning, let first = waiters.first else { return }
         let refused = first.refused.flatMap { token in
             current.flatMap { $0.token == token ? $0.delivery : nil }
         }
@@ -127,11 +120,7 @@ package final class ProxyTokens {
 
     private func start(_ work: @escaping @Sendable () -> JobResult) {
         do throws(Errno) {
-            job = try BackgroundThread { [mailbox, wake] in
-                let result = work()
-                mailbox.result.withLock { $0 = result }
-                _ = try? wake.write([0])
-            }
+            try job.start(work)
         } catch {
             complete(
                 .failure(OIDCError(.failed, "no thread: \(error)", hint: error.shortageHint)), now: .now())
@@ -140,9 +129,7 @@ package final class ProxyTokens {
 
     /// Takes the result of a job that has ended, and looks at the session now and then.
     func advance(now: MonotonicTime) {
-        if let result = mailbox.result.withLock({ $0.take() }) {
-            job?.join()
-            job = nil
+        if let result = job.take() {
             isSteppingUp = false
             nextLook = now.adding(milliseconds: ProxyTokens.lookInterval)
             switch result {
@@ -153,23 +140,20 @@ package final class ProxyTokens {
             case .ending(nil): isEnded = false
             }
             startNext()
-        } else if job == nil, now >= nextLook {
+        } else if !job.isRunning, now >= nextLook {
             nextLook = now.adding(milliseconds: ProxyTokens.lookInterval)
             start { [source] in .ending(source.ending()) }
         }
     }
 
-    var nextMoment: MonotonicTime { job == nil ? nextLook : MonotonicTime(nanoseconds: .max) }
+    var nextMoment: MonotonicTime { job.isRunning ? MonotonicTime(nanoseconds: .max) : nextLook }
 
     /// Waits for a running job, which may be storing a new refresh token.
-    func finish() {
-        job?.join()
-        job = nil
-    }
+    func finish() { job.finish() }
 
     private func complete(_ result: Result<SessionTokens.Delivery, OIDCError>, now: MonotonicTime) {
         let outcome = result.flatMap { delivery in
-            Result { () throws(OIDCError) in try grant(delivery) }
+            Result { () throws(OIDCError) in try Grant(delivery, after: current) }
         }
         var refreshed = 0
         switch outcome {
@@ -222,25 +206,5 @@ package final class ProxyTokens {
         guard !isEnded else { return }
         isEnded = true
         source.onEnd(error)
-    }
-
-    private func grant(_ delivery: SessionTokens.Delivery) throws(OIDCError) -> Grant {
-        let token = delivery.access.token.revealed
-        guard !token.isEmpty, token.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
-            throw OIDCError(
-                .refused, "resource: access_token: expected printable ASCII characters", stage: .resource)
-        }
-        if let current, current.delivery.access == delivery.access,
-            current.delivery.session.dpopKey == delivery.session.dpopKey
-        {
-            return Grant(delivery: delivery, key: current.key)
-        }
-        guard delivery.access.type == .dpop else { return Grant(delivery: delivery, key: nil) }
-        guard let pem = delivery.session.dpopKey else {
-            throw OIDCError(
-                .failed, "the session has lost the key that its token is bound to", hint: .signIn,
-                stage: .store)
-        }
-        return Grant(delivery: delivery, key: try DPoPKey(pem: pem))
     }
 }

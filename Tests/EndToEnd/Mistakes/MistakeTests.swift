@@ -5,10 +5,10 @@ import Testing
 
 @testable import oidc
 
-@Suite("typed mistakes, by the built program", .serialized, .waiting)
+@Suite("typed mistakes, by the built program", .serialized, .waitingLong)
 struct MistakeTests {
-    /// A home with the files of the table.
-    private func home() throws -> TestSupport.Program {
+    /// A home with the files that a command line names.
+    private func home(for line: String) throws -> TestSupport.Program {
         let program = try TestSupport.Program([
             "PATH":
                 "\(URL(fileURLWithPath: TestSupport.Program.path).deletingLastPathComponent().path):/usr/bin:/bin"
@@ -19,7 +19,7 @@ struct MistakeTests {
             #"{"home":{"issuer":"https://127.0.0.1:9","client_id":"x"},"work":{"issuer":"https://127.0.0.1:9","client_id":"y"}}"#
         try Data(#"{"default_profile":"home","profiles":\#(profiles)}"#.utf8).write(
             to: directory.appendingPathComponent("config.json"))
-        for file in Mistake.files {
+        for file in Mistake.files where line.contains(file.name) {
             let url = program.home.appendingPathComponent(file.name)
             try Data(file.text.utf8).write(to: url)
             try FileManager.default.setAttributes([.posixPermissions: file.mode], ofItemAtPath: url.path)
@@ -35,7 +35,7 @@ struct MistakeTests {
         "each names its cause and its place, and what to do next",
         arguments: Mistake.commands + Mistake.settings)
     func answered(mistake: Mistake) throws {
-        let program = try home()
+        let program = try home(for: mistake.line)
         defer { program.remove() }
         let outcome = try shell("oidc \(mistake.line)", program)
         #expect(outcome.status == mistake.status)

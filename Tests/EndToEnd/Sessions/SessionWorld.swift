@@ -26,8 +26,12 @@ struct SessionWorld {
         _ change: (inout DemoConfiguration) -> Void = { _ in }
     ) throws -> SessionWorld {
         let world = try SessionWorld(variables, change)
-        let outcome = try world.program.signIn(at: world.provider, options)
-        try #require(outcome.status == 0, "\(outcome.errorOutput)")
+        if options.isEmpty, variables.isEmpty {
+            try world.program.storeSession(at: world.provider)
+        } else {
+            let outcome = try world.program.signIn(at: world.provider, options)
+            try #require(outcome.status == 0, "\(outcome.errorOutput)")
+        }
         world.provider.with { $0.resetCounts() }
         return world
     }

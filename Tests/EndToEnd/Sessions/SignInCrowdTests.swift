@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(
-    "sign-ins at the same time", .serialized, .waiting,
+    "sign-ins at the same time", .serialized, .waitingLong,
     .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
 struct SignInCrowdTests {
     /// A browser that records each call and then plays the user.

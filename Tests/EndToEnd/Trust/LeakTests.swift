@@ -61,9 +61,8 @@ struct LeakTests {
             ["revoke"], ["logout"], ["doctor"],
         ])
     func commands(arguments: [String]) throws {
-        let (provider, program) = try PlantedSecrets.world()
+        let (provider, program) = try PlantedSecrets.signedIn()
         defer { program.remove() }
-        try #require(try program.signIn(at: provider).status == 0)
         var secrets = try PlantedSecrets.all(provider, program)
         let words = arguments.map { $0 == "API" ? "\(provider.origin)/api/hello" : $0 }
         let dashes = words.firstIndex(of: "--") ?? words.endIndex
@@ -90,9 +89,8 @@ struct LeakTests {
             .redirectScript,
         ])
     func failures(fault: AnswerFault) throws {
-        let (provider, program) = try PlantedSecrets.world()
+        let (provider, program) = try PlantedSecrets.signedIn()
         defer { program.remove() }
-        try #require(try program.signIn(at: provider).status == 0)
         provider.with { _ = $0.faults.insert(.answer(.token, fault)) }
         let outcome = try program.run("token", "--refresh", "--verbose")
         #expect(outcome.status != 0)
@@ -102,9 +100,8 @@ struct LeakTests {
 
     @Test("exec passes on the token, and not the client secret")
     func exec() throws {
-        let (provider, program) = try PlantedSecrets.world()
+        let (provider, program) = try PlantedSecrets.signedIn()
         defer { program.remove() }
-        try #require(try program.signIn(at: provider).status == 0)
         let token = try program.run("token").output.trimmingCharacters(in: .newlines)
         let outcome = try program.run("exec", "--", "cat", "/proc/self/environ", "/proc/self/cmdline")
         #expect(outcome.status == 0 && outcome.output.contains("OIDC_ACCESS_TOKEN=\(token)"))

@@ -17,6 +17,13 @@ enum PlantedSecrets {
         return (provider, try Program(provider, client: "planted", variables))
     }
 
+    /// Returns a world with a session.
+    static func signedIn() throws -> (ProviderServer, Program) {
+        let (provider, program) = try world()
+        try program.storeSession(at: provider, client: "planted", secret: Redacted(clientSecret))
+        return (provider, program)
+    }
+
     /// Returns every secret that the provider has received or issued so far.
     static func all(_ provider: ProviderServer, _ program: Program) throws -> [String: String] {
         var secrets = ["the client secret": clientSecret]

@@ -4,13 +4,13 @@ import Testing
 
 @Suite("Answers damaged in one byte")
 struct DamagedAnswerTests {
-    /// Replaces every byte in turn by each of a few that matter to JSON, forms and terminals.
+    /// Replaces every byte in turn by two of the few that matter to JSON, forms and terminals, others for the next byte.
     private func damaged(_ text: String) -> [[UInt8]] {
         let bytes = Array(text.utf8)
         return bytes.indices.flatMap { index in
-            [0x00, 0x1B, 0x22, 0x5C, 0x7B, 0x39, 0xFF].map { (byte: UInt8) in
+            [0, 3].map { offset in
                 var copy = bytes
-                copy[index] = byte
+                copy[index] = ([0x00, 0x1B, 0x22, 0x5C, 0x7B, 0x39, 0xFF] as [UInt8])[(index + offset) % 7]
                 return copy
             }
         } + bytes.indices.map { Array(bytes[..<$0]) }

@@ -145,12 +145,10 @@ struct SessionJSONTests {
         let bytes = session.json.bytes
         for index in bytes.indices {
             // The lowest bit makes another character, the highest one that is not ASCII.
-            for mask in [0x01, 0x80] as [UInt8] {
-                var changed = bytes
-                changed[index] ^= mask
-                _ = try? Session(stored: changed)
-                _ = try? Session(stored: changed, for: session.key)
-            }
+            var changed = bytes
+            changed[index] ^= index % 2 == 0 ? 0x01 : 0x80
+            _ = try? Session(stored: changed)
+            _ = try? Session(stored: changed, for: session.key)
         }
     }
 

@@ -7,11 +7,12 @@ enum CompressionBomb {
         writer.append(1, count: 2)
         // The literal “x”: code 0x30 + 0x78, highest bit first.
         writer.appendCode(0x30 + 0x78, count: 8)
-        for _ in 0..<(64 << 20) / 258 {
-            // Length 258 is code 285, 11000101; distance 1 is code 0, five zero bits.
-            writer.appendCode(0b1100_0101, count: 8)
-            writer.appendCode(0, count: 5)
-        }
+        // Each repetition has 13 bits, so the bytes of eight repeat.
+        writer.appendRepetitions(8)
+        let start = writer.bytes.count
+        writer.appendRepetitions(8)
+        let period = Array(writer.bytes[start...])
+        for _ in 0..<(64 << 20) / 258 / 8 { writer.bytes += period }
         writer.appendCode(0, count: 7)
         return writer.finished
     }()
@@ -33,6 +34,15 @@ private struct BitWriter {
 
     mutating func appendCode(_ code: Int, count: Int) {
         for bit in (0..<count).reversed() { appendBit(code >> bit & 1) }
+    }
+
+    /// Repeats the last letter 258 times, so often.
+    mutating func appendRepetitions(_ count: Int) {
+        for _ in 0..<count {
+            // Length 258 is code 285, 11000101; distance 1 is code 0, five zero bits.
+            appendCode(0b1100_0101, count: 8)
+            appendCode(0, count: 5)
+        }
     }
 
     var finished: [UInt8] { used == 0 ? bytes : bytes + [current] }

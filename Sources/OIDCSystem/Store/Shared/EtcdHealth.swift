@@ -17,13 +17,7 @@ extension EtcdEngine {
                 remarks.append(.unreachable(error))
             }
         }
-        if url.isOpen {
-            remarks.append(
-                SharedEngineRemark(
-                    "the connection is not encrypted: sessions are sealed, the password is not",
-                    warning: "use etcds://"))
-        }
-        return remarks
+        return remarks + (url.isOpen ? [.unencrypted(secureScheme: "etcds")] : [])
     }
 
     private func ownHealth(now: Instant) throws(OIDCError) -> [SharedEngineRemark] {

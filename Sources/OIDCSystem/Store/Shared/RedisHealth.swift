@@ -24,14 +24,7 @@ extension RedisEngine {
         if let slots = masters.slots {
             remarks.append(RedisHealth.cluster(masters: masters.engines.count, slots: slots))
         }
-        remarks += unreachable()
-        if url.isOpen {
-            remarks.append(
-                SharedEngineRemark(
-                    "the connection is not encrypted: sessions are sealed, the password is not",
-                    warning: "use rediss://"))
-        }
-        return remarks
+        return remarks + unreachable() + (url.isOpen ? [.unencrypted(secureScheme: "rediss")] : [])
     }
 
     private func ownHealth(now: Instant) throws(OIDCError) -> [SharedEngineRemark] {
@@ -54,24 +47,6 @@ extension RedisEngine {
             do throws(OIDCError) { try server.connect() } catch { return .unreachable(error) }
             return nil
         }
-    }
-}
-
-extension SharedEngineRemark {
-    /// The remark about the difference between the server's clock and ours.
-    static func clock(differingBy seconds: Int64) -> SharedEngineRemark {
-        let isClose = (-5...5).contains(seconds)
-        return SharedEngineRemark(
-            isClose ? "same time" : "its clock differs by \(seconds) s",
-            warning: isClose ? nil : "set the clock of this machine or of the server")
-    }
-}
-
-extension SharedEngineRemark {
-    /// The remark about a server of the list that does not answer, though another one does.
-    static func unreachable(_ error: OIDCError) -> SharedEngineRemark {
-        SharedEngineRemark(
-            error.message, warning: "start this server, or take it out of the setting store")
     }
 }
 

@@ -58,6 +58,27 @@ package struct SharedEngineRemark: Hashable, Sendable {
         self.text = text
         self.warning = warning
     }
+
+    /// The remark about the difference between the server's clock and ours.
+    static func clock(differingBy seconds: Int64) -> SharedEngineRemark {
+        let isClose = (-5...5).contains(seconds)
+        return SharedEngineRemark(
+            isClose ? "same time" : "its clock differs by \(seconds) s",
+            warning: isClose ? nil : "set the clock of this machine or of the server")
+    }
+
+    /// The remark about a server of the list that does not answer, though another one does.
+    static func unreachable(_ error: OIDCError) -> SharedEngineRemark {
+        SharedEngineRemark(
+            error.message, warning: "start this server, or take it out of the setting store")
+    }
+
+    /// The remark about a connection without TLS.
+    static func unencrypted(secureScheme scheme: String) -> SharedEngineRemark {
+        SharedEngineRemark(
+            "the connection is not encrypted: sessions are sealed, the password is not",
+            warning: "use \(scheme)://")
+    }
 }
 
 extension OIDCError {
