@@ -1,11 +1,11 @@
 /// The authorization server of a resource.
 extension ResourceSearch {
-    /// Returns the metadata of the first authorization server that works; if none does, reports the first failure.
-    /// An issuer that is named must be one of the resource's. `forSignIn`: whether a user will sign in there, which
-    /// requires PKCE.
+    /// Returns the metadata of the first authorization server that works and that `hasClient` holds for; without such
+    /// a client, the first that works; if none does, reports the first failure. An issuer that is named must be one of the
+    /// resource's. `forSignIn`: whether a user will sign in there, which requires PKCE.
     package func authorizationServer(
         of resource: ProtectedResourceMetadata, issuer: String? = nil, forSignIn: Bool = true,
-        refetching: Bool = false
+        refetching: Bool = false, hasClient: (ProviderMetadata) throws(OIDCError) -> Bool = { _ in true }
     ) throws(OIDCError) -> ProviderMetadata {
         var issuers = resource.authorizationServers
         if let issuer {
@@ -22,17 +22,24 @@ extension ResourceSearch {
                 hint: ResourceSearch.hint, stage: .discovery)
         }
         var failure: OIDCError?
+        var withoutClient: ProviderMetadata?
         for issuer in issuers {
+            let found: ProviderMetadata
             do throws(OIDCError) {
-                return try server(issuer, forSignIn: forSignIn, refetching: refetching)
+                found = try server(issuer, forSignIn: forSignIn, refetching: refetching)
             } catch {
                 guard ![.interrupted, .failed, .timedOut].contains(error.kind) else { throw error }
                 var error = error
                 // The issuer is the resource's, not the user's input.
                 if error.kind == .usage { error.kind = .refused }
                 failure = failure ?? error
+                continue
             }
+            if issuers.count == 1 { return found }
+            if try hasClient(found) { return found }
+            withoutClient = withoutClient ?? found
         }
+        if let withoutClient { return withoutClient }
         throw failure ?? ProviderMetadata.notFound(issuer: issuers[0])
     }
 
@@ -58,7 +65,8 @@ extension ResourceSearch {
         }
         do throws(OIDCError) {
             return try documents.document(
-                calls, search: MetadataSearch(), notFound: ProviderMetadata.notFound(issuer: issuer),
+                calls, search: MetadataSearch(passesOverFaults: true),
+                notFound: ProviderMetadata.notFound(issuer: issuer),
                 refetching: refetching
             ).document
         } catch {

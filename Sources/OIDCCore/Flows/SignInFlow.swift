@@ -59,9 +59,8 @@ package struct SignInFlow: Sendable {
         let client = tokenEndpoint.client
         let endpoint = try metadata.require(
             .pushedAuthorizationRequest, presentingCertificate: client.presentsCertificate)
-        let pushed = try environment.transport.perform(
-            try PushedAuthorization.call(
-                pending, at: endpoint, client: client, now: environment.now(), random: environment.random))
+        let pushed = try PushedAuthorization.push(
+            pending, to: endpoint, client: client, dpop: tokenEndpoint.dpop, environment)
         return (pending, pushed.url)
     }
 

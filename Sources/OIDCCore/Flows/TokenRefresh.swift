@@ -88,7 +88,7 @@ package struct TokenRefresh: Sendable {
             warnings.append(
                 "the new ID token could not be checked and is not used: \(idTokenFailure.message)")
         }
-        var access: Result<AccessToken, OIDCError> = .success(tokens.access)
+        let access: Result<AccessToken, OIDCError>
         switch answer.source {
         case .own, .wider:
             refreshed.tokens.access = tokens.access
@@ -96,6 +96,7 @@ package struct TokenRefresh: Sendable {
             let before = answer.successor.tokens.access.scope
             refreshed.tokens.access.scope =
                 before.map { tokens.access.scope?.separated(as: $0) ?? $0 } ?? tokens.access.scope
+            access = .success(refreshed.tokens.access)
         case .derived:
             access = Result { () throws(OIDCError) in
                 try keepDerived(tokens.access, answer.source, in: &refreshed, warnings: &warnings)

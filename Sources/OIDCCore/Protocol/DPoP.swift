@@ -5,6 +5,9 @@ package enum DPoP {
     package static let header = "DPoP"
     static let nonceHeader = "DPoP-Nonce"
     static let tokenType = "dpop+jwt"
+    /// The hint for a provider that demands a nonce and names none.
+    static let missingNonceHint: Hint =
+        "the provider sent no DPoP-Nonce header with it: contact the provider"
 
     /// Returns the nonce for the next proof (§8.2); nil if it is missing or malformed (§8.1).
     package static func nonce(in response: HTTPResponse) -> String? {

@@ -105,16 +105,20 @@ extension ProviderMetadata {
 
 /// A search for metadata at several URLs. An answer that cannot be used (4xx, an HTML page, another issuer) moves
 /// on to the next URL: single-page apps and CDNs answer so for paths they do not know, and the issuer is compared in
-/// every document. A provider that is out of reach (DNS, TLS, a time-out, 429, 5xx) has decided nothing: that error
-/// ends the search, so no other answer hides it.
+/// every document. A provider that is out of reach (DNS, TLS, a time-out) has decided nothing: that error ends the
+/// search, so no other answer hides it. So do 429 and 5xx, unless `passesOverFaults`.
 package struct MetadataSearch {
-    /// What to report if no URL holds: the first document that could not be trusted, else the first refusal.
+    /// What to report if no URL holds: the first document that could not be trusted, else the first 429 or 5xx, else
+    /// the first refusal.
     package private(set) var failure: OIDCError?
     /// The hint of refusals that have none.
     private let hint: Hint
+    /// Whether 429 and 5xx move on to the next URL, too: gateways answer so for paths they do not know.
+    private let passesOverFaults: Bool
 
-    package init(hint: Hint = .advice(.checkIssuerOrSetEndpoints)) {
+    package init(hint: Hint = .advice(.checkIssuerOrSetEndpoints), passesOverFaults: Bool = false) {
         self.hint = hint
+        self.passesOverFaults = passesOverFaults
     }
 
     /// Returns the document and the answer that has it, or nil to try the next URL.
@@ -128,12 +132,24 @@ package struct MetadataSearch {
             return try call.read(answer).map { ($0, answer) }
         } catch {
             // Before an answer, only a redirect to elsewhere or an answer that is not HTTP is a refusal.
-            guard error.kind == .refused || (error.kind == .untrusted && response != nil) else { throw error }
-            if failure == nil || (error.kind == .untrusted && failure?.kind != .untrusted) {
+            let isFault = passesOverFaults && error.kind == .unreachable && response != nil
+            guard error.kind == .refused || isFault || (error.kind == .untrusted && response != nil) else {
+                throw error
+            }
+            if MetadataSearch.rank(error) > MetadataSearch.rank(failure) {
                 failure = error
                 if error.hint == nil { failure?.hint = hint }
             }
             return nil
+        }
+    }
+
+    private static func rank(_ failure: OIDCError?) -> Int {
+        switch failure?.kind {
+        case nil: 0
+        case .untrusted?: 3
+        case .unreachable?: 2
+        default: 1
         }
     }
 }

@@ -9,42 +9,81 @@ package struct PushedAuthorization: Hashable, Sendable {
     /// The provider's reference stands in a URL that a browser opens.
     static let maximumByteCount = 8_192
 
-    /// RFC 9126 §2.1: the parameters of the request as a form, with the client's proof.
+    /// The endpoint's answer, unless it is a failure.
+    package enum Answer: Sendable {
+        case pushed(PushedAuthorization)
+        /// The provider demands a proof with this nonce (RFC 9449 §8).
+        case nonceDemanded(String)
+    }
+
+    /// Pushes the request, and again with a nonce if the provider demands one; a second demand is a refusal.
+    package static func push(
+        _ pending: PendingAuthorization, to endpoint: WebURL, client: Client, dpop: DPoPKey?,
+        _ environment: ProviderEnvironment
+    ) throws(OIDCError) -> PushedAuthorization {
+        var nonce: String?
+        for _ in 0..<2 {
+            let call = try call(
+                pending, at: endpoint, client: client, dpop: dpop, dpopNonce: nonce, now: environment.now(),
+                random: environment.random)
+            switch try environment.transport.perform(call) {
+            case .pushed(let pushed): return pushed
+            case .nonceDemanded(let demanded): nonce = demanded
+            }
+        }
+        throw OIDCError(
+            .refused, "par: the provider demands another DPoP nonce each time", stage: .pushedAuthorization,
+            oauthError: "use_dpop_nonce")
+    }
+
+    /// RFC 9126 §2.1: the parameters of the request as a form, with the client's proof. For a bound code, the proof of
+    /// its key is sent beside `dpop_jkt` (RFC 9449 §10.1): some servers demand it, as atproto does (2026-11).
     package static func call(
-        _ pending: PendingAuthorization, at endpoint: WebURL, client: Client, now: Instant,
-        random: (Int) -> [UInt8]
-    ) throws(OIDCError) -> EndpointCall<PushedAuthorization> {
-        let request = try client.request(to: endpoint, pending.parameters, now: now, random: random)
+        _ pending: PendingAuthorization, at endpoint: WebURL, client: Client, dpop: DPoPKey? = nil,
+        dpopNonce: String? = nil, now: Instant, random: (Int) -> [UInt8]
+    ) throws(OIDCError) -> EndpointCall<Answer> {
+        var draft = try client.request(to: endpoint, pending.parameters, now: now, random: random)
+        if let dpop {
+            draft.headers[DPoP.header] = try dpop.proof(
+                method: .post, url: endpoint, nonce: dpopNonce, now: now, random: random)
+        }
+        let (request, isBound) = (draft, dpop != nil)
         return EndpointCall(
             request, stage: .pushedAuthorization, withholding: { client.secrets(in: request) }
         ) { response throws(OIDCError) in
+            if isBound, DPoP.isNonceDemand(tokenEndpointResponse: response),
+                let nonce = DPoP.nonce(in: response)
+            {
+                return .nonceDemanded(nonce)
+            }
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
                 var error = client.failure(response, to: request, stage: .pushedAuthorization)
-                // No proof is sent here; `dpop_jkt` binds the code (RFC 9449 §10.1).
-                let isBound = pending.parameters.contains { $0.name == "dpop_jkt" }
-                if isBound, error.oauthError == "use_dpop_nonce" {
-                    error.hint = .set(.pushedAuthorization, to: "off")
-                }
+                if isBound, error.oauthError == "use_dpop_nonce" { error.hint = DPoP.missingNonceHint }
                 error.hint =
                     OAuthErrorResponse(response)?.promptHint(sent: pending.prompt) ?? error.hint
                 throw error
             }
-            let answer = try JSONAnswer(response, stage: .pushedAuthorization)
-            let requestURI = try answer.requiredString("request_uri")
-            let count = requestURI.utf8.count
-            guard count <= maximumByteCount else {
-                throw .protocolViolation(
-                    .pushedAuthorization, "request_uri", expected: "at most \(maximumByteCount) characters",
-                    found: "\(count)")
-            }
-            return PushedAuthorization(
-                requestURI: requestURI, expiresAt: answer.seconds("expires_in").map { now.adding($0) },
-                url: try AuthorizationRequest.url(
-                    pending.endpoint,
-                    [
-                        FormEncoding.Pair("client_id", pending.clientID),
-                        FormEncoding.Pair("request_uri", requestURI),
-                    ]))
+            return .pushed(try PushedAuthorization(response, pending, now: now))
         }
+    }
+
+    private init(
+        _ response: HTTPResponse, _ pending: PendingAuthorization, now: Instant
+    ) throws(OIDCError) {
+        let answer = try JSONAnswer(response, stage: .pushedAuthorization)
+        requestURI = try answer.requiredString("request_uri")
+        let count = requestURI.utf8.count
+        guard count <= PushedAuthorization.maximumByteCount else {
+            throw .protocolViolation(
+                .pushedAuthorization, "request_uri",
+                expected: "at most \(PushedAuthorization.maximumByteCount) characters", found: "\(count)")
+        }
+        expiresAt = answer.seconds("expires_in").map { now.adding($0) }
+        url = try AuthorizationRequest.url(
+            pending.endpoint,
+            [
+                FormEncoding.Pair("client_id", pending.clientID),
+                FormEncoding.Pair("request_uri", requestURI),
+            ])
     }
 }

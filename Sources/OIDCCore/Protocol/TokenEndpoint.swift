@@ -74,7 +74,7 @@ public struct TokenEndpoint: Sendable {
                 guard response.isSuccess, OAuthErrorResponse(response) == nil else {
                     var error = request.failure(response, withholding: client.secrets(in: message))
                     if isBound, error.oauthError == "use_dpop_nonce" {
-                        error.hint = "the provider sent no DPoP-Nonce header with it: contact the provider"
+                        error.hint = DPoP.missingNonceHint
                     }
                     throw error
                 }

@@ -166,6 +166,58 @@ struct ResourceServerSearchTests {
         #expect(Fixture.error { try server(places, servers: servers) } == alone)
     }
 
+    @Test(
+        "429 and 5xx at one of the three places move on to the next, and are reported before a refusal",
+        arguments: [429, 500, 501, 502, 503])
+    func faultyGateway(status: Int) throws {
+        let issuer = "https://as.example/t"
+        let third = "\(issuer)/.well-known/openid-configuration"
+        let first = "https://as.example/.well-known/oauth-authorization-server/t"
+        let places = SearchedPlaces([
+            first: HTTPResponse(status: status), third: SearchedPlaces.metadata(issuer),
+        ])
+        #expect(try server(places, servers: [issuer]).issuer == issuer)
+        #expect(places.asked.count == 3)
+        for other in [HTTPResponse(status: 404), HTTPResponse(status: 403), Fixture.html()] {
+            places[third] = .success(other)
+            #expect(Fixture.error { try server(places, servers: [issuer]) }?.kind == .unreachable)
+            #expect(places.asked.count == 3)
+        }
+        // Another issuer stays what it is, and a server out of reach is not asked for more.
+        places[third] = .success(SearchedPlaces.metadata("https://evil.test"))
+        #expect(Fixture.error { try server(places, servers: [issuer]) }?.kind == .untrusted)
+        places[first] = .failure(OIDCError(.unreachable, "no route", stage: .discovery))
+        _ = places.asked
+        #expect(Fixture.error { try server(places, servers: [issuer]) }?.kind == .unreachable)
+        #expect(places.asked == [first])
+    }
+
+    @Test("a server without a client for us is passed over, unless there is no other")
+    func withoutClient() throws {
+        let issuers = ["https://first.example", "https://second.example", "https://third.example"]
+        let places = SearchedPlaces(
+            Dictionary(
+                uniqueKeysWithValues: issuers.map {
+                    ("\($0)/.well-known/oauth-authorization-server", SearchedPlaces.metadata($0))
+                }))
+        places["\(SearchedPlaces.root)/mcp"] = .success(SearchedPlaces.resource(servers: issuers))
+        let search = try places.search(SearchedPlaces.url)
+        let resource = try search.find().metadata
+        func chosen(_ known: [String], issuer: String? = nil) throws -> String? {
+            try search.authorizationServer(of: resource, issuer: issuer) { known.contains($0.issuer ?? "") }
+                .issuer
+        }
+        #expect(try chosen([issuers[1], issuers[2]]) == issuers[1])
+        #expect(try chosen([]) == issuers[0])
+        #expect(try chosen([], issuer: issuers[2]) == issuers[2])
+        let error = Fixture.error {
+            try search.authorizationServer(of: resource) { _ throws(OIDCError) in
+                throw OIDCError(.usage, "a damaged profile")
+            }
+        }
+        #expect(error?.kind == .usage)
+    }
+
     @Test("an interruption ends the search")
     func interrupted() throws {
         let places = SearchedPlaces([

@@ -45,6 +45,24 @@ struct TokenRefreshTests {
         #expect(throws: Never.self) { try next.access.get() }
     }
 
+    @Test("a scope separated by commas is a list, also in the token that is handed out; without one it stays")
+    func commas() throws {
+        let provider = try InMemoryProvider()
+        var session = try provider.signIn()
+        session.tokens.access.scope = Scope("a b")
+        for (member, granted) in [(#","scope":"a,b""#, "a b"), ("", "a b"), (#","scope":"a""#, "a")] {
+            let body = #"{"access_token":"new","token_type":"Bearer"\#(member)}"#
+            provider.intercept { _ in
+                HTTPResponse(
+                    status: 200, headers: HTTPHeaders([("Content-Type", "application/json")]),
+                    body: Array(body.utf8))
+            }
+            let outcome = try Self.refresh(provider, session).refresh(session, for: .own)
+            #expect(outcome.session.tokens.access.scope?.text == granted)
+            #expect(try outcome.access.get() == outcome.session.tokens.access)
+        }
+    }
+
     @Test("an answer that is broken, or has too long an access token, keeps its new refresh token")
     func brokenAnswers() throws {
         let provider = try InMemoryProvider()

@@ -6,10 +6,21 @@ import Testing
 struct PushedAuthorizationTests {
     private static let client = Client(id: "cli", authentication: .clientSecretBasic(Redacted("pw")))
 
-    private func call(_ pending: PendingAuthorization) throws -> EndpointCall<PushedAuthorization> {
+    private func call(
+        _ pending: PendingAuthorization, dpop: DPoPKey? = nil
+    ) throws -> EndpointCall<PushedAuthorization.Answer> {
         try PushedAuthorization.call(
-            pending, at: Fixture.url("https://op.example/par"), client: Self.client, now: Fixture.now,
-            random: Fixture.random())
+            pending, at: Fixture.url("https://op.example/par"), client: Self.client, dpop: dpop,
+            now: Fixture.now, random: Fixture.random())
+    }
+
+    private func pushed(
+        _ call: EndpointCall<PushedAuthorization.Answer>, _ answer: HTTPResponse
+    ) throws -> PushedAuthorization {
+        guard case .pushed(let pushed) = try call.read(answer) else {
+            throw OIDCError(.failed, "a nonce is demanded")
+        }
+        return pushed
     }
 
     @Test("every parameter goes into the body, with the client's proof")
@@ -34,7 +45,7 @@ struct PushedAuthorizationTests {
         let pending = try Fixture.pending(["authorization_endpoint": "https://op.example/a?p=1"])
         let answer = Fixture.json(
             #"{"request_uri":"urn:ietf:params:oauth:request_uri:a b","expires_in":60}"#, status: status)
-        let pushed = try call(pending).read(answer)
+        let pushed = try pushed(call(pending), answer)
         #expect(
             pushed.url.text
                 == "https://op.example/a?p=1&client_id=cli"
@@ -68,7 +79,7 @@ struct PushedAuthorizationTests {
         #expect(throws: Fixture.refused(message, .pushedAuthorization)) {
             try call.read(answer(102_400))
         }
-        #expect(try call.read(answer(8_192)).requestURI.utf8.count == 8_192)
+        #expect(try pushed(call, answer(8_192)).requestURI.utf8.count == 8_192)
     }
 
     @Test("a request that is too long for a URL can be pushed")
@@ -82,13 +93,51 @@ struct PushedAuthorizationTests {
         #expect(try call(pending).request.value("x")?.utf8.count == 70_000)
     }
 
+    private func push(_ answers: HTTPResponse..., dpop: DPoPKey) throws -> [HTTPRequest] {
+        let transport = ScriptedTransport(answers.map { .success($0) })
+        let environment = ProviderEnvironment(
+            transport: transport, cache: NoCache(), now: { Fixture.now },
+            random: { count in (0..<count).map { _ in UInt8.random(in: 0...255) } })
+        let (pending, url) = (try Fixture.pending(), try Fixture.url("https://op.example/par"))
+        let pushed = Result { () throws(OIDCError) in
+            try PushedAuthorization.push(pending, to: url, client: Self.client, dpop: dpop, environment)
+        }
+        if answers.count < 3 { #expect(try pushed.get().requestURI == "urn:x") }
+        if case .failure(let error) = pushed {
+            #expect(error.kind == .refused && error.oauthError == "use_dpop_nonce")
+            #expect(error.message.contains("another DPoP nonce each time"), "\(error.message)")
+        }
+        return transport.requests
+    }
+
+    private static func demand(_ nonce: String) -> HTTPResponse {
+        Fixture.json(#"{"error":"use_dpop_nonce"}"#, status: 400, [("DPoP-Nonce", nonce)])
+    }
+
+    @Test("a bound request has a proof of its key, and a demanded nonce is answered once (RFC 9449 §10.1)")
+    func proofs() throws {
+        let key = try DPoPKey.generate()
+        let done = Fixture.json(#"{"request_uri":"urn:x"}"#, status: 201)
+        func proofs(_ requests: [HTTPRequest]) throws -> [DPoP.VerifiedProof] {
+            try requests.map {
+                try DPoP.verify(
+                    #require($0.headers["DPoP"]), method: .post, url: $0.url, now: Fixture.now)
+            }
+        }
+        let alone = try proofs(push(done, dpop: key))
+        #expect(alone.map(\.thumbprint) == [key.thumbprint])
+        let requests = try push(Self.demand("n-1"), done, dpop: key)
+        #expect(try proofs(requests).count == 2)
+        let claims = try requests.map { try JWS(compact: #require($0.headers["DPoP"])).claims }
+        #expect(claims.map { $0?["nonce"] } == [nil, "n-1"] && claims[0]?["jti"] != claims[1]?["jti"])
+        #expect(try push(Self.demand("n-1"), Self.demand("n-2"), done, dpop: key).count == 2)
+    }
+
     @Test("use_dpop_nonce has no hint to set what is already set")
     func nonceDemand() throws {
         let answer = Fixture.json(#"{"error":"use_dpop_nonce"}"#, status: 400)
-        var request = Fixture.request()
-        request.dpopThumbprint = "thumb"
-        let bound = try call(request.begin(Fixture.metadata(), random: Fixture.random()))
-        #expect(Fixture.error { try bound.read(answer) }?.hint == .set(.pushedAuthorization, to: "off"))
+        let bound = try call(Fixture.pending(), dpop: .generate())
+        #expect(Fixture.error { try bound.read(answer) }?.hint == DPoP.missingNonceHint)
         let plain = try call(Fixture.pending())
         #expect(Fixture.error { try plain.read(answer) }?.hint == .set(.dpop, to: "true"))
     }
@@ -108,7 +157,8 @@ struct PushedAuthorizationTests {
     @Test("authorize-url prints the short URL of a pushed request")
     func pendingJSON() throws {
         let pending = try Fixture.pending()
-        let pushed = try call(pending).read(Fixture.json(#"{"request_uri":"urn:x"}"#, status: 201))
+        let pushed = try pushed(
+            call(pending), Fixture.json(#"{"request_uri":"urn:x"}"#, status: 201))
         let read = try PendingAuthorization(json: pending.json(opening: pushed.url))
         #expect(read.url.text == "https://op.example/authorize?client_id=cli&request_uri=urn%3Ax")
         #expect(read.pkce == pending.pkce)
