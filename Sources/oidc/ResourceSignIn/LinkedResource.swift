@@ -84,6 +84,9 @@ extension ResourceOperand {
         scope: Scope? = nil
     ) -> ProviderContext {
         let link = target.link
+        var target = target
+        target.isIssuerNamed =
+            link.isIssuerNamed || ResourceOwnership(entries: entries).names(issuer: link.issuer)
         let origin = SettingLayers.Origin.resource(url.text)
         var found: [SettingLayers.Entry] = []
         func add(_ setting: Setting, _ value: JSONValue?) {
