@@ -76,6 +76,26 @@ struct ResourceServerChoiceTests {
         #expect(allowed.status == 0, "\(allowed)")
     }
 
+    @Test("a secret of variables is not used for another profile that the resource leads to")
+    func otherProfile() throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_SECRET": "s3cret"]) {
+            $0.metadata = ["token_endpoint_auth_methods_supported": ["none", "client_secret_post"]]
+            $0.issuesRefreshTokens = true
+        }
+        try world.configure(
+            """
+            {"default_profile":"other","profiles":{
+              "other":{"issuer":"https://op.example","client_id":"elsewhere"},
+              "work":{"issuer":"\(world.server.issuer)","client_id":"known"}}}
+            """)
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.run(["token", "--refresh", world.url]))
+        #expect(world.server.tokenRequests.map { $0.form["client_id"] } == ["known", "known"])
+        #expect(world.server.tokenRequests.allSatisfy { $0.form["client_secret"] == nil })
+        expectSuccess(try world.run(["login", "-p", "work", world.url]))
+        #expect(world.server.tokenRequests.last?.form["client_secret"] == "s3cret")
+    }
+
     @Test(
         "a server that has no client for us is passed over for one that registers; the hint names both ways")
     func registeringServer() throws {
