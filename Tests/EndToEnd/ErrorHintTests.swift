@@ -26,7 +26,7 @@ struct ErrorHintTests {
             hint: "--issuer URL --client-id ID"),
         Slip(
             arguments: ["config", "init", "--issuer", "https://a.example"],
-            hint: "--issuer URL --client-id ID"),
+            hint: "--issuer https://a.example --client-id ID"),
         Slip(
             arguments: ["pkce", "--verifier-file", String(repeating: "a", count: 700)],
             hint: "check the path in --verifier-file"),

@@ -195,7 +195,8 @@ struct GrantTests {
         bound.environment.merge(dpop) { $1 }
         let outcome = try bound.signIn(at: provider)
         #expect(outcome.status == 0, "\(outcome.errorOutput)")
-        #expect(provider.requestCount(.pushedAuthorization) == 1)
+        // Once without a nonce, and once with the one that was demanded.
+        #expect(provider.requestCount(.pushedAuthorization) == 2)
         let pushed = provider.with { $0.requests(to: .authorize).first?.url.query ?? "" }
         let names = FormEncoding.decode(pushed)?.map(\.name) ?? []
         #expect(Set(names) == ["client_id", "request_uri"])

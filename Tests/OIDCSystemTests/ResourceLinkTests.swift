@@ -27,6 +27,7 @@ struct ResourceLinkTests {
         var whole = link()
         whole.profile = "work"
         whole.bindsTokens = true
+        whole.isIssuerNamed = true
         whole.grant = .clientCredentials
         try links.keep(whole)
         #expect(try found("https://mcp.example/other") == [whole])
@@ -70,6 +71,51 @@ struct ResourceLinkTests {
         var beyond = link()
         beyond.prefix = "https://mcp.example/other"
         #expect(!beyond.covers(try url("/other")))
+    }
+
+    @Test("a sign-in to a URL is what the URL leads to afterwards, whatever was kept before")
+    func leading() throws {
+        func url(_ path: String) throws -> WebURL { try #require(WebURL("https://mcp.example\(path)")) }
+        var part = link("")
+        part.prefix = "https://mcp.example/mcp"
+        for earlier in [link(), link("/mcp/"), part] {
+            try links.keep(earlier)
+            try links.keep(link(account: "other"))
+            // The resource has grown: it is the whole origin now.
+            try links.keep(link(""), leadingFrom: url("/mcp"))
+            #expect(try found("https://mcp.example/") == [link(""), link(account: "other")])
+        }
+        try links.keep(link())
+        try links.keep(link(""), leadingFrom: url("/mcp/deep"))
+        var deep = link("")
+        deep.prefix = "https://mcp.example/mcp/deep"
+        #expect(
+            try found("https://mcp.example/") == [deep, link(), link(""), link(account: "other")])
+        // A larger resource stays beside a part that is one of its own.
+        try links.keep(link("/mcp/deep"), leadingFrom: url("/mcp/deep"))
+        #expect(
+            try found("https://mcp.example/")
+                == [link("/mcp/deep"), link(), link(""), link(account: "other")])
+    }
+
+    @Test("a record that cannot be written is found out before a sign-in")
+    func probe() throws {
+        let url = try #require(WebURL("https://mcp.example/mcp"))
+        try links.probe(url)
+        #expect(try links.all().isEmpty)
+        try links.keep(link())
+        try links.probe(url)
+        let folder = "\(state.path)/resources"
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+        #expect(names.filter { !$0.hasSuffix(".lock") }.count == 1)
+        let file = try #require(names.first { $0.hasSuffix(".json") })
+        try FileManager.default.setAttributes(
+            [.posixPermissions: 0o644], ofItemAtPath: "\(folder)/\(file)")
+        #expect(throws: OIDCError.self) { try links.probe(url) }
+        try FileManager.default.removeItem(atPath: "\(folder)/\(file)")
+        try FileManager.default.createSymbolicLink(
+            atPath: "\(folder)/\(file)", withDestinationPath: "/dev/null")
+        #expect(throws: OIDCError.self) { try links.probe(url) }
     }
 
     @Test("a link that was replaced meanwhile is not removed")

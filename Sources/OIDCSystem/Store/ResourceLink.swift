@@ -22,6 +22,8 @@ package struct ResourceLink: Hashable, Sendable {
     package var registration: String?
     /// Whether the resource takes only tokens that are bound to a key (RFC 9728 §2).
     package var bindsTokens = false
+    /// Whether the user's settings named the issuer, so that a client's secret may go there.
+    package var isIssuerNamed = false
 
     package init(
         resource: String, metadataURL: String? = nil, issuer: String, clientID: String,
@@ -57,6 +59,12 @@ package struct ResourceLink: Hashable, Sendable {
             && account == other.account
     }
 
+    /// Returns whether another link of the same kind would be taken before this one for a URL.
+    fileprivate func isHidden(by other: ResourceLink, for url: WebURL) -> Bool {
+        other.grant == grant && other.account == account && !replaces(other) && other.covers(url)
+            && other.reach.utf8.count >= reach.utf8.count
+    }
+
     init?(_ json: JSONValue) {
         guard let resource = json["resource"]?.string, let issuer = json["issuer"]?.string,
             let clientID = json["client_id"]?.string, let grant = json["grant"]?.string
@@ -70,6 +78,7 @@ package struct ResourceLink: Hashable, Sendable {
         profile = json["profile"]?.string
         registration = json["registration"]?.string
         bindsTokens = json["dpop"]?.bool ?? false
+        isIssuerNamed = json["issuer_named"]?.bool ?? false
     }
 
     var json: JSONValue {
@@ -85,6 +94,7 @@ package struct ResourceLink: Hashable, Sendable {
         object["profile"] = profile.map { .string($0) }
         object["registration"] = registration.map { .string($0) }
         if bindsTokens { object["dpop"] = true }
+        if isIssuerNamed { object["issuer_named"] = true }
         return .object(object)
     }
 }
@@ -130,6 +140,11 @@ package struct ResourceLinks: Sendable {
         return links
     }
 
+    /// Throws if the links of a URL's origin could not be kept.
+    package func probe(_ url: WebURL) throws(OIDCError) {
+        try directory.reserve(ResourceLinks.name(url)) { _ throws(OIDCError) in }
+    }
+
     /// Keeps a link in place of the one before it.
     package func keep(_ link: ResourceLink) throws(OIDCError) {
         guard let url = WebURL(link.resource) else { return }
@@ -138,6 +153,19 @@ package struct ResourceLinks: Sendable {
             links.removeAll { link.replaces($0) }
             links.insert(link, at: 0)
             return true
+        }
+    }
+
+    /// Keeps a link in place of the one before it, and lets the URL that was signed in to lead to it: a link for exactly
+    /// that URL is removed. One for a URL above it stays, and the new link is for the URL only.
+    package func keep(_ link: ResourceLink, leadingFrom url: WebURL) throws(OIDCError) {
+        var link = link
+        if try links(of: url).contains(where: { link.isHidden(by: $0, for: url) && !$0.isFor(url) }) {
+            link.prefix = url.withoutQuery
+        }
+        try keep(link)
+        for other in try links(of: url) where link.isHidden(by: other, for: url) && other.isFor(url) {
+            try remove(other)
         }
     }
 

@@ -57,6 +57,7 @@ struct LogoutCommand: RunnableCommand {
         }
         let provider = try context.provider(options, and: bound)
         guard isAll else {
+            if !provider.namesProvider, let error = ResourceRecords(context)?.choice { throw error }
             let key = try SessionAccess(provider).key
             let ending = try end(key, provider, context)
             if context.console.isJSON {

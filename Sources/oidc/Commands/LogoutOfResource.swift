@@ -4,7 +4,13 @@ import OIDCSystem
 extension LogoutCommand {
     /// Ends every session of a resource: that of its link, and those of earlier clients and servers.
     func run(_ operand: ResourceOperand, _ context: CommandContext) throws(OIDCError) -> Int32 {
-        let linked = try operand.linkedExactly()
+        let linked: ProviderContext?
+        do throws(OIDCError) { linked = try operand.linkedExactly() } catch {
+            // A session from before the URL became part of a larger resource may still be there.
+            let known = try KnownProviders(ProviderContext(operand.asked, context))
+            guard error.kind == .usage, try !operand.sessions(known, of: nil).isEmpty else { throw error }
+            linked = nil
+        }
         let known = try KnownProviders(linked ?? ProviderContext(operand.asked, context))
         var key: SessionKey?
         if let linked { key = try SessionAccess(linked).key }

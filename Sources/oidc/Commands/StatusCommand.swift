@@ -36,7 +36,7 @@ struct StatusCommand: RunnableCommand {
         if let url {
             let operand = try ResourceOperand(
                 try ResourceOperand.url(url, command: "status", context), options, context)
-            guard let provider = try operand.linked() else { throw operand.notSignedIn }
+            guard let provider = try operand.linked() else { return try showNone(operand, context) }
             return try showOne(provider, context)
         }
         let provider = try context.provider(options)
@@ -44,7 +44,9 @@ struct StatusCommand: RunnableCommand {
         if !provider.namesProvider {
             let sessions = try known(provider, context)
             if !sessions.isEmpty { return try show(sessions, context) }
-            if try context.settingsLoader.file()?.profiles.isEmpty ?? true {
+            // A profile may have only what sign-ins to a URL need.
+            let hasProfiles = try context.settingsLoader.file()?.profiles.isEmpty == false
+            if !hasProfiles || provider.settings.client.metadataURL != nil {
                 throw OIDCError(
                     .loginRequired, "nobody is signed in, and no provider is set",
                     hint: "oidc login URL for a resource, oidc config init for a provider", stage: .token)
@@ -96,8 +98,44 @@ struct StatusCommand: RunnableCommand {
         } else {
             let provider = DisplayText.clean(key.provider, limit: 120)
             try context.console.output(
-                "No token of \(provider) is stored; oidc token requests one by \(key.grant.rawValue), "
-                    + "without a user")
+                "No token of \(provider) is stored; \(access.provider.settings.line("oidc token")) requests one "
+                    + "by \(key.grant.rawValue), without a user")
+        }
+        return 0
+    }
+
+    /// Reports a URL that no session leads to: a grant without a user gets a token on demand, which the settings must
+    /// allow.
+    private func showNone(
+        _ operand: ResourceOperand, _ context: CommandContext
+    ) throws(OIDCError) -> Int32 {
+        guard operand.mayNeedNoUser else { throw operand.notSignedIn }
+        let settings = operand.asked
+        let issuer = operand.ownership.issuers.first
+        let (grant, url) = (settings.token.grant, operand.url.withoutQuery)
+        if grant == .idJAG {
+            let target = ResourceTarget(
+                operand: operand, link: ResourceLink(resource: url, issuer: "", clientID: ""))
+            _ = try OwnProvider(ProviderContext(settings, context, target: target)).identity()
+        } else if issuer == nil, settings.client.secret != nil || grant != .clientCredentials {
+            throw operand.unnamedIssuer(Setting.clientSecrets.union(Setting.subjectSources))
+        }
+        if context.console.isJSON {
+            var key = SessionKey(
+                provider: issuer ?? "", clientID: settings.client.id ?? "", grant: grant,
+                account: settings.token.account)
+            key.resources = [url]
+            let store = try ProviderContext(settings, context).store()
+            try context.console.output(
+                SessionReport.json(key, profile: settings.profile, location: store.location(of: key)))
+        } else {
+            let condition = grant == .idJAG ? nil : issuer
+            try context.console.output(
+                "No token of \(DisplayText.clean(url)) is stored; "
+                    + "oidc token \(ShellWord.quoted(operand.url.text)) requests one by \(grant.rawValue), "
+                    + "without a user"
+                    + (condition.map { ", if it takes tokens of \(DisplayText.clean($0, limit: 120))" } ?? "")
+            )
         }
         return 0
     }

@@ -33,7 +33,15 @@ struct ProviderChecks {
     }
 
     private func named() -> Finding {
-        settings.provider.endpoints[.token] == nil
+        // Sign-ins to a URL need no provider in the settings.
+        let resources = ResourceRecords(provider.context)?.places ?? []
+        if settings.provider.endpoints[.token] == nil,
+            !resources.isEmpty || settings.client.metadataURL != nil
+        {
+            let list = resources.isEmpty ? "none yet" : resources.joined(separator: ", ")
+            return Finding("provider", .ok, "none is set; resources that were signed in to: \(list)")
+        }
+        return settings.provider.endpoints[.token] == nil
             ? Finding(
                 "provider", .problem, "issuer is not set",
                 hint: "oidc config init --issuer URL --client-id ID; without an account: oidc demo")

@@ -9,6 +9,10 @@ extension ProviderContext {
         _ metadata: ProviderMetadata?, method: String? = nil, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> Client {
         var credentials = try credentials(environment)
+        // That of a client that was registered at this very server is from the resource's layer.
+        let hasOwnSecret = settings.layers.entries.contains {
+            Setting.clientSecrets.contains($0.setting) && $0.origin.layer != .resource
+        }
         var configured = settings.client.method
         // A registered client's secret is read when it is needed, which is not for a fresh token.
         if credentials.secret == nil, let registered = try target?.registered(context) {
@@ -17,6 +21,13 @@ extension ProviderContext {
         }
         let authentication = try ClientAuthentication.choose(
             method: configured ?? method, credentials, metadata)
+        switch authentication {
+        case .clientSecretBasic, .clientSecretPost, .clientSecretJWT:
+            if hasOwnSecret { try checkIssuer(isNamedFor: Setting.clientSecrets) }
+        case .assertion: try checkIssuer(isNamedFor: [.clientAssertionSource])
+        // A signature is for the server that is named in it, and holds no secret.
+        case .none, .privateKeyJWT, .tlsClientAuth: break
+        }
         let issuer = metadata?.issuer ?? settings.provider.issuer
         // A template is not an issuer, so the token endpoint is the audience (RFC 7523 §3).
         let isTemplate = issuer.map { IssuerTemplate($0) != nil } ?? false
@@ -26,6 +37,13 @@ extension ProviderContext {
         return Client(
             id: try settings.client.requiredID(), authentication: authentication, assertionAudience: audience,
             presentsCertificate: credentials.hasCertificate)
+    }
+
+    /// Refuses to send a secret, or a token of the machine's identity, to a server that only a resource names: whoever
+    /// runs the resource would decide who gets it.
+    func checkIssuer(isNamedFor secrets: Set<Setting>) throws(OIDCError) {
+        guard let target, !target.isIssuerNamed else { return }
+        throw target.operand.unnamedIssuer(secrets, of: target.link)
     }
 
     private func credentials(_ environment: ProviderEnvironment) throws(OIDCError) -> ClientCredentials {

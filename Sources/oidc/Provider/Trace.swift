@@ -1,5 +1,6 @@
 import OIDCCore
 import OIDCSystem
+import Synchronization
 
 /// A document cache that logs what it finds.
 struct TracedCache: DocumentCache {
@@ -9,6 +10,30 @@ struct TracedCache: DocumentCache {
     func lookup(_ url: WebURL, at now: Instant) -> [UInt8]? {
         let found = cache.lookup(url, at: now)
         console.trace("cache: \(found == nil ? "no entry for" : "used for") \(url.withoutQuery)")
+        return found
+    }
+
+    func keep(_ response: HTTPResponse, from url: WebURL, at now: Instant) {
+        cache.keep(response, from: url, at: now)
+    }
+
+    func forget(_ url: WebURL) { cache.forget(url) }
+}
+
+/// A document cache that knows whether anything was found in it.
+final class WatchedCache: DocumentCache {
+    private let cache: any DocumentCache
+    private let hasFound = Mutex(false)
+
+    init(_ cache: any DocumentCache) {
+        self.cache = cache
+    }
+
+    var isUsed: Bool { hasFound.withLock { $0 } }
+
+    func lookup(_ url: WebURL, at now: Instant) -> [UInt8]? {
+        guard let found = cache.lookup(url, at: now) else { return nil }
+        hasFound.withLock { $0 = true }
         return found
     }
 

@@ -73,8 +73,18 @@ extension ResourceOperand {
         guard let profile, profile != asked.profile else { return asked.layers.given }
         var loader = context.settingsLoader
         loader.profileName = profile
-        let others = asked.layers.given.filter { $0.origin.layer != .profile }
         let loaded = try loader.load().layers.given.filter { $0.origin.layer == .profile }
+        let issuer = ResourceOwnership(entries: loaded).issuers.first
+        // A secret of the variables is for the provider that they, or the profile in use, name.
+        let isNamed = issuer.map { ownership.names(issuer: $0) } ?? false
+        let others = asked.layers.given.filter { entry in
+            switch entry.origin.layer {
+            case .profile: false
+            case .variables:
+                isNamed || entry.setting.owner != .client && !Setting.subjectSources.contains(entry.setting)
+            case .options, .resource: true
+            }
+        }
         return others + loaded
     }
 
@@ -84,6 +94,9 @@ extension ResourceOperand {
         scope: Scope? = nil
     ) -> ProviderContext {
         let link = target.link
+        var target = target
+        target.isIssuerNamed =
+            link.isIssuerNamed || ResourceOwnership(entries: entries).names(issuer: link.issuer)
         let origin = SettingLayers.Origin.resource(url.text)
         var found: [SettingLayers.Entry] = []
         func add(_ setting: Setting, _ value: JSONValue?) {

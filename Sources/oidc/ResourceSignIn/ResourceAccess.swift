@@ -8,6 +8,7 @@ extension ResourceOperand {
         _ evidence: Evidence = Evidence(), _ change: (inout SignIn) -> Void = { _ in }
     ) throws(OIDCError) -> (Session, SessionAccess) {
         var evidence = evidence
+        evidence.asksResource = evidence.response == nil
         let search = forSignIn()
         for _ in 0..<2 {
             let provider = try search.resolved(evidence)
@@ -36,6 +37,7 @@ extension ResourceOperand {
         _ evidence: Evidence, replacing earlier: Session?, key: SessionKey?
     ) throws(OIDCError) -> SessionAccess {
         var evidence = evidence
+        evidence.asksResource = evidence.response == nil
         for _ in 0..<5 {
             // Another process may have signed in meanwhile, for another scope.
             if let scope = evidence.scope, let session = try? existingAccess()?.load() {
@@ -139,10 +141,24 @@ extension ProviderContext {
         return ProviderContext(context.settings(layers), context, until: deadline, target: target)
     }
 
+    /// Returns an error about the parameter `resource` with the hint that helps here: to leave it out. Entra ID names
+    /// the reason in the description only (2026-03).
+    func withoutResource(_ error: OIDCError) -> OIDCError {
+        guard target != nil, settings.token.sendsResources,
+            error.oauthError == "invalid_target" || error.message.includes("AADSTS9010010")
+        else { return error }
+        var error = error
+        let line =
+            settings.token.grant.needsUser
+            ? settings.loginLine : settings.line("oidc token", and: [("--grant", .grant)])
+        error.hint = .text("\(line) --set resource_parameter=off")
+        return error
+    }
+
     /// Returns an error whose hint to sign in names the resource.
-    func naming(_ error: OIDCError) -> OIDCError {
+    func naming(_ failure: OIDCError) -> OIDCError {
+        var error = withoutResource(failure)
         if let target, target.link.bindsTokens, error.hint == .advice(.allowUnboundTokens) {
-            var error = error
             error.hint = ResourceSearch.faultHint
             return error
         }
@@ -150,7 +166,6 @@ extension ProviderContext {
         guard settings.resource != nil, let hint = error.hint?.commandLine, hint.hasPrefix(command),
             !hint.hasPrefix(settings.loginLine)
         else { return error }
-        var error = error
         error.hint = .text(settings.loginLine + hint.dropFirst(command.utf8.count))
         return error
     }

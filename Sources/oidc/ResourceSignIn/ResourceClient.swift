@@ -41,6 +41,16 @@ struct ResourceClient {
         return try registered()
     }
 
+    /// Returns whether a client is known at the server, or can be registered there.
+    func isPossible(for grant: GrantType) throws(OIDCError) -> Bool {
+        if try configured(grant) != nil { return true }
+        if operand.asked.client.metadataURL != nil, server.supportsClientMetadataDocuments { return true }
+        if server.registrationEndpoint != nil, grant == .authorizationCode {
+            return (try? checkMethods()) != nil
+        }
+        return try earlier(grant) != nil
+    }
+
     /// Returns the client of the last sign-in, which an option may have named.
     private func earlier(_ grant: GrantType) throws(OIDCError) -> Choice? {
         guard let link = try operand.link(), link.resource == resource.resource, link.grant == grant,
@@ -184,10 +194,15 @@ struct ResourceClient {
                     + "issuer=\(ShellWord.quoted(server)) client_id=ID")
         }
         let redirect = (try? settings(scope: scope).signIn.redirect())?.text ?? RedirectAddress.standard
+        let line = "oidc login \(ShellWord.quoted(operand.url.text))"
+        let document =
+            self.server.supportsClientMetadataDocuments
+            ? ", or publish what oidc register --client-metadata URL prints, and: "
+                + "\(line) --set client_metadata_url=URL" : ""
         return OIDCError(
             .usage,
             "no client is set for \(server), and it does not register clients automatically: register a native client "
                 + "there with the redirect URL \(DisplayText.clean(redirect))",
-            hint: "oidc login \(ShellWord.quoted(operand.url.text)) --client-id ID", stage: .registration)
+            hint: .text("\(line) --client-id ID\(document)"), stage: .registration)
     }
 }

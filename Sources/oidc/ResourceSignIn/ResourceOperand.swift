@@ -74,18 +74,32 @@ struct ResourceOperand: Sendable {
         return WebURL("\(parts.before)://\(host)\(parts.after.dropFirst(authority.count))")
     }
 
+    /// The error for a secret without an issuer; `link` has the one that the resource names, if it is known.
+    func unnamedIssuer(_ secrets: Set<Setting>, of link: ResourceLink? = nil) -> OIDCError {
+        let name = asked.layers.entries.first { secrets.contains($0.setting) }?.setting.name ?? "a secret"
+        let issuer = link.map { DisplayText.clean($0.issuer, limit: 200) }
+        let resource = DisplayText.clean(link?.resource ?? url.withoutQuery)
+        return .usage(
+            "\(name) is set without an issuer, so \(resource) would decide which server gets it"
+                + (issuer.map { ": \($0)" } ?? ""),
+            hint: .text(
+                "if it is meant for that server, add --issuer \(issuer.map(ShellWord.quoted) ?? "URL") "
+                    + "or set issuer beside it"))
+    }
+
     var ownership: ResourceOwnership { ResourceOwnership(entries: asked.layers.given) }
 
     /// The profile that `-p` or OIDC_PROFILE names.
     var namedProfile: String? { context.settingsLoader.profileName }
 
-    /// Whether a command gets the URL's own token by a grant without a user: an option names that grant, or the
-    /// settings do and name no provider whose token could be meant, or it is for resources only.
+    /// Whether a command gets the URL's own token by a grant without a user: an option names that grant, or the issuer
+    /// for it, or the settings do and name no provider whose token could be meant, or it is for resources only.
     var isForMachine: Bool {
         let settings = ProviderContext(asked, context)
         if let option = ownership.text(.grant, in: [.options]) {
             return !GrantType(rawValue: option).needsUser
         }
+        if ownership.optionIssuer != nil, !asked.token.grant.needsUser { return true }
         return asked.token.grant == .idJAG || !settings.namesProvider && !grant.needsUser
     }
 

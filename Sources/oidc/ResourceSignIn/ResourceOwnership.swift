@@ -18,6 +18,9 @@ struct ResourceOwnership {
     /// The issuers that the settings name, strongest first.
     var issuers: [String] { entries.filter { $0.setting == .issuer }.compactMap(\.value.string) }
 
+    /// Returns whether the settings name an issuer.
+    func names(issuer: String) -> Bool { issuers.contains { ExactText.isSame($0, issuer) } }
+
     func text(_ setting: Setting, in layers: Set<SettingLayers.Layer>) -> String? {
         entries.first { $0.setting == setting && layers.contains($0.origin.layer) }?.value.string
     }

@@ -9,6 +9,8 @@ extension ResourceOperand {
         var response: HTTPResponse?
         /// Whether cached documents are not to be trusted, as after a 401 for a token that they led to.
         var isRefetching = false
+        /// Whether the resource is asked even if its metadata is cached, as before a sign-in.
+        var asksResource = false
         /// The scope to request instead of the one that is found, when stepping up.
         var scope: Scope?
         /// Whether the scope of the last sign-in is forgotten, as the server refused it.
@@ -16,27 +18,30 @@ extension ResourceOperand {
 
         /// Returns what the next attempt after a failure starts with; nil if it would fail again.
         func next(after error: OIDCError, of provider: ProviderContext) -> Evidence? {
+            var next = self
+            next.asksResource = false
             guard error.oauthError == "invalid_scope", !forgetsScope,
                 provider.target?.isScopeRemembered == true
-            else { return provider.hasLostClient(error) ? self : nil }
+            else { return provider.hasLostClient(error) ? next : nil }
             provider.context.console.trace(
                 "the server refuses the scope of the last sign-in; asking the resource again")
-            var next = self
             next.forgetsScope = true
             if response == nil { next.isRefetching = true }
             return next
         }
     }
 
-    /// Finds the server and the client, which is registered if necessary. Without evidence, the resource is asked,
-    /// unless its metadata is cached. Without `mayLogIn`, a grant that needs a user is an error before a client is
+    /// Finds the server and the client, which is registered if necessary. Without an answer of it, the resource is asked,
+    /// unless its metadata is cached and no sign-in follows. Without `mayLogIn`, a grant that needs a user is an error before a client is
     /// registered for it.
     func resolved(
         _ evidence: Evidence = Evidence(), mayLogIn: Bool = true
     ) throws(OIDCError) -> ProviderContext {
         let console = context.console
         let reach = reach
-        let environment = try reach.environment()
+        var environment = try reach.environment()
+        let cache = WatchedCache(environment.cache)
+        environment.cache = cache
         let search = try ResourceSearch(
             url, environment: environment, allowsInsecureHTTP: reach.allowsInsecureHTTP)
         let link = try? link()
@@ -48,10 +53,11 @@ extension ResourceOperand {
         guard mayLogIn || !grant.needsUser else { throw notSignedIn }
         let server: ProviderMetadata
         do throws(OIDCError) {
-            server = try self.server(of: found.metadata, search, grant, refetching: evidence.isRefetching)
+            server = try self.server(
+                of: found.metadata, search, environment, grant, refetching: evidence.isRefetching)
         } catch {
-            // The documents that led to this server may have been cached.
-            guard evidence.response == nil, !evidence.isRefetching,
+            // The documents that led to this server may be outdated.
+            guard evidence.response == nil, !evidence.isRefetching, cache.isUsed,
                 error.kind != .interrupted, error.kind != .timedOut
             else { throw error }
             console.trace("\(error.message); fetching the resource's metadata again")
@@ -61,7 +67,7 @@ extension ResourceOperand {
             guard error.kind != .unreachable || found.metadata.authorizationServers != earlier else {
                 throw error
             }
-            server = try self.server(of: found.metadata, search, grant, refetching: true)
+            server = try self.server(of: found.metadata, search, environment, grant, refetching: true)
         }
         let issuer = server.issuer ?? ""
         console.trace("authorization server: \(issuer)")
@@ -70,8 +76,8 @@ extension ResourceOperand {
             operand: self, environment: environment, resource: found.metadata, server: server, scope: scope
         ).choice(for: grant)
         console.trace("client: \(DisplayText.clean(client.clientID)) (\(client.reason))")
-        var own = ResourceOwnership(entries: try entries(of: client.profile))
-        own = ResourceOwnership(entries: own.entries(for: issuer))
+        let given = ResourceOwnership(entries: try entries(of: client.profile))
+        let own = ResourceOwnership(entries: given.entries(for: issuer))
         var target = ResourceLink(
             resource: found.metadata.resource, metadataURL: found.metadataURL.text, issuer: issuer,
             clientID: client.clientID, grant: grant,
@@ -84,6 +90,9 @@ extension ResourceOperand {
         let earlier = link?.resource == target.resource && !evidence.forgetsScope ? link?.scope : nil
         target.scope = isNamed || !grant.needsUser ? scope : earlier
         target.profile = client.profile
+        target.isIssuerNamed =
+            given.names(issuer: issuer)
+            || link?.isIssuerNamed == true && link?.issuer == issuer && link?.clientID == client.clientID
         target.registration = client.registration
         let isAsked = found.challenge != ResourceChallenge()
         target.bindsTokens =
@@ -107,14 +116,15 @@ extension ResourceOperand {
             return try search.find(after: response, or: earlier, refetching: evidence.isRefetching)
         }
         // A link for a URL above says nothing about who protects this one.
-        if !evidence.isRefetching, let link, link.isFor(url),
+        if !evidence.isRefetching, !evidence.asksResource, let link, link.isFor(url),
             let place = link.metadataURL.flatMap({ WebURL($0) }),
             environment.cache.lookup(place, at: environment.now()) != nil,
             let found = try? search.find(at: place)
         {
             return found
         }
-        return try search.find(after: try search.probe(), refetching: evidence.isRefetching)
+        return try search.find(
+            after: try search.probe(), refetching: evidence.isRefetching || evidence.asksResource)
     }
 
     /// Returns the grant of the settings, of which a profile's counts only for its own server.
@@ -126,9 +136,10 @@ extension ResourceOperand {
     }
 
     /// Returns the metadata of the server: the one that the settings name if it is one of the resource's, else the
-    /// first that works.
+    /// first that works and has a client for us.
     private func server(
-        of resource: ProtectedResourceMetadata, _ search: ResourceSearch, _ grant: GrantType, refetching: Bool
+        of resource: ProtectedResourceMetadata, _ search: ResourceSearch,
+        _ environment: ProviderEnvironment, _ grant: GrantType, refetching: Bool
     ) throws(OIDCError) -> ProviderMetadata {
         let servers = resource.authorizationServers
         if let issuer = ownership.optionIssuer, grant != .idJAG,
@@ -143,7 +154,12 @@ extension ResourceOperand {
             servers.contains { ExactText.isSame($0, issuer) }
         }
         return try search.authorizationServer(
-            of: resource, issuer: preferred, forSignIn: grant.needsUser, refetching: refetching)
+            of: resource, issuer: preferred, forSignIn: grant.needsUser, refetching: refetching
+        ) { server throws(OIDCError) in
+            try ResourceClient(
+                operand: self, environment: environment, resource: resource, server: server, scope: Scope("")
+            ).isPossible(for: grant)
+        }
     }
 
     private func scope(

@@ -13,6 +13,8 @@ struct ResourceTarget: Sendable {
     var isNewlyRegistered = false
     /// Whether the scope to request is that of the last sign-in, which the resource did not name again.
     var isScopeRemembered = false
+    /// Whether the settings name the issuer, now or at the last sign-in.
+    var isIssuerNamed = false
 
     /// Returns whether the resource's token may be sent to a URL.
     func covers(_ url: WebURL) -> Bool { link.covers(url) }
@@ -20,17 +22,16 @@ struct ResourceTarget: Sendable {
     /// Remembers the resource. A failure costs the next command a search, and is reported.
     func remember(_ context: CommandContext) {
         do throws(OIDCError) {
-            let links = ResourceRecords(context)?.links
-            try links?.keep(link)
-            // A link for this URL only would come before the one for the whole resource.
-            if let earlierLink, earlierLink.isFor(operand.url), earlierLink.resource == link.resource,
-                earlierLink.prefix != link.prefix
-            {
-                try links?.remove(earlierLink)
-            }
+            try ResourceRecords(context)?.links.keep(link, leadingFrom: operand.url)
         } catch {
             context.console.warn("the resource could not be remembered: \(error.commandLine)")
         }
+    }
+
+    /// Throws if the resource could not be remembered, as nothing would find its session.
+    func probe(_ store: any SessionStoring, _ context: CommandContext) throws(OIDCError) {
+        guard !(store is MemorySessionStore), let url = WebURL(link.resource) else { return }
+        try ResourceRecords(context)?.links.probe(url)
     }
 
     /// Returns the access to a session that another process started meanwhile at another server, or as another client.
@@ -85,6 +86,24 @@ struct ResourceRecords {
         else { return nil }
         links = ResourceLinks(state: path)
         registrations = Registrations(state: path)
+    }
+
+    /// The URLs of all resources that somebody signed in to.
+    var places: [String] {
+        var places: [String] = []
+        for link in (try? links.all()) ?? [] where !places.contains(link.reach) { places.append(link.reach) }
+        return places
+    }
+
+    /// The error that a resource must be chosen to log out of; nil if there is none.
+    var choice: OIDCError? {
+        let places = places
+        guard let first = places.first else { return nil }
+        let list = places.map { DisplayText.clean($0) }.joined(separator: ", ")
+        let line = "oidc logout \(places.count == 1 ? ShellWord.quoted(first) : "URL")"
+        return .usage(
+            "no provider is set; the resources that were signed in to are \(DisplayText.clean(list, limit: 300))",
+            hint: .text("\(line), or for every session: oidc logout --all"))
     }
 
     /// Forgets the resources that a session is for.

@@ -47,7 +47,12 @@ final class ResourceTokens: AccessTokenSource {
         hasRefetched = true
         let (link, metadata) = (target.link, found.metadata)
         guard ExactText.isSame(metadata.resource, link.resource) else {
-            throw changed("\(DisplayText.clean(operand.url.withoutQuery)) is a resource of its own now")
+            let isOwn = ResourceIdentifier(metadata.resource)?.isSamePlace(as: operand.url) == true
+            throw changed(
+                "\(DisplayText.clean(operand.url.withoutQuery)) is "
+                    + (isOwn
+                        ? "a resource of its own now"
+                        : "part of the resource \(DisplayText.clean(metadata.resource)) now"))
         }
         guard metadata.authorizationServers.contains(where: { ExactText.isSame($0, link.issuer) }) else {
             throw changed(

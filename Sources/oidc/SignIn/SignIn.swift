@@ -23,6 +23,7 @@ struct SignIn {
     func run() throws(OIDCError) -> Session {
         try refuseMachine("login")
         try store.probe(key)
+        try provider.target?.probe(store, provider.context)
         let deadline = provider.deadline ?? MonotonicTime.now().adding(seconds: settings.timeout)
         let environment = try provider.environment()
         let metadata = try provider.metadata(environment, for: needed)

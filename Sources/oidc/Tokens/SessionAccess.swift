@@ -145,7 +145,9 @@ struct SessionAccess {
                 .loginRequired, "\(error.message): the registered client is not known there any more",
                 hint: provider.settings.scopedLoginLine, stage: .token, oauthError: error.oauthError)
         }
-        guard error.kind == .loginRequired || error.hint == .signIn else { return error }
+        guard error.kind == .loginRequired || error.hint == .signIn else {
+            return provider.withoutResource(error)
+        }
         var error = error
         error.hint = .text(provider.settings.scopedLoginLine)
         return error

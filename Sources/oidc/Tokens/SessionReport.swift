@@ -46,8 +46,9 @@ struct SessionReport {
     /// What is known of a session that is not there yet, because a token is requested when it is needed.
     static func json(_ key: SessionKey, profile: String?, location: String) -> JSONValue {
         [
-            "profile": JSONValue(profile), "issuer": .string(key.provider),
-            "client_id": .string(key.clientID),
+            "profile": JSONValue(profile),
+            "issuer": key.provider.isEmpty ? .null : .string(key.provider),
+            "client_id": key.clientID.isEmpty ? .null : .string(key.clientID),
             "account": JSONValue(key.account), "subject": .null, "name": .null, "email": .null,
             "scope": JSONValue(key.scope?.text), "resource": .array(key.resources.map { .string($0) }),
             "expires_at": .null, "can_refresh": true, "store": .string(location),

@@ -61,6 +61,7 @@ struct SubjectToken {
                 hint: CIIdentity.detected(context.environment)?.hint
                     ?? "set it to one of \(SubjectTokenSource.names.joined(separator: ", "))")
         }
+        try provider.checkIssuer(isNamedFor: Setting.subjectSources)
         return try token(from: source, role: "subject_token_source", transport)
     }
 

@@ -102,6 +102,11 @@ struct ResourceStepUpTests {
         expectSuccess(try world.run(["login", world.url]))
         expectSuccess(try world.call(path: "/write"))
         world.server.change { $0.refusedScopes = ["mcp:write"] }
+        // Without a challenge that names the scope, that of the last sign-in is requested.
+        world.resource.change {
+            $0.answerToGet = HTTPResponse(status: 404)
+            $0.metadata = ["scopes_supported": ["mcp:read"]]
+        }
         world.forget()
         for _ in 0..<2 { expectSuccess(try world.run(["login", world.url])) }
         #expect(

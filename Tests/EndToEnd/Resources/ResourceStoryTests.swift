@@ -8,7 +8,7 @@ import Testing
     "sign in to a URL", .serialized, .waiting,
     .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
 struct ResourceStoryTests {
-    @Test("from a 401 to an answer: six requests cold, one warm, none for a fresh token")
+    @Test("from a 401 to an answer: six requests cold, three for a warm sign-in, none for a fresh token")
     func requestCounts() throws {
         let world = try ResourceWorld()
         expectSuccess(try world.call())
@@ -22,7 +22,11 @@ struct ResourceStoryTests {
         let token = try world.run(["token", world.url])
         #expect(token.status == 0 && world.requests.isEmpty, "\(token)")
         expectSuccess(try world.run(["login", world.url]))
-        #expect(world.requests == ["POST /token"] && world.tabs.count == 2)
+        #expect(
+            world.requests.sorted() == [
+                "GET /.well-known/oauth-protected-resource/mcp", "GET /mcp", "POST /token",
+            ])
+        #expect(world.tabs.count == 2)
     }
 
     @Test("login URL alone: five requests, and one more where GET is answered with a challenge or not at all")

@@ -27,7 +27,10 @@ struct DemoServeTests {
             for host in ["evil.example", "evil.example:\(port)", "127.0.0.1", "127.0.0.1:1", "localhost"] {
                 #expect(status(port, host: host) == 421, "\(host)")
             }
-            let words = ["--grant", "client_credentials", "--client-id", "demo-confidential"]
+            let words = [
+                "--grant", "client_credentials", "--client-id", "demo-confidential",
+                "--issuer", "http://127.0.0.1:\(port)",
+            ]
             for command in ["token", "request"] {
                 let machine = try program.start(
                     [command, "http://127.0.0.1:\(port)/mcp"] + words, ["OIDC_CLIENT_SECRET": "demo-secret"]

@@ -1,0 +1,140 @@
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite(
+    "what is said and kept of a resource", .serialized, .waiting,
+    .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
+struct ResourceUseTests {
+    @Test(
+        "a resource that has grown: the URL leads to what was just signed in to, and the old session can be ended"
+    )
+    func grown() throws {
+        let world = try ResourceWorld { $0.issuesRefreshTokens = true }
+        expectSuccess(try world.run(["login", world.url]))
+        let old = try world.run(["token", world.url]).output
+        let (origin, issuer) = (world.resource.origin, world.server.issuer)
+        world.resource.change {
+            $0.anyAnswer = { request in
+                guard request.url.path.hasPrefix("/.well-known/") else { return nil }
+                return .value(["resource": .string(origin), "authorization_servers": [.string(issuer)]])
+            }
+        }
+        let refused = try world.run(["token", "--refresh", world.url])
+        #expect(refused.status == 3, "\(refused)")
+        #expect(
+            refused.errorOutput.contains("is part of the resource \(world.resource.origin) now"), "\(refused)"
+        )
+        expectSuccess(try world.run(["login", world.url]))
+        let token = try world.run(["token", world.url]).output
+        #expect(token != old && !token.isEmpty)
+        #expect(try world.run(["token", world.resource.origin + "/else"]).output == token)
+        let status = try world.run(["status", world.url, "-o", "json"]).output
+        #expect(try JSONValue(parsing: status)["resource"] == [.string(world.resource.origin)])
+        expectSuccess(try world.run(["token", "--refresh", world.url]))
+        #expect(world.program.sessionFiles.count == 2)
+        expectSuccess(try world.run(["logout", world.url]))
+        #expect(world.program.sessionFiles.count == 1)
+        #expect(try world.run(["logout", world.url]).status == 2)
+        expectSuccess(try world.run(["token", world.url]))
+    }
+
+    @Test("status of a URL says what token will do where no user is needed")
+    func machineStatus() throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_SECRET": "s3cret"]) {
+            $0.metadata = ["token_endpoint_auth_methods_supported": ["client_secret_post"]]
+        }
+        let rest = #""client_id":"one","grant":"client_credentials""#
+        try world.configure("{\(rest)}")
+        for command in ["status", "token"] {
+            let refused = try world.run([command, world.url])
+            #expect(refused.status == 2 && refused.errorOutput.contains("add --issuer"), "\(refused)")
+        }
+        try world.configure(#"{"issuer":"\#(world.server.issuer)",\#(rest)}"#)
+        world.forget()
+        let status = try world.run(["status", world.url])
+        #expect(
+            status.status == 0 && status.output.contains("oidc token \(world.url) requests one"), "\(status)")
+        let json = try JSONValue(parsing: try world.run(["status", world.url, "-o", "json"]).output)
+        #expect(json["resource"] == [.string(world.url)] && json["can_refresh"] == true)
+        #expect(json["issuer"]?.string == world.server.issuer)
+        #expect(world.requests.isEmpty)
+        expectSuccess(try world.run(["token", world.url]))
+        expectSuccess(try world.run(["status", world.url]))
+        expectSuccess(try world.run(["logout", world.url]))
+        #expect(try world.run(["status", world.url, "-o", "json"]).status == 0)
+        try world.configure(
+            #"{"profiles":{"own":{"issuer":"https://op.example","client_id":"a"},"default":{"grant":"id_jag","user_profile":"own"}}}"#
+        )
+        let unvouched = try world.run(["status", world.url])
+        #expect(unvouched.status == 3 && unvouched.errorOutput.contains("oidc login -p own"), "\(unvouched)")
+    }
+
+    @Test("a server that refuses the parameter resource: the hint leaves it out, and helps")
+    func refusedParameter() throws {
+        for (error, description) in [
+            ("invalid_target", "x"), ("invalid_request", "AADSTS9010010: the resource parameter"),
+        ] {
+            let world = try ResourceWorld {
+                $0.token = { request in
+                    guard request.form["resource"] != nil else { return nil }
+                    let value: JSONValue = [
+                        "error": .string(error), "error_description": .string(description),
+                    ]
+                    return HTTPResponse(
+                        status: 400, headers: HTTPHeaders([("Content-Type", "application/json")]),
+                        body: Array(value.compact.utf8))
+                }
+            }
+            let refused = try world.run(["login", world.url])
+            let hint = "oidc login \(world.url) --set resource_parameter=off"
+            #expect(refused.status == 4 && refused.errorOutput.contains("try: \(hint)"), "\(refused)")
+            expectSuccess(try world.run(["login", world.url, "--set", "resource_parameter=off"]))
+        }
+    }
+
+    @Test("who uses URLs only: logout names them, doctor finds no problem, status needs no provider")
+    func urlsOnly() throws {
+        let world = try ResourceWorld()
+        try world.configure(#"{"client_metadata_url":"https://client.example/oidc.json"}"#)
+        let nobody = try world.run(["status"])
+        #expect(nobody.status == 3 && nobody.errorOutput.contains("nobody is signed in"), "\(nobody)")
+        func provider() throws -> JSONValue? {
+            try JSONValue(parsing: try world.run(["doctor", "-o", "json"]).output).array?.first {
+                $0["check"] == "provider"
+            }
+        }
+        #expect(try provider()?["result"] == "ok")
+        try FileManager.default.removeItem(atPath: world.program.home.path + "/.config/oidc/config.json")
+        #expect(try provider()?["result"] == "problem")
+        expectSuccess(try world.run(["login", world.url]))
+        let logout = try world.run(["logout"])
+        #expect(
+            logout.status == 2 && logout.errorOutput.contains("try: oidc logout \(world.url),"), "\(logout)")
+        #expect(try provider()?["detail"]?.string?.contains(world.url) == true)
+        expectSuccess(try world.run(["logout", "--all"]))
+        #expect(try world.run(["logout"]).errorOutput.contains("oidc config init"))
+    }
+
+    @Test("a sign-in whose record cannot be written fails before the browser opens")
+    func unwritableRecord() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url]))
+        let tabs = world.tabs.count
+        let directory = world.program.home.path + "/.local/state/oidc/resources"
+        let file = try #require(
+            FileManager.default.contentsOfDirectory(atPath: directory).first { $0.hasSuffix(".json") })
+        try FileManager.default.setAttributes(
+            [.posixPermissions: 0o644], ofItemAtPath: "\(directory)/\(file)")
+        for words in [["login"], ["token", "--login", "--account", "second"]] {
+            let refused = try world.run(words + [world.url])
+            #expect(refused.status == 1 && refused.output.isEmpty, "\(refused)")
+            #expect(refused.errorOutput.contains(file), "\(refused.errorOutput)")
+        }
+        #expect(world.tabs.count == tabs)
+        try FileManager.default.setAttributes(
+            [.posixPermissions: 0o600], ofItemAtPath: "\(directory)/\(file)")
+        expectSuccess(try world.run(["login", world.url]))
+    }
+}
