@@ -97,6 +97,7 @@ struct InterruptionTests {
     func other(number: Int32) async {
         await #expect(processExitsWith: .signal(number)) { [number] in
             Platform.forbidDumps()
+            unblock(number)
             try Interruption.install()
             kill(getpid(), number)
             usleep(30_000_000)
@@ -107,6 +108,7 @@ struct InterruptionTests {
     @Test("postponed, it waits like SIGTERM", arguments: otherSignals)
     func otherPostponed(number: Int32) async {
         await #expect(processExitsWith: .exitCode(9)) { [number] in
+            unblock(number)
             try Interruption.install()
             Interruption.postponed {
                 sendToUs(number)
@@ -157,6 +159,14 @@ struct InterruptionTests {
             }
         }
     }
+}
+
+/// The process that runs the tests may have blocked the signal, and the mask is inherited.
+private func unblock(_ number: Int32) {
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    sigaddset(&signals, number)
+    pthread_sigmask(SIG_UNBLOCK, &signals, nil)
 }
 
 /// Any thread may get the signal; this waits until one has.
