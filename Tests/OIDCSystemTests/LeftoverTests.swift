@@ -127,3 +127,42 @@ struct LeftoverTests {
         #expect(scratch.names == ["\(stem).\(ending)", "\(stem).tmp"])
     }
 }
+
+@Suite("the temporary file of a killed writer of a sealed session")
+struct SealedLeftoverTests {
+    let scratch = ScratchDirectory()
+    var path: String { scratch["oidc/\(SessionKey.example.fileStem)"] }
+
+    @Test("what a killed refresh had written is adopted")
+    func adopted() throws {
+        let helper = FakeHelper(scratch)
+        try helper.store().save(.example(), replacingDamaged: false)
+        let before = try #require(FileManager.default.contents(atPath: path + ".sealed"))
+        var successor = Session.example()
+        successor.tokens.refreshToken = Redacted("rt-2")
+        try helper.store().save(successor, replacingDamaged: false)
+        // As if the second writer had been killed before the rename.
+        let after = try #require(FileManager.default.contents(atPath: path + ".sealed"))
+        _ = FileManager.default.createFile(atPath: path + ".sealed", contents: before)
+        _ = FileManager.default.createFile(atPath: path + ".tmp", contents: after)
+        chmod(path + ".sealed", 0o600)
+        chmod(path + ".tmp", 0o600)
+        let store = helper.store()
+        let found = try store.withLock(.example, LockWait(limit: .seconds(20))) { () throws(OIDCError) in
+            try store.load(.example)
+        }
+        #expect(found == successor)
+        #expect(!FileManager.default.fileExists(atPath: path + ".tmp"))
+    }
+
+    @Test("that of a killed sign-in is removed with its key")
+    func withoutSession() throws {
+        let helper = FakeHelper(scratch)
+        try helper.store().save(.example(), replacingDamaged: false)
+        try FileManager.default.moveItem(atPath: path + ".sealed", toPath: path + ".tmp")
+        let store = helper.store()
+        #expect(try store.load(.example) == nil)
+        #expect(try store.takeLeftovers(of: .example) { _ in true } == [.example()])
+        #expect(helper.entries.isEmpty && !FileManager.default.fileExists(atPath: path + ".tmp"))
+    }
+}
