@@ -18,8 +18,19 @@ static atomic_llong first_time;
 static atomic_int wake_up_end = -1;
 static int waiting_end = -1;
 
-static const int recorded_signals[] = {SIGINT, SIGTERM, SIGHUP};
-enum { recorded_signal_count = sizeof recorded_signals / sizeof recorded_signals[0] };
+/// The first three are always recorded. The others end the process by default, and are recorded only while a
+/// single-use secret is redeemed.
+static const int recorded_signals[] = {
+    SIGINT,  SIGTERM, SIGHUP,    SIGQUIT, SIGALRM, SIGUSR1,
+    SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF,
+#ifdef __linux__
+    SIGIO,   SIGPWR,  SIGSTKFLT,
+#endif
+};
+enum {
+    always_recorded_count = 3,
+    recorded_signal_count = sizeof recorded_signals / sizeof recorded_signals[0]
+};
 static void (*previous_handlers[recorded_signal_count])(int);
 
 static void (*previous_broken_pipe)(int) = SIG_DFL;
@@ -39,6 +50,13 @@ static long long milliseconds_now(void) {
     return clock_gettime(CLOCK_MONOTONIC, &now) == 0 ? now.tv_sec * 1000LL + now.tv_nsec / 1000000 + 1 : 1;
 }
 
+/// Ends the process by a signal, with the terminal as it was.
+static void end_by(int number) {
+    oidc_release_lines();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
 /// Records a signal, and ends the process at a second one.
 static void record(int number) {
     int saved = errno;
@@ -48,12 +66,21 @@ static void record(int number) {
         first_signal = number;
         if (atomic_load(&postponements) > 0) was_postponed = 1;
     } else if (now - first >= burst_milliseconds) {
-        oidc_release_lines();
-        signal(number, SIG_DFL);
-        raise(number);
+        end_by(number);
     }
     char byte = 0;
     if (wake_up_end >= 0 && write(wake_up_end, &byte, 1) < 0) errno = saved;
+    errno = saved;
+}
+
+/// Records a signal while any thread postpones signals; otherwise ends the process.
+static void record_if_postponed(int number) {
+    int saved = errno;
+    if (atomic_load(&postponements) > 0) {
+        record(number);
+    } else {
+        end_by(number);
+    }
     errno = saved;
 }
 
@@ -72,20 +99,22 @@ int oidc_record_interruptions(void) {
 
     struct sigaction action;
     memset(&action, 0, sizeof action);
-    action.sa_handler = record;
     sigemptyset(&action.sa_mask);
     for (int index = 0; index < (int)recorded_signal_count; index++) {
         struct sigaction previous;
         if (sigaction(recorded_signals[index], NULL, &previous) != 0) continue;
         previous_handlers[index] = previous.sa_handler;
         if (previous.sa_handler == SIG_IGN) continue;
+        // Swift's own handler of SIGQUIT, which prints a backtrace, is useless: dumps are forbidden.
+        action.sa_handler = index < always_recorded_count ? record : record_if_postponed;
         sigaction(recorded_signals[index], &action, NULL);
     }
 
     // The parent process may have blocked these signals for its own threads, and the mask is inherited.
     sigset_t ours;
     sigemptyset(&ours);
-    for (int index = 0; index < (int)recorded_signal_count; index++) sigaddset(&ours, recorded_signals[index]);
+    for (int index = 0; index < always_recorded_count; index++) sigaddset(&ours, recorded_signals[index]);
+    sigaddset(&ours, SIGQUIT);
     pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
     return 0;
 }
@@ -101,7 +130,8 @@ static void remove_handlers(void) {
     if (waiting_end < 0) return;
     for (int index = 0; index < (int)recorded_signal_count; index++) {
         struct sigaction current;
-        if (sigaction(recorded_signals[index], NULL, &current) == 0 && current.sa_handler == record) {
+        if (sigaction(recorded_signals[index], NULL, &current) == 0 &&
+            (current.sa_handler == record || current.sa_handler == record_if_postponed)) {
             signal(recorded_signals[index], previous_handlers[index]);
         }
     }

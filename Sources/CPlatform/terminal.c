@@ -9,8 +9,6 @@
 
 static struct termios saved_modes;
 static volatile int taken_descriptor = -1;
-static volatile sig_atomic_t catches_quit;
-static struct sigaction previous_quit;
 
 int oidc_terminal_width(int descriptor) {
     struct winsize size;
@@ -29,15 +27,6 @@ void oidc_release_lines(void) {
     if (descriptor < 0) return;
     taken_descriptor = -1;
     if (oidc_is_foreground(descriptor)) tcsetattr(descriptor, TCSANOW, &saved_modes);
-    if (catches_quit) sigaction(SIGQUIT, &previous_quit, NULL);
-    catches_quit = 0;
-}
-
-/// Ends the process, with the terminal as it was.
-static void quit(int number) {
-    oidc_release_lines();
-    signal(number, SIG_DFL);
-    raise(number);
 }
 
 int oidc_take_lines(int descriptor) {
@@ -58,16 +47,6 @@ int oidc_take_lines(int descriptor) {
     if (tcsetattr(descriptor, TCSANOW, &modes) != 0) {
         taken_descriptor = -1;
         return errno;
-    }
-    if (catches_quit) return 0;
-    // Swift's own handler of SIGQUIT, which prints a backtrace, is useless: dumps are forbidden.
-    if (sigaction(SIGQUIT, NULL, &previous_quit) == 0 && previous_quit.sa_handler != SIG_IGN) {
-        catches_quit = signal(SIGQUIT, quit) != SIG_ERR;
-        // The parent process may have blocked it for its own threads, and the mask is inherited.
-        sigset_t ours;
-        sigemptyset(&ours);
-        sigaddset(&ours, SIGQUIT);
-        pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
     }
     return 0;
 }

@@ -9,11 +9,19 @@ struct CommandContext: Sendable {
     let common: CommonOptions
     /// Whether stdin and the screen are ours, and not those of a command that runs beside us.
     var ownsTerminal = true
-    let startedAt = MonotonicTime.now()
+    /// The time from which a failure of another process also applies to this one.
+    var startedAt = MonotonicTime.now()
     /// What this process knows of records in shared stores.
     var sharedVersions = SharedVersions()
 
     var now: Instant { Clock.now() }
+
+    /// The context for one of many uses of a session by a process that goes on: earlier failures are not for it.
+    var restarted: CommandContext {
+        var context = self
+        context.startedAt = .now()
+        return context
+    }
 
     var settingsLoader: SettingsLoader {
         SettingsLoader(environment: environment, common: common)

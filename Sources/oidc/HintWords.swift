@@ -116,6 +116,8 @@ extension Hint.Advice {
         case .acceptForm: "If the provider sends a form (POST), set response_mode to form_post."
         case .pasteOrAcceptForm:
             "Paste the URL of this page into the terminal, or set response_mode to form_post."
+        case .useOtherLoopback:
+            "if the client has it registered: oidc config set 'redirect_uri=http://[::1]/callback'"
         case .choosePort:
             "--port N, or more ports in redirect_ports, as far as the provider has them registered"
         case .chooseProxyPort: "choose another --port, or leave it out"

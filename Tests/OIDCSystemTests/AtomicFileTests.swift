@@ -53,10 +53,61 @@ struct AtomicFileTests {
             #expect(
                 failure { () throws(OIDCError) in try store.probe(.example) } == expected("file", ".tmp")
             )
+            chmod(path + "/\(stem).json", 0o400)
             #expect(
                 failure { () throws(OIDCError) in try store.remove(.example) } == expected("file", ".json"))
             #expect(try store.load(.example) == .example())
             chmod(path, 0o700)
+        }
+    }
+
+    @Test("a session in a directory that is not writable is removed by overwriting it", .waiting)
+    func removedInPlace() async {
+        let path = scratch.path
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            givePrivilegesUp(path)
+            let store = FileSessionStore(directory: path)
+            try store.save(.example(), replacingDamaged: false)
+            let file = store.location(of: .example)
+            let temporary = path + "/\(SessionKey.example.fileStem).tmp"
+            _ = FileManager.default.createFile(atPath: temporary, contents: Data("secret".utf8))
+            chmod(temporary, 0o600)
+            chmod(path, 0o500)
+            try store.remove(.example)
+            #expect(try store.load(.example) == nil && store.all().isEmpty)
+            #expect(FileManager.default.contents(atPath: file) == Data("null\n".utf8))
+            #expect(FileManager.default.contents(atPath: temporary) == Data())
+            try store.remove(.example)
+            chmod(path, 0o700)
+            try store.save(.example(), replacingDamaged: false)
+            #expect(try store.load(.example) == .example())
+        }
+    }
+
+    @Test("a file or directory of this user that it may not read names the mode", .waiting, arguments: [0, 0o200])
+    func unreadable(_ permissions: mode_t) async {
+        let path = scratch.path
+        await #expect(processExitsWith: .success) {
+            [path = path as String, permissions = permissions as mode_t] in
+            givePrivilegesUp(path)
+            let store = FileSessionStore(directory: path)
+            try store.save(.example(), replacingDamaged: false)
+            let file = store.location(of: .example)
+            chmod(file, permissions)
+            let expected = OIDCError(
+                .failed,
+                "the session file \(file) is not readable: expected mode 0600, found 0"
+                    + (permissions == 0 ? "000" : "200"), hint: "chmod 600 \(file)", stage: .store)
+            #expect(failure { () throws(OIDCError) in try store.load(.example) } == expected)
+            #expect(
+                failure { () throws(OIDCError) in try store.save(.example(), replacingDamaged: true) }
+                    == expected)
+            chmod(path, permissions)
+            #expect(
+                failure { () throws(OIDCError) in try store.load(.example) }?.hint
+                    == .text("chmod 700 \(path)"))
+            chmod(path, 0o700)
+            try store.remove(.example)
         }
     }
 

@@ -91,8 +91,11 @@ struct CredentialHelperTests {
     }
 
     static let damages = [
-        Damage(testDescription: "truncated", reason: "it is not valid JSON: the text is incomplete at byte 5")
-        {
+        Damage(
+            testDescription: "truncated",
+            reason:
+                "it is not valid JSON: line 1, column 6: the file ends here, but a quote or bracket is still open"
+        ) {
             truncate($0.scratch[$1], 5)
         },
         Damage(testDescription: "no seal", reason: "its member entry is missing or wrong") {

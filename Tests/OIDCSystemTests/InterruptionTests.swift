@@ -51,7 +51,9 @@ struct InterruptionTests {
         }
     }
 
-    @Test("signals that were ignored at the start stay ignored", arguments: [SIGHUP, SIGINT, SIGTERM])
+    @Test(
+        "signals that were ignored at the start stay ignored",
+        arguments: [SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGUSR1])
     func ignored(number: Int32) async {
         await #expect(processExitsWith: .exitCode(9)) { [number] in
             signal(number, SIG_IGN)
@@ -87,6 +89,33 @@ struct InterruptionTests {
             }
             guard Interruption.pending == SIGTERM, Interruption.wakeUpDescriptor != nil else { exit(2) }
             exit(output == Array("saved\n".utf8) && Interruption.wasPostponed ? 9 : 3)
+        }
+    }
+
+    static let otherSignals = [SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF]
+
+    @Test("any other signal that ends a process does so at once", arguments: [SIGQUIT, SIGUSR1, SIGXCPU])
+    func other(number: Int32) async {
+        await #expect(processExitsWith: .signal(number)) { [number] in
+            Platform.forbidDumps()
+            unblock(number)
+            try Interruption.install()
+            kill(getpid(), number)
+            usleep(30_000_000)
+            exit(1)
+        }
+    }
+
+    @Test("postponed, it waits like SIGTERM", arguments: otherSignals)
+    func otherPostponed(number: Int32) async {
+        await #expect(processExitsWith: .exitCode(9)) { [number] in
+            unblock(number)
+            try Interruption.install()
+            Interruption.postponed {
+                sendToUs(number)
+                guard Interruption.pending == nil, Interruption.recorded == number else { exit(1) }
+            }
+            exit(Interruption.pending == number && Interruption.wasPostponed ? 9 : 2)
         }
     }
 
@@ -131,6 +160,14 @@ struct InterruptionTests {
             }
         }
     }
+}
+
+/// The process that runs the tests may have blocked the signal, and the mask is inherited.
+private func unblock(_ number: Int32) {
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    sigaddset(&signals, number)
+    pthread_sigmask(SIG_UNBLOCK, &signals, nil)
 }
 
 /// Any thread may get the signal; this waits until one has.

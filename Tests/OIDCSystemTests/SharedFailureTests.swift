@@ -23,7 +23,8 @@ struct SharedFailureTests {
         let tokens = try tokens()
         let busy = OIDCError(.unreachable, "busy", hint: "try again", stage: .token, retryAfter: asked)
         #expect(tokens.failure(busy) == busy)
-        tokens.pass(honored - 1)
+        // The failure may have happened at the end of its second.
+        tokens.pass(honored)
         let shared = try #require(tokens.failure(OIDCError(.failed, "asked")))
         #expect(shared.kind == .unreachable && shared.message == "busy")
         #expect(shared.retryAfter == asked - Int(honored) + 1)

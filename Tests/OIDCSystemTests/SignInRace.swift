@@ -23,6 +23,8 @@ final class SignInRace {
     var offersDeviceCode = true
     var unanswered: [(String, String)] = []
     var warnings: [String] = []
+    /// What binding the listener fails with.
+    var bindingFailure: OIDCError?
 
     init(
         redirect: String? = nil, _ change: (inout DemoConfiguration) -> Void = { _ in }
@@ -100,6 +102,7 @@ final class SignInRace {
                 notice: { [self] in note($0) })
             signIn.offersDeviceCode = offersDeviceCode
             signIn.silence = silence
+            if let bindingFailure { signIn.listen = { _ throws(OIDCError) in throw bindingFailure } }
             return try signIn.run { kept.append($0.session) }.session
         }
     }

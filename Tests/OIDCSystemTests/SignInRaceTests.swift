@@ -126,6 +126,28 @@ struct SignInRaceTests {
         #expect(error?.message.contains("in use") == true && race.warnings.count == 1)
     }
 
+    @Test(
+        "where 127.0.0.1 cannot be bound, one line says so, and the device code signs in; alone, the hint helps"
+    )
+    func withoutLoopback() throws {
+        let race = try SignInRace { $0.person = .approves("alice") }
+        let missing = LoopbackListener.error(LoopbackAddress(), 0, .addressNotAvailable)
+        #expect(
+            missing
+                == OIDCError(
+                    .failed, "this machine has no address 127.0.0.1 to listen on",
+                    hint: .advice(.useOtherLoopback)))
+        race.bindingFailure = missing
+        let session = try race.run().get()
+        #expect(race.kept == [session])
+        #expect(race.warnings == ["\(missing.message); the sign-in goes on without a listener"])
+        let port = race.url?.text.parts(around: "redirect_uri=http%3A%2F%2F127.0.0.1%3A")?.after
+            .prefix { $0.isNumber }
+        #expect(port.flatMap { UInt16($0) }.map { $0 >= 49_152 } == true, "\(race.url?.text ?? "")")
+        race.offersDeviceCode = false
+        #expect(throws: missing) { try race.run().get() }
+    }
+
     @Test("an approval that arrives while the browser's code is redeemed is never redeemed")
     func browserFirst() throws {
         let race = try SignInRace()

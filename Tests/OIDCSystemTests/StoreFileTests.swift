@@ -62,10 +62,12 @@ struct StoreFileTests {
     }
 
     static let damages = [
-        Damage(name: "empty", text: "", reason: "it is not valid JSON: the text is incomplete at byte 0"),
+        Damage(name: "empty", text: "", reason: "it is not valid JSON: it is empty"),
         Damage(
             name: "truncated", text: #"{"version":1,"key"#,
-            reason: "it is not valid JSON: the text is incomplete at byte 17"),
+            reason:
+                "it is not valid JSON: line 1, column 18: the file ends here, but a quote or bracket is still open"
+        ),
         Damage(name: "foreign JSON", text: #"{"a":1}"#, reason: "its member version is missing or wrong"),
         Damage(name: "no key", text: #"{"version":1}"#, reason: "its member key is missing or wrong"),
     ]

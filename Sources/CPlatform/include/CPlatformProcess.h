@@ -23,8 +23,10 @@ int oidc_broken_pipes_were_default(void);
 int oidc_file_size_was_default(void);
 
 /// Starts to record SIGINT, SIGTERM and SIGHUP, which also make a descriptor readable. A second signal, half
-/// a second or more after the first, ends the process. Signals that are ignored stay ignored, as under
-/// `nohup` and for background jobs of a shell. Returns 0, or errno.
+/// a second or more after the first, ends the process. Other signals whose default is to end the process, such
+/// as SIGQUIT, are recorded in the same way while a thread postpones signals, and otherwise end the process at
+/// once, with the terminal as it was. Signals that are ignored stay ignored, as under `nohup` and for
+/// background jobs of a shell. Returns 0, or errno.
 int oidc_record_interruptions(void);
 
 /// Returns the first recorded signal, or 0.

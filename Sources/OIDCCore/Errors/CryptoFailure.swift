@@ -10,8 +10,8 @@ extension OIDCError {
             self.init(
                 .failed, text, hint: "end other programs, or raise the limit (ulimit -n)", stage: stage)
         case .unavailable(let text):
-            self.init(
-                .failed, text, hint: "install OpenSSL 3 (Debian, Ubuntu: libssl3)", stage: stage)
+            let hint = Hint.loading(text, install: "install OpenSSL 3 (Debian, Ubuntu: libssl3)")
+            self.init(.failed, text, hint: hint, stage: stage)
         case .invalidKey(let text):
             self.init(.usage, "\(prefix)\(text)", stage: stage)
         case .passphraseNeeded:
@@ -23,6 +23,15 @@ extension OIDCError {
         case .failed(let text):
             self.init(.failed, "\(prefix)\(text)", stage: stage)
         }
+    }
+}
+
+extension Hint {
+    /// Returns the hint about a library that cannot be loaded: to install it, unless the loader says that it had no memory
+    /// for it. The loader gives nothing but its text (glibc 2.31 to 2.42).
+    package static func loading(_ problem: String, install: Hint) -> Hint {
+        let isShort = ["failed to map", "annot allocate", "cannot map"].contains { problem.includes($0) }
+        return isShort ? "end other programs, or raise the limit (ulimit -v)" : install
     }
 }
 

@@ -83,6 +83,7 @@ public enum Hint: Hashable, Sendable {
         case acceptForm
         case pasteOrAcceptForm
         case choosePort
+        case useOtherLoopback
         case chooseProxyPort
         case nameBrowser
         case installAuthorities

@@ -96,6 +96,8 @@ extension Hint.Advice: CustomStringConvertible {
         case .acceptForm: "If the provider sends a form (POST), use the response mode form_post."
         case .pasteOrAcceptForm:
             "Paste the URL of this page into the terminal, or use the response mode form_post."
+        case .useOtherLoopback:
+            "use http://[::1]/callback as the redirect URL, if the client has it registered"
         case .choosePort: "use another port, as far as the provider has it registered"
         case .chooseProxyPort: "choose another port"
         case .nameBrowser: "open the URL yourself, or name a browser in $BROWSER"

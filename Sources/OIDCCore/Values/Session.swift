@@ -95,6 +95,8 @@ public struct Session: Hashable, Sendable {
         public var resources: [String]
         /// The access token.
         public var access: AccessToken
+        /// Members of the stored form that this version does not know.
+        var unknownMembers = JSONObject()
 
         /// Makes an entry from its parts.
         public init(requestedScope: Scope?, resources: [String], access: AccessToken) {

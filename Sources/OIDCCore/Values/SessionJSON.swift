@@ -33,9 +33,7 @@ extension Session {
         object["display_name"] = displayName.map { .string($0) }
         object["dpop_key"] = dpopKey.map { .string($0.revealed) }
         if !derived.isEmpty { object["derived"] = .array(derived.map(\.json)) }
-        for member in unknownMembers.members where object[member.name] == nil {
-            object[member.name] = member.value
-        }
+        object.add(unknownMembers)
         return .object(object)
     }
 
@@ -64,7 +62,7 @@ extension Session {
 
     private static func parse(_ bytes: [UInt8]) throws(Damage) -> JSONValue {
         let json: JSONValue
-        do { json = try JSONValue(parsing: bytes) } catch { throw Damage.notJSON(error.description) }
+        do { json = try JSONValue(parsing: bytes) } catch { throw Damage.notJSON(error.inFile) }
         guard let version = json["version"]?.integer else { throw Damage.member("version") }
         guard version <= formatVersion else { throw Damage.newerVersion(version) }
         return json
@@ -119,9 +117,7 @@ extension Session {
                 issuedTokenType: try text("issued_token_type"), extra: extra),
             subject: try text("subject"), displayName: try text("display_name"),
             dpopKey: try text("dpop_key").map { Redacted($0) }, derived: derived.compactMap { $0 })
-        for member in json.object?.members ?? [] where !Session.knownMembers.contains(member.name) {
-            unknownMembers[member.name] = member.value
-        }
+        unknownMembers = JSONObject(of: json, except: Session.knownMembers)
     }
 }
 
@@ -149,7 +145,24 @@ extension Session.Endpoints {
     }
 }
 
+extension JSONObject {
+    /// Makes an object of the members that are not known.
+    fileprivate init(of json: JSONValue, except known: [String]) {
+        self.init()
+        for member in json.object?.members ?? [] where !known.contains(member.name) {
+            self[member.name] = member.value
+        }
+    }
+
+    /// Adds members that are not there yet.
+    fileprivate mutating func add(_ others: JSONObject) {
+        for member in others.members where self[member.name] == nil { self[member.name] = member.value }
+    }
+}
+
 extension AccessToken {
+    private static let knownMembers = ["token", "token_type", "obtained_at", "expires_at", "scope"]
+
     fileprivate var json: JSONValue {
         var object = JSONObject()
         object["token"] = .string(token.revealed)
@@ -157,6 +170,7 @@ extension AccessToken {
         object["obtained_at"] = JSONValue(obtainedAt.secondsSinceEpoch)
         object["expires_at"] = expiresAt.map { JSONValue($0.secondsSinceEpoch) }
         object["scope"] = scope.map { .string($0.text) }
+        object.add(unknownMembers)
         return .object(object)
     }
 
@@ -173,6 +187,7 @@ extension AccessToken {
             obtainedAt: Instant(secondsSinceEpoch: obtainedAt),
             expiresAt: json["expires_at"]?.integer.map { Instant(secondsSinceEpoch: $0) },
             scope: json["scope"]?.string.map { Scope($0) })
+        unknownMembers = JSONObject(of: json, except: AccessToken.knownMembers)
     }
 }
 
@@ -182,6 +197,7 @@ extension Session.DerivedToken {
         object["requested_scope"] = requestedScope.map { .string($0.text) }
         object["resource"] = resources.isEmpty ? nil : .array(resources.map { .string($0) })
         object["access"] = access.json
+        object.add(unknownMembers)
         return .object(object)
     }
 
@@ -193,5 +209,6 @@ extension Session.DerivedToken {
         self.init(
             requestedScope: json["requested_scope"]?.string.map { Scope($0) }, resources: resources,
             access: access)
+        unknownMembers = JSONObject(of: json, except: ["requested_scope", "resource", "access"])
     }
 }

@@ -13,7 +13,7 @@ public struct SharedFailure: Hashable, Sendable {
     public var request: String?
     /// The time of the failure by the machine's monotonic clock, in nanoseconds; nil if unknown.
     public var moment: Int64?
-    /// The time when a process last adopted the failure.
+    /// The time when a process first adopted the failure.
     public var sharedAt: Instant?
 
     /// Makes a failure from its parts.
@@ -31,13 +31,37 @@ public struct SharedFailure: Hashable, Sendable {
 
     /// The longest Retry-After that is honored, in seconds.
     private static let longestRetryAfter: Int64 = 300
-    /// The seconds for which the failure applies to processes that start together: after the latest of them
-    /// adopted it, and after it happened at most.
-    private static let crowd: (pause: Int64, limit: Int64) = (2, 6)
+    /// The seconds after the failure in which it applies to processes that start beside others that adopted it, and to
+    /// processes that were started before it, which a busy machine delays.
+    private static let crowd: (newcomers: Int64, delayed: Int64) = (2, 6)
 
     /// Returns whether the failure is recent. A time in the future or long ago came from a wrong clock.
     package func isRecent(at now: Instant) -> Bool {
         (0...SharedFailure.longestRetryAfter).contains(now.seconds(since: time))
+    }
+
+    /// Returns the milliseconds since the failure by the monotonic clock; nil if it does not agree with the time of day,
+    /// as on another machine or after a restart.
+    private func elapsed(at now: Instant, moment current: Int64?) -> Int64? {
+        guard let moment, let current else { return nil }
+        let (nanoseconds, isTooMuch) = current.subtractingReportingOverflow(moment)
+        guard !isTooMuch, nanoseconds >= 0, case let milliseconds = nanoseconds / 1_000_000 else {
+            return nil
+        }
+        // Both times of day are rounded down.
+        let age = now.seconds(since: time)
+        return (0..<1_000).contains(age) && abs(milliseconds - age * 1_000) < 1_100 ? milliseconds : nil
+    }
+
+    /// Returns the seconds of Retry-After that are left, rounded up; 0 if it has passed or there was none. Without
+    /// a usable monotonic time, the second in which the failure happened counts in full.
+    package func secondsLeft(at now: Instant, moment current: Int64?) -> Int64 {
+        guard let pause = error.retryAfter else { return 0 }
+        let wait = max(0, min(Int64(clamping: pause), .max - 1))
+        guard let elapsed = elapsed(at: now, moment: current) else {
+            return max(0, wait + 1 - max(0, now.seconds(since: time)))
+        }
+        return max(0, wait - elapsed / 1_000)
     }
 
     /// Returns whether a request for `source` would fail in the same way: always if the provider is
@@ -46,18 +70,22 @@ public struct SharedFailure: Hashable, Sendable {
         error.kind == .unreachable || error.endsSession || request == source.text
     }
 
-    /// Returns whether the failure applies to a process that asks now: until Retry-After has passed, while
-    /// processes that started together keep asking, or if it happened after the process was started.
-    package func answersNewcomer(at now: Instant, startedAt start: Int64? = nil) -> Bool {
+    /// Returns whether the failure applies to a process that asks now: if the process was started before it, until
+    /// Retry-After has passed, or else, if others adopted it, for two seconds. Nobody who adopts it prolongs it.
+    package func answersNewcomer(
+        at now: Instant, moment current: Int64? = nil, startedAt start: Int64? = nil
+    ) -> Bool {
         guard isRecent(at: now) else { return false }
         let age = now.seconds(since: time)
-        // A monotonic time of another machine means nothing here, so the age counts too.
-        if let moment, let start, start < moment, age < SharedFailure.crowd.pause { return true }
-        if let pause = error.retryAfter, age < min(Int64(pause), SharedFailure.longestRetryAfter) {
-            return true
+        if let moment, let start, start < moment {
+            // A monotonic time of another machine means nothing here.
+            let isComparable = elapsed(at: now, moment: current) != nil
+            if age < (isComparable ? SharedFailure.crowd.delayed : SharedFailure.crowd.newcomers) {
+                return true
+            }
         }
-        guard let sharedAt, sharedAt >= time, now >= sharedAt else { return false }
-        return now.seconds(since: sharedAt) < SharedFailure.crowd.pause && age < SharedFailure.crowd.limit
+        guard error.retryAfter == nil else { return secondsLeft(at: now, moment: current) > 0 }
+        return sharedAt != nil && age < SharedFailure.crowd.newcomers
     }
 
     /// Returns whether a failure of this kind would also happen to other processes. Mistakes of one command

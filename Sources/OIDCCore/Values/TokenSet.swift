@@ -41,6 +41,8 @@ public struct AccessToken: Hashable, Sendable {
     public var expiresAt: Instant?
     /// The granted scope, if the provider named it or the request implies it (RFC 6749 §5.1).
     public var scope: Scope?
+    /// Members of the stored form that this version does not know; they are written back while the token stays.
+    var unknownMembers = JSONObject()
 
     /// Makes a value from its parts.
     public init(

@@ -16,25 +16,27 @@ extension SessionTokens {
         return error
     }
 
-    /// Adopts another process's failure, and records that processes still keep asking.
+    /// Adopts another process's failure, and records that somebody did, once.
     func take(_ failure: SharedFailure) -> OIDCError {
         let now = now()
-        if failure.sharedAt.map({ $0 < now }) ?? true {
+        if failure.sharedAt == nil {
             var shared = failure
             shared.sharedAt = now
             store.leave(shared, for: key, replacing: failure.id)
         }
         var error = failure.error
-        if let pause = error.retryAfter {
-            let secondsLeft = max(1, pause - Int(clamping: now.seconds(since: failure.time)))
-            error.retryAfter = secondsLeft
-            error.hint = .tryAgain(seconds: secondsLeft)
+        if error.retryAfter != nil {
+            let left = failure.secondsLeft(at: now, moment: MonotonicTime.now().nanoseconds)
+            let seconds = max(1, Int(clamping: left))
+            error.retryAfter = seconds
+            error.hint = .tryAgain(seconds: seconds)
         }
         return error
     }
 
     func answersUs(_ failure: SharedFailure) -> Bool {
-        failure.answersNewcomer(at: now(), startedAt: startedAt.nanoseconds)
+        failure.answersNewcomer(
+            at: now(), moment: MonotonicTime.now().nanoseconds, startedAt: startedAt.nanoseconds)
     }
 
     /// Returns whether a request for `source` with this session's refresh token would fail in the same way.

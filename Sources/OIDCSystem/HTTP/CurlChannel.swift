@@ -31,9 +31,13 @@ final class CurlChannel: @unchecked Sendable {
         if let reason = Platform.descriptorShortage {
             return OIDCError(.failed, "libcurl cannot be loaded: \(reason)", hint: reason.shortageHint)
         }
+        let problem = String(cString: oidc_curl_problem())
         return OIDCError(
-            .failed, String(cString: oidc_curl_problem()),
-            hint: "install libcurl: apt install libcurl4 (Debian, Ubuntu), dnf install libcurl (Fedora)")
+            .failed, problem,
+            hint: .loading(
+                problem,
+                install:
+                    "install libcurl: apt install libcurl4 (Debian, Ubuntu), dnf install libcurl (Fedora)"))
     }
 
     deinit {

@@ -71,12 +71,18 @@ struct LoopbackListener {
         return (descriptors, port)
     }
 
-    private static func error(
+    static func error(
         _ address: LoopbackAddress, _ port: UInt16, _ reason: Errno
     ) -> OIDCError {
         let host = address.host.text
         guard reason == .addressInUse else {
-            return OIDCError(.failed, "cannot listen on port \(port) of \(host): \(reason)")
+            let isMissing = reason == .addressNotAvailable || reason == .familyNotSupported
+            return OIDCError(
+                .failed,
+                isMissing
+                    ? "this machine has no address \(host) to listen on"
+                    : "cannot listen on port \(port) of \(host): \(reason)",
+                hint: isMissing && address.host == .ipv4 ? .advice(.useOtherLoopback) : nil)
         }
         let ports = address.ports.candidates
         let isOne = ports.count == 1

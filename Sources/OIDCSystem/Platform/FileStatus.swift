@@ -66,6 +66,11 @@ struct FileStatus: Hashable, Sendable {
     var isSomeoneElses: Bool { owner != geteuid() }
     var isOpenToOthers: Bool { permissions & 0o077 != 0 }
 
+    /// Whether the content was written before that of the other file.
+    func isOlder(than other: FileStatus) -> Bool {
+        (modifiedSeconds, modifiedNanoseconds) < (other.modifiedSeconds, other.modifiedNanoseconds)
+    }
+
     func isSameFile(as other: FileStatus) -> Bool { inode == other.inode && device == other.device }
 
     static var currentUser: UInt32 { geteuid() }

@@ -13,6 +13,8 @@ struct OpenFile: ~Copyable, Sendable {
         case sharedDirectory
         /// Open for reading and writing; a new file gets mode 0600.
         case creating
+        /// Open for reading and writing; the file must exist.
+        case changing
 
         fileprivate var flags: Int32 {
             switch self {
@@ -20,6 +22,7 @@ struct OpenFile: ~Copyable, Sendable {
             case .directory: O_RDONLY | O_DIRECTORY | O_NOFOLLOW
             case .sharedDirectory: O_RDONLY | O_DIRECTORY
             case .creating: O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW
+            case .changing: O_RDWR | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW
             }
         }
     }

@@ -2,7 +2,8 @@ import CPlatform
 package import OIDCCore
 
 /// Recorded SIGINT, SIGTERM and SIGHUP. The handler only records, so every wait can end at once and clean up.
-/// A second signal, half a second or more after the first, ends the process.
+/// A second signal, half a second or more after the first, ends the process. Other signals that end a process, such as
+/// SIGQUIT, are recorded only while a thread postpones them.
 package enum Interruption {
     /// Starts recording. Signals that were ignored at the start stay ignored.
     package static func install() throws(OIDCError) {
@@ -76,6 +77,7 @@ package enum Interruption {
         switch number {
         case 1: "SIGHUP"
         case 2: "SIGINT"
+        case 3: "SIGQUIT"
         case 9: "SIGKILL"
         case 15: "SIGTERM"
         default: "signal \(number)"

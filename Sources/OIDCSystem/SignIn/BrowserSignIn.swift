@@ -25,6 +25,10 @@ package struct BrowserSignIn {
     package var program: String?
     /// Renders a hint for the browser's page.
     package var words: (Hint) -> String = { $0.description }
+    /// Binds the listener.
+    var listen: (LoopbackAddress) throws(OIDCError) -> LoopbackServer = { address throws(OIDCError) in
+        try LoopbackServer(address, identifiesPeers: true)
+    }
 
     package init(
         login: SignInFlow, redirect: RedirectAddress, readsInput: Bool, browser: BrowserChoice?,
@@ -46,9 +50,10 @@ package struct BrowserSignIn {
     ) throws(OIDCError) -> SignInFlow.Outcome {
         let server = try listener()
         defer { server?.close() }
+        let port = server?.port ?? redirect.loopback?.ports.candidates.first
+        // Nothing listens, so any port will do (RFC 8252 §7.3).
         let redirectURL =
-            (server?.port ?? redirect.loopback?.ports.candidates.first).map { redirect.text(port: $0) }
-            ?? redirect.text
+            port.map { redirect.text(port: $0 == 0 ? .random(in: 49_152...65_535) : $0) } ?? redirect.text
         let (pending, url) = try login.begin(redirectURI: redirectURL)
         let browser = announce(url, server)
         var receiver = RedirectReceiver(
@@ -74,14 +79,12 @@ package struct BrowserSignIn {
         return try result.get()
     }
 
-    /// Binds the listener, if the redirect comes back to this machine. Without a browser here, a busy port is only
-    /// reported if there is another way.
+    /// Binds the listener, if the redirect comes back to this machine. Without a browser here, a port or address that
+    /// cannot be bound is only reported if there is another way.
     private func listener() throws(OIDCError) -> LoopbackServer? {
         guard let address = redirect.loopback else { return nil }
-        do throws(OIDCError) { return try LoopbackServer(address, identifiesPeers: true) } catch {
-            guard browser == nil, readsInput || offersDeviceCode, address.ports != .any else {
-                throw error
-            }
+        do throws(OIDCError) { return try listen(address) } catch {
+            guard browser == nil, readsInput || offersDeviceCode else { throw error }
             notice(.warning(Warning("\(error.message); the sign-in goes on without a listener")))
             return nil
         }

@@ -6,7 +6,10 @@ enum AtomicFile {
 
     /// The time that a writer waits for another one of the same file, which takes milliseconds. A signal does
     /// not end the wait, as received data must be saved.
-    private static let writersWait = Duration.seconds(10)
+    static let writersWait = Duration.seconds(10)
+
+    /// The content of a file that could not be removed; readers take it for none.
+    private static let removedContent = Array("null\n".utf8)
 
     /// Reads a file; nil if it does not exist. It takes one open, one fstat and one read.
     static func read(_ name: String, in directory: PrivateDirectory) throws(FileFault) -> [UInt8]? {
@@ -18,7 +21,7 @@ enum AtomicFile {
         let content = try FileFault.checking(
             try file.readAll(expected: Int(clamping: status.size), limit: sizeLimit))
         guard let content else { throw .tooLarge }
-        return content
+        return content == removedContent ? nil : content
     }
 
     private static func open(_ name: String, in directory: PrivateDirectory) throws(FileFault) -> OpenFile? {
@@ -26,6 +29,11 @@ enum AtomicFile {
             return try OpenFile(name, in: directory.file, for: .reading)
         } catch {
             if error.isAbsent { return nil }
+            if error.isDenied, let status = try? directory.file.status(of: name), status.kind == .regular,
+                !status.isSomeoneElses, status.permissions & 0o400 == 0
+            {
+                throw .unreadable(status.permissions)
+            }
             throw FileFault(opening: name, in: directory, error)
         }
     }
@@ -79,23 +87,41 @@ enum AtomicFile {
         }
     }
 
-    /// Removes a file and the temporary file of a killed writer, under the writers' lock if possible. Returns
-    /// false if the file does not exist.
+    /// Removes a file and the temporary file of a killed writer, under the writers' lock if possible, or overwrites them
+    /// if the directory is not writable. Returns false if the file does not exist.
     static func remove(
         _ name: String, temporary: String, in directory: PrivateDirectory
     ) throws(OIDCError) -> Bool {
         let wait = LockWait(limit: writersWait, isCancelled: { false })
         let lock = try? FileLock.acquire(temporary, in: directory, wait, noun: "file")
         defer {
-            if let lock { withExtendedLifetime(lock) { try? directory.file.remove(temporary) } }
+            if let lock {
+                do throws(Errno) { try directory.file.remove(temporary) } catch { try? lock.file.makeEmpty() }
+            }
         }
         do {
             try directory.file.remove(name)
             return true
         } catch {
             if error.isAbsent { return false }
+            if error.isDenied, overwrite(name, in: directory) { return true }
             throw FileFault(opening: name, in: directory, error).storeError(
                 directory.path(of: name), noun: "file")
+        }
+    }
+
+    /// Replaces the content of a file by what readers take for none. Returns whether it did.
+    private static func overwrite(_ name: String, in directory: PrivateDirectory) -> Bool {
+        do throws(Errno) {
+            let file = try OpenFile(name, in: directory.file, for: .changing)
+            let status = try file.status()
+            guard status.kind == .regular, !status.isSomeoneElses else { return false }
+            try file.makeEmpty()
+            try file.write(removedContent)
+            try file.synchronize()
+            return true
+        } catch {
+            return false
         }
     }
 
@@ -122,6 +148,7 @@ enum FileFault: Error, Hashable, Sendable {
     case kind(FileStatus.Kind)
     case owner(UInt32)
     case permissions(UInt32)
+    case unreadable(UInt32)
     case tooLarge
     case system(Errno)
 
@@ -154,6 +181,10 @@ enum FileFault: Error, Hashable, Sendable {
             return .store(
                 "\(subject) is open to others: expected mode 0600, found"
                     + " \(PrivateDirectory.octal(permissions))",
+                hint: "chmod 600 \(word)")
+        case .unreadable(let permissions):
+            return .store(
+                "\(subject) is not readable: expected mode 0600, found \(PrivateDirectory.octal(permissions))",
                 hint: "chmod 600 \(word)")
         case .tooLarge:
             return .store("\(subject) is larger than \(AtomicFile.sizeLimit >> 20) MiB", hint: .signIn)

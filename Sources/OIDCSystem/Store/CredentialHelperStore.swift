@@ -143,7 +143,33 @@ package final class CredentialHelperStore: SessionStoring {
     package func withLock<Value>(
         _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
-        try directory.withLock(key.fileStem, for: purpose, wait, body)
+        try directory.withLock(
+            key.fileStem, for: purpose, wait,
+            adoptingIf: { stored, leftover in
+                guard let stored = try? self.read(stored, key),
+                    let leftover = try? self.read(leftover, key)
+                else { return false }
+                return leftover.isRefreshed(from: stored)
+            }, body)
+    }
+
+    /// Removes the sessions of sign-ins that were killed before they were stored, with their keys, and returns those that
+    /// can be read.
+    package func takeLeftovers(
+        of key: SessionKey?, where isMeant: (Session?) -> Bool
+    ) throws(OIDCError) -> [Session] {
+        let opened = { (content: [UInt8]) -> Session? in
+            (try? EncryptedSession(stored: content)).flatMap { try? self.open($0, "") }
+        }
+        let taken = try directory.takeLeftovers(of: key?.fileStem) { isMeant(opened($1)) }
+        return taken.compactMap { leftover in
+            let session = opened(leftover.content)
+            if let stored = try? EncryptedSession(stored: leftover.content), stored.helper == helper.name {
+                secrets.withLock { $0[stored.entry] = nil }
+                try? helper.erase(stored.entry)
+            }
+            return session
+        }
     }
 
     package func failure(of key: SessionKey) -> SharedFailure? { directory.failure(key.fileStem) }

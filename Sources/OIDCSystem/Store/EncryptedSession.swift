@@ -22,7 +22,7 @@ struct EncryptedSession: Hashable, Sendable {
 
     init(stored bytes: [UInt8]) throws(Session.Damage) {
         let json: JSONValue
-        do { json = try JSONValue(parsing: bytes) } catch { throw .notJSON(error.description) }
+        do { json = try JSONValue(parsing: bytes) } catch { throw .notJSON(error.inFile) }
         guard let version = json["version"]?.integer else { throw .member("version") }
         guard version <= EncryptedSession.formatVersion else { throw .newerVersion(version) }
         func text(_ name: String) throws(Session.Damage) -> String {

@@ -108,6 +108,12 @@ final class PrivateDirectory: Sendable {
                 "\(name) is \(kind.rawValue), expected a directory",
                 hint: .advice(.moveDirectoryAway))
         }
+        if error.isDenied, let status = try? FilePath.status(path), !status.isSomeoneElses,
+            status.permissions & 0o500 != 0o500
+        {
+            return .store(
+                "the directory \(name): \(error)", hint: "chmod 700 \(ShellWord.quoted(path))")
+        }
         var storeError = OIDCError.store("the directory \(name)", error)
         storeError.hint = storeError.hint ?? .advice(.useWritableDirectory)
         return storeError

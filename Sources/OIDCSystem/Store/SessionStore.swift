@@ -28,6 +28,12 @@ public protocol SessionStoring: Sendable {
     /// Removes an entry that `all` listed.
     func remove(_ stored: StoredSession) throws(OIDCError)
 
+    /// Removes sessions that were never stored, as their sign-in was killed while it wrote them: of `key`, or of any if it
+    /// is nil, where `isMeant` says so; nil stands for one that cannot be read. Returns those that can.
+    func takeLeftovers(
+        of key: SessionKey?, where isMeant: (Session?) -> Bool
+    ) throws(OIDCError) -> [Session]
+
     /// Runs `body` while no other process does so for this key and purpose.
     func withLock<Value>(
         _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
@@ -71,6 +77,11 @@ extension SessionStoring {
     ) throws(OIDCError) -> Value {
         try withLock(key, for: .tokens, wait, body)
     }
+
+    /// Returns nothing, as a session in memory is stored at once.
+    public func takeLeftovers(
+        of key: SessionKey?, where isMeant: (Session?) -> Bool
+    ) throws(OIDCError) -> [Session] { [] }
 
     /// Returns nil, as a session in memory can always be replaced.
     public func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject? { nil }

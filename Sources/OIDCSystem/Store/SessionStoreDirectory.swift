@@ -107,9 +107,12 @@ struct SessionDirectory: Sendable {
         StoredSession(name: name, location: location(name), content: content)
     }
 
-    /// Runs `body` while holding `<name>.lock`, or `<name>.sign-in.lock`.
+    /// Runs `body` while holding `<name>.lock`, or `<name>.sign-in.lock`. The holder of the former first adopts what a
+    /// killed refresh left, if `isSuccessor` says so.
     func withLock<Value>(
-        _ name: String, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+        _ name: String, for purpose: LockPurpose, _ wait: LockWait,
+        adoptingIf isSuccessor: ((_ stored: [UInt8], _ leftover: [UInt8]) -> Bool)? = nil,
+        _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
         let directory = try PrivateDirectory.create(path)
         let file =
@@ -119,6 +122,7 @@ struct SessionDirectory: Sendable {
             }
         let lock = try FileLock.acquire(file, in: directory, wait)
         defer { withExtendedLifetime(lock) {} }
+        if let isSuccessor, purpose == .tokens { adoptLeftover(name, if: isSuccessor) }
         return try body()
     }
 }

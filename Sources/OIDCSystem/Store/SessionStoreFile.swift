@@ -64,7 +64,22 @@ public struct FileSessionStore: SessionStoring {
     public func withLock<Value>(
         _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
-        try directory.withLock(key.fileStem, for: purpose, wait, body)
+        try directory.withLock(
+            key.fileStem, for: purpose, wait,
+            adoptingIf: { stored, leftover in
+                guard let stored = try? read(stored, key), let leftover = try? read(leftover, key) else {
+                    return false
+                }
+                return leftover.isRefreshed(from: stored)
+            }, body)
+    }
+
+    /// Removes the sessions of sign-ins that were killed before they were stored, and returns those that are whole.
+    public func takeLeftovers(
+        of key: SessionKey?, where isMeant: (Session?) -> Bool
+    ) throws(OIDCError) -> [Session] {
+        try directory.takeLeftovers(of: key?.fileStem) { isMeant(try? Session(stored: $1)) }
+            .compactMap { try? Session(stored: $0.content) }
     }
 
     /// Returns the last failure that was stored for the key.

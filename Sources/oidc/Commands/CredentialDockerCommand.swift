@@ -50,26 +50,40 @@ struct CredentialDockerCommand: RunnableCommand {
         return 0
     }
 
-    /// Answers docker. Failures are reported to docker in its own words; the reason goes to stderr.
+    /// Answers docker, which shows stdout if a helper fails, and not stderr.
     private func get(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        do {
-            let input = try UserFile.readStandardInput(limit: DockerCredential.limit)
-            let settings = try context.settings(options)
-            let hosts = try settings.tools.dockerRegistries.checked()
-            if let (text, url) = DockerCredential.registry(input),
-                let host = hosts.first(where: { $0.serves(url) })
-            {
-                let token = try CredentialToken(
-                    .access, try SessionAccess(ProviderContext(settings, context)))
-                try context.console.output(DockerCredential.answer(text, host, token).compact)
-                return 0
-            }
-        } catch {
+        var failure = DockerCredential.notFound
+        var answer: String?
+        do throws(OIDCError) { answer = try found(context) } catch {
             guard error.kind != .interrupted else { throw error }
             StandardError.write(Diagnostics.report(error, asJSON: context.console.isJSON, exitCode: 1))
+            if !isWithoutSession(context) { failure = DockerCredential.text(error) }
         }
-        try context.console.output(DockerCredential.notFound)
-        return 1
+        try context.console.output(answer ?? failure)
+        return answer == nil ? 1 : 0
+    }
+
+    /// Returns the answer with a token; nil for another registry.
+    private func found(_ context: CommandContext) throws(OIDCError) -> String? {
+        let input = try UserFile.readStandardInput(limit: DockerCredential.limit)
+        let settings = try context.settings(options)
+        let hosts = try settings.tools.dockerRegistries.checked()
+        guard let (text, url) = DockerCredential.registry(input),
+            let host = hosts.first(where: { $0.serves(url) })
+        else { return nil }
+        let token = try CredentialToken(.access, try SessionAccess(ProviderContext(settings, context)))
+        return DockerCredential.answer(text, host, token).compact
+    }
+
+    /// Whether nobody has signed in. Docker then continues without a password, which would hide any other failure.
+    private func isWithoutSession(_ context: CommandContext) -> Bool {
+        do throws(OIDCError) {
+            let access = try SessionAccess(try context.provider(options))
+            guard access.key.grant.needsUser else { return false }
+            return try access.load() == nil
+        } catch {
+            return false
+        }
     }
 
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {

@@ -73,37 +73,52 @@ struct LogoutCommand: RunnableCommand {
     func end(
         _ key: SessionKey, _ provider: ProviderContext, _ context: CommandContext
     ) throws(OIDCError) -> Ending {
-        provider.target?.forget(context)
         var store = try provider.store()
         if let earlier = EarlierSession(provider, key), isEmpty(store, key) { store = earlier.store }
-        return try forget(try take(key, from: store, provider), provider, context)
+        let taken = try take(key, from: store, provider)
+        provider.target?.forget(context)
+        return try forget(taken, provider, context)
     }
 
     private func runAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let known = try KnownProviders(provider)
         var worst: Int32 = 0
         var documents: [JSONValue] = []
-        let sessions = try known.sessions { error in
+        let note = { (error: OIDCError) in
             context.console.warn(error.commandLine)
             worst = max(worst, Diagnostics.exitCode(error))
         }
-        for stored in sessions {
+        let sessions = try known.sessions(orNote: note)
+        let leftovers = try known.takeLeftovers(orNote: note) { _ in true }
+        func end(
+            in store: KnownProviders.Store, _ take: () throws(OIDCError) -> Taken
+        ) throws(OIDCError) {
             do {
-                let taken = try take(stored.session, from: stored.store.store, provider)
-                let own = taken.session.map { known.provider(of: $0.key, in: stored.store) } ?? provider
+                let taken = try take()
+                let own = taken.session.map { known.provider(of: $0.key, in: store) } ?? provider
                 if let key = taken.session?.key { ResourceRecords(context)?.forget(key) }
                 let ending = try forget(taken, own, context)
                 documents.append(
                     ending.json(
                         of: taken.session?.key.provider,
-                        taken.session.flatMap { known.profile(of: $0.key, in: stored.store) }))
-                guard let failure = ending.failure else { continue }
+                        taken.session.flatMap { known.profile(of: $0.key, in: store) }))
+                guard let failure = ending.failure else { return }
                 context.console.warn(failure.commandLine)
                 worst = max(worst, Diagnostics.exitCode(failure))
             } catch {
                 guard error.kind != .interrupted else { throw error }
                 context.console.warn(error.commandLine)
                 worst = max(worst, Diagnostics.exitCode(error))
+            }
+        }
+        for stored in sessions {
+            try end(in: stored.store) { () throws(OIDCError) in
+                try take(stored.session, from: stored.store.store, provider)
+            }
+        }
+        for leftover in leftovers {
+            try end(in: leftover.store) { () throws(OIDCError) in
+                Taken(content: .success(leftover.session))
             }
         }
         if context.console.isJSON { try context.console.output(.array(documents)) }

@@ -49,6 +49,13 @@ extension LogoutCommand {
                 try forget(try take(other.session, from: other.store.store, provider), provider, context)
             }
         }
+        let leftovers = try operand.takeLeftovers(known, of: linked?.target?.link) { failures.append($0) }
+        for leftover in leftovers {
+            let provider = known.provider(of: leftover.session.key, in: leftover.store)
+            try note(leftover.session.key, provider) { () throws(OIDCError) in
+                try forget(Taken(content: .success(leftover.session)), provider, context)
+            }
+        }
         if documents.isEmpty, failures.isEmpty {
             if ResourceRecords(context)?.links.damagedFile(of: operand.url) != nil {
                 throw operand.notSignedIn

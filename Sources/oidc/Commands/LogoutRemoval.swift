@@ -25,13 +25,13 @@ extension LogoutCommand {
         _ key: SessionKey, from store: any SessionStoring, _ provider: ProviderContext
     ) throws(OIDCError) -> Taken {
         var taken: Taken?
-        // Nothing is created, not even a lock, for a session that is not there.
-        do throws(OIDCError) {
-            guard try store.load(key) != nil else { return Taken(content: .success(nil)) }
-        } catch {
+        var isMissing = false
+        do throws(OIDCError) { isMissing = try store.load(key) == nil } catch {
             // A session that cannot be read is removed like any other, but not while its store is out of reach.
             guard error.kind != .unreachable else { throw error }
         }
+        // Nothing is created, not even a lock, for a session that is not there.
+        if isMissing { return Taken(content: .success(try store.takeLeftovers(of: key) { _ in true }.first)) }
         do {
             try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in
                 taken = remove(key, from: store)
@@ -40,8 +40,21 @@ extension LogoutCommand {
             guard error.kind != .interrupted else { throw error }
         }
         let result = taken ?? remove(key, from: store)
-        guard result.session == nil, let failure = result.failure else { return result }
-        throw failure
+        guard let failure = result.failure else { return result }
+        if result.session == nil { throw failure }
+        // What stays would be used on, so it must not be revoked.
+        guard isEmpty(store, key) else { throw unforgotten(failure) }
+        return result
+    }
+
+    /// Returns the error about a session that stays, with what to do instead of storing the next one elsewhere.
+    private func unforgotten(_ failure: OIDCError) -> OIDCError {
+        var error = failure
+        error.message += "; the session stays, and nothing was revoked"
+        if error.hint == .advice(.useWritableDirectory) {
+            error.hint = "make the file or its directory writable, then run oidc logout again"
+        }
+        return error
     }
 
     private func remove(_ key: SessionKey, from store: any SessionStoring) -> Taken {

@@ -27,6 +27,7 @@ struct RevokeCommand: TokenOperandCommand {
         let call = try AuthenticatedEndpoint(provider: provider, endpoint: .revocation, session: session) {
             () throws(OIDCError) in try report(.notOffered, context)
         }
+        try checkForgettable(token, provider)
         do throws(OIDCError) {
             try call.perform { (url, client, environment) throws(OIDCError) in
                 try Revocation.call(
@@ -50,6 +51,14 @@ struct RevokeCommand: TokenOperandCommand {
             "provider": .string(answer.rawValue),
             "token_type_hint": .string(isRefreshToken ? "refresh_token" : "access_token"),
         ])
+    }
+
+    /// Throws if the session could not be stored without the token, which would be used on. Nothing is revoked then.
+    private func checkForgettable(_ token: Redacted<String>, _ provider: ProviderContext) throws(OIDCError) {
+        guard let key = try? provider.sessionKey(), case let store = try provider.store(),
+            let session = try? store.load(key), let rest = session.revoking(token), rest != session
+        else { return }
+        _ = try store.reserveSpace(for: key)
     }
 
     /// Removes the revoked token from the session, under its lock, so it is not used again.

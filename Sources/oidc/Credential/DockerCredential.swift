@@ -6,6 +6,11 @@ enum DockerCredential {
     static let notFound = "credentials not found in native keychain"
     static let limit = 65_536
 
+    /// Returns an error as docker shows it, on one line.
+    static func text(_ error: OIDCError) -> String {
+        DisplayText.clean("oidc: \(Warning(error.message, hint: error.hint).commandLine)", limit: 900)
+    }
+
     /// Returns the registry named on stdin, as a URL or as a bare host.
     static func registry(_ bytes: [UInt8]) -> (text: String, url: WebURL)? {
         guard bytes.count <= limit, let whole = String(validating: bytes, as: UTF8.self) else { return nil }

@@ -35,12 +35,14 @@ struct KnownProviders {
     }
 
     /// Returns every store that is named, each once.
-    private func stores() throws(OIDCError) -> [Store] {
+    private func stores(isSilent: Bool = false) throws(OIDCError) -> [Store] {
         var stores = [Store(store: try asked.store(), name: asked.settings.storeName)]
         for profile in profiles where !stores.contains(where: { $0.name == profile.settings.storeName }) {
             do {
                 stores.append(Store(store: try profile.store(), name: profile.settings.storeName))
-            } catch { asked.context.console.warn(error.message) }
+            } catch {
+                if !isSilent { asked.context.console.warn(error.message) }
+            }
         }
         return stores
     }
@@ -68,6 +70,19 @@ struct KnownProviders {
             }
         }
         return found
+    }
+
+    /// Removes sessions of killed sign-ins from every store, and returns those that can be read.
+    func takeLeftovers(
+        orNote note: (OIDCError) -> Void, where isMeant: (Session?) -> Bool
+    ) throws(OIDCError) -> [(session: Session, store: Store)] {
+        var taken: [(session: Session, store: Store)] = []
+        for store in try stores(isSilent: true) {
+            do throws(OIDCError) {
+                taken += try store.store.takeLeftovers(of: nil, where: isMeant).map { ($0, store) }
+            } catch { note(error) }
+        }
+        return taken
     }
 
     /// A session, and the store that has it.

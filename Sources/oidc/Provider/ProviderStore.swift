@@ -27,7 +27,7 @@ extension ProviderContext {
                 keychainOf: context.environment, directory: directory, mayPrompt: deadline != nil,
                 deadline: deadline)
         case (.shared(let url), _): return try sharedStore(url)
-        case (_, nil): return UnavailableStore()
+        case (_, nil): return UnavailableStore(context.environment)
         }
     }
 

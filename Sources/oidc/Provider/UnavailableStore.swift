@@ -5,16 +5,35 @@ import OIDCSystem
 struct UnavailableStore: SessionStoring {
     let description = "nowhere"
 
-    private static let failure = OIDCError(
-        .failed,
-        "no state directory is available: neither HOME nor XDG_STATE_HOME nor OIDC_STATE_DIR is set",
-        hint: "set OIDC_STATE_DIR to a directory of yours, or OIDC_STORE=none", stage: .store)
+    private let failure: OIDCError
+
+    init(_ environment: [String: String]) {
+        failure = OIDCError(
+            .failed, "no state directory is available: \(UnavailableStore.reason(environment))",
+            hint: "set OIDC_STATE_DIR to a directory of yours, or OIDC_STORE=none", stage: .store)
+    }
+
+    /// Says which variable is missing or useless.
+    static func reason(_ environment: [String: String]) -> String {
+        if let state = StateDirectories(environment: environment).state {
+            return "a part of \(DisplayText.clean(state)) is not a directory"
+        }
+        let relative = ["OIDC_STATE_DIR", "XDG_STATE_HOME", "HOME"].filter {
+            environment[$0]?.isEmpty == false
+        }
+        guard let first = relative.first else {
+            return "neither HOME nor XDG_STATE_HOME nor OIDC_STATE_DIR is set"
+        }
+        return relative.count == 1
+            ? "\(first) is not an absolute path"
+            : "\(relative.joined(separator: " and ")) are not absolute paths"
+    }
 
     func location(of key: SessionKey) -> String { description }
     func load(_ key: SessionKey) throws(OIDCError) -> Session? { nil }
-    func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) { throw UnavailableStore.failure }
+    func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) { throw failure }
     func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
-        throw UnavailableStore.failure
+        throw failure
     }
     func remove(_ key: SessionKey) throws(OIDCError) {}
     func all() throws(OIDCError) -> [StoredSession] { [] }
@@ -26,5 +45,5 @@ struct UnavailableStore: SessionStoring {
         try body()
     }
 
-    func probe(_ key: SessionKey) throws(OIDCError) { throw UnavailableStore.failure }
+    func probe(_ key: SessionKey) throws(OIDCError) { throw failure }
 }

@@ -165,14 +165,16 @@ struct ProxySession {
             ownsTerminal: ownsTerminal, sharedVersions: context.sharedVersions)
         var source = ProxyTokenSource(
             environment: try reach.environment(),
-            token: { refused throws(OIDCError) in try token(insteadOf: refused, later) },
+            token: { refused throws(OIDCError) in try token(insteadOf: refused, later.restarted) },
             ending: { ending(later) },
             onEnd: { [console = context.console] error in
                 console.warn("the session has ended: \(error.commandLine)")
             })
         source.minimumValidity = minimumValidity
         if mayLogIn {
-            source.stepUp = { (refused, head) throws(OIDCError) in try steppedUp(refused, head, later) }
+            source.stepUp = { (refused, head) throws(OIDCError) in
+                try steppedUp(refused, head, later.restarted)
+            }
         }
         return source
     }

@@ -16,14 +16,26 @@ extension ResourceOperand {
         let ownership = ownership
         var found: [Stored] = []
         for stored in try known.sessions() {
-            guard let key = stored.session.session?.key, let resource = key.resources.first,
-                key.resources.count == 1,
-                resource == link?.resource || ResourceIdentifier(resource)?.isSamePlace(as: url) == true,
-                fits(self.link(of: key, resource), ownership)
-            else { continue }
+            guard let key = stored.session.session?.key, isOf(key, link, ownership) else { continue }
             found.append(Stored(session: stored.session, key: key, store: stored.store))
         }
         return found
+    }
+
+    /// Removes the sessions of killed sign-ins to the resource, and returns them.
+    func takeLeftovers(
+        _ known: KnownProviders, of link: ResourceLink?, orNote note: (OIDCError) -> Void
+    ) throws(OIDCError) -> [(session: Session, store: KnownProviders.Store)] {
+        let ownership = ownership
+        return try known.takeLeftovers(orNote: note) { session in
+            session.map { isOf($0.key, link, ownership) } ?? false
+        }
+    }
+
+    private func isOf(_ key: SessionKey, _ link: ResourceLink?, _ ownership: ResourceOwnership) -> Bool {
+        guard let resource = key.resources.first, key.resources.count == 1 else { return false }
+        return (resource == link?.resource || ResourceIdentifier(resource)?.isSamePlace(as: url) == true)
+            && fits(self.link(of: key, resource), ownership)
     }
 
     /// Returns the link that would lead to a session.

@@ -5,7 +5,8 @@ import Testing
 
 @Suite("a signal during a refresh", .serialized, .waitingLong)
 struct InterruptedRefreshTests {
-    private static let signals = [(SIGHUP, 129), (SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)]
+    private static let signals =
+        [(SIGHUP, 129), (SIGINT, 130), (SIGQUIT, 131), (SIGTERM, 143)] as [(Int32, Int32)]
 
     @Test("one signal waits for the answer, which is stored", arguments: signals)
     func kept(number: Int32, status: Int32) throws {

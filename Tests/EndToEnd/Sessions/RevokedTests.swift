@@ -17,6 +17,26 @@ struct RevokedTests {
         #expect(after.status == 0 && after.token != before)
     }
 
+    @Test("a token that could not be dropped afterwards is not revoked")
+    func notDroppable() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let revocations = RequestLog()
+        world.provider.intercept { request in
+            if request.url.path == "/revoke" { revocations.note(request) }
+            return nil
+        }
+        // The session cannot be written where its temporary file cannot.
+        let temporary = try world.file.deletingPathExtension().appendingPathExtension("tmp")
+        try FileManager.default.createDirectory(at: temporary, withIntermediateDirectories: false)
+        let outcome = try world.program.run("revoke")
+        #expect(outcome.status == 1, "\(outcome.errorOutput)")
+        #expect(revocations.all.isEmpty)
+        try FileManager.default.removeItem(at: temporary)
+        #expect(try world.program.run("revoke").status == 0)
+        #expect(revocations.all.count == 1)
+    }
+
     @Test("a revoked refresh token ends the session, and status reports that at once")
     func refreshToken() throws {
         let world = try SessionWorld.signedIn()

@@ -51,6 +51,36 @@ struct DockerTests {
                 && signedOut.errors.contains("oidc login"))
     }
 
+    @Test("any other failure is docker's to show, as it would hide it behind a pull without a password")
+    func failure() throws {
+        let world = try world()
+        try world.signIn()
+        let state = world.home + "/.local/state/oidc/"
+        let name = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: state).first { $0.hasSuffix(".json") })
+        try Data("{".utf8).write(to: URL(fileURLWithPath: state + name))
+        let damaged = try world.run(["credential", "docker", "get"], input: "registry.example.com")
+        #expect(damaged.code == 1 && damaged.errors.hasPrefix("error: the session file"), "\(damaged)")
+        #expect(damaged.output.hasPrefix("oidc: the session file") && damaged.output.contains("(oidc login"))
+        #expect(damaged.output.split(separator: "\n").count == 1)
+        try world.configure(["issuer": 1])
+        let misconfigured = try world.run(["credential", "docker", "get"], input: "registry.example.com")
+        #expect(
+            misconfigured.code == 1 && misconfigured.output.hasPrefix("oidc: ")
+                && misconfigured.output.contains("issuer"), "\(misconfigured)")
+    }
+
+    @Test("a full stdout is one error")
+    func fullOutput() throws {
+        let world = try world()
+        try world.signIn()
+        let result = try world.run(
+            ["-c", "\"$0\" credential docker get >/dev/full", ToolWorld.program],
+            input: "registry.example.com",
+            as: "/bin/sh")
+        #expect(result.code == 1 && result.errors.split(separator: "\n").count == 1, "\(result)")
+    }
+
     @Test("called as docker-credential-oidc it is the same program")
     func byName() throws {
         let world = try world()

@@ -75,4 +75,17 @@ struct HintTests {
     private func isBrowserOption(_ string: String) -> Bool {
         ["\"--command", "\"--session-command"].contains(string)
     }
+
+    @Test("a library that lacked memory is not to be installed")
+    func loading() {
+        for problem in [
+            "libcurl-gnutls.so.4 cannot be loaded: libcrypto.so.3: failed to map segment from shared object",
+            "libcurl.so.4 cannot be loaded: libz.so.1: cannot map zero-fill pages",
+            "libcrypto.so.3 cannot be loaded: Cannot allocate memory",
+        ] {
+            #expect(
+                Hint.loading(problem, install: "x") == "end other programs, or raise the limit (ulimit -v)")
+        }
+        #expect(Hint.loading("libcurl.so.4 is not installed", install: "x") == "x")
+    }
 }

@@ -176,6 +176,24 @@ struct UnknownMemberTests {
         #expect(again == session)
         #expect(again.json["later"] == ["a": [1, .null]] && again.json["other"] == "x")
     }
+
+    @Test("those of a token stay as long as the token, also beside and in a derived one")
+    func token() throws {
+        var session = try SessionJSONTests.full()
+        let text = session.json.compact.replacing(
+            #""token":"at""#, with: #""token":"at","later":{"a":1}"#
+        ).replacing(#"{"requested_scope":"email""#, with: #"{"more":1,"requested_scope":"email""#)
+        session = try Session(stored: Array(text.utf8))
+        session.tokens.refreshToken = nil
+        session.expire(Redacted("unknown"))
+        session.displayName = "bob"
+        let again = try Session(stored: session.json.bytes).json
+        #expect(again["access"]?["later"] == ["a": 1])
+        #expect(again["derived"]?.array?.map { $0["access"]?["later"] } == [["a": 1], ["a": 1]])
+        #expect(again["derived"]?.array?.map { $0["more"] } == [1, nil])
+        session.tokens.access = try SessionJSONTests.minimal().tokens.access
+        #expect(session.json["access"]?["later"] == nil)
+    }
 }
 
 @Suite("a session that version 0.1.0 stored")

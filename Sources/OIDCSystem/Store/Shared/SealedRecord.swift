@@ -34,7 +34,7 @@ struct SealedRecord: Sendable {
 
     init(stored bytes: [UInt8]) throws(Session.Damage) {
         let json: JSONValue
-        do { json = try JSONValue(parsing: bytes) } catch { throw .notJSON(error.description) }
+        do { json = try JSONValue(parsing: bytes) } catch { throw .notJSON(error.inFile) }
         guard let format = json["format"]?.integer else { throw .member("format") }
         guard format <= SealedRecord.formatVersion else { throw .newerVersion(format) }
         func text(_ name: String) throws(Session.Damage) -> String {

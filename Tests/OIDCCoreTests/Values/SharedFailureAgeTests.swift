@@ -1,0 +1,101 @@
+import Testing
+
+@testable import OIDCCore
+
+@Suite("how long a failure is shared")
+struct SharedFailureAgeTests {
+    private static let time = Instant(secondsSinceEpoch: 1_800_000_000)
+    /// The failure happened at this time of the monotonic clock, and 900 milliseconds into its second.
+    private static let moment: Int64 = 5_000_000_000
+
+    private func failure(retryAfter: Int? = nil, isShared: Bool = false) -> SharedFailure {
+        var failure = SharedFailure(
+            error: OIDCError(.unreachable, "down", retryAfter: retryAfter), time: Self.time, id: "1",
+            refreshTokenHash: nil, moment: Self.moment)
+        if isShared { failure.sharedAt = Self.time }
+        return failure
+    }
+
+    /// Asks so many milliseconds after the failure, as a process that was started so long before or after it.
+    private func answers(_ failure: SharedFailure, after milliseconds: Int64, startedAfter start: Int64 = 1)
+        -> Bool
+    {
+        failure.answersNewcomer(
+            at: Self.time.adding((900 + milliseconds) / 1_000),
+            moment: Self.moment + milliseconds * 1_000_000, startedAt: Self.moment + start * 1_000_000)
+    }
+
+    @Test(
+        "Retry-After is neither cut short nor prolonged by rounding, whoever adopts the failure",
+        arguments: [true, false])
+    func retryAfter(isShared: Bool) {
+        let failure = failure(retryAfter: 2, isShared: isShared)
+        for milliseconds in [0, 99, 100, 1_100, 1_999] as [Int64] {
+            #expect(answers(failure, after: milliseconds), "\(milliseconds)")
+        }
+        for milliseconds in [2_000, 2_100, 3_000] as [Int64] {
+            #expect(!answers(failure, after: milliseconds), "\(milliseconds)")
+        }
+    }
+
+    @Test("the seconds that are left are rounded up, so that a call after them is served")
+    func secondsLeft() {
+        let failure = failure(retryAfter: 2)
+        for (milliseconds, left) in [(0, 2), (999, 2), (1_000, 1), (1_999, 1), (2_000, 0)] as [(Int64, Int64)]
+        {
+            #expect(
+                failure.secondsLeft(
+                    at: Self.time.adding((900 + milliseconds) / 1_000),
+                    moment: Self.moment + milliseconds * 1_000_000) == left)
+        }
+    }
+
+    @Test(
+        "without a comparable monotonic clock, the second of the failure counts in full",
+        arguments: [nil, 0, 9_999_000_000_000])
+    func otherMachine(moment: Int64?) {
+        let failure = failure(retryAfter: 2)
+        for (seconds, left) in [(0, 3), (2, 1), (3, 0)] as [(Int64, Int64)] {
+            let now = Self.time.adding(seconds)
+            #expect(failure.secondsLeft(at: now, moment: moment) == left)
+            #expect(failure.answersNewcomer(at: now, moment: moment) == (left > 0))
+        }
+    }
+
+    @Test(
+        "a failure that others adopted is shared for two seconds after it happened, however often it is adopted"
+    )
+    func crowd() {
+        let failure = failure(isShared: true)
+        #expect(answers(failure, after: 900))
+        #expect(!answers(failure, after: 2_000))
+        #expect(!answers(self.failure(), after: 50))
+        var late = failure
+        late.sharedAt = Self.time.adding(2)
+        #expect(!answers(late, after: 2_000))
+    }
+
+    @Test(
+        "a process that was started before the failure shares it a little longer, as a busy machine delays it"
+    )
+    func delayed() {
+        #expect(answers(failure(), after: 4_000, startedAfter: -1))
+        #expect(!answers(failure(), after: 6_000, startedAfter: -1))
+        #expect(answers(failure(retryAfter: 1), after: 1_500, startedAfter: -1))
+        // Another machine's start tells nothing.
+        #expect(
+            !failure().answersNewcomer(at: Self.time.adding(3), moment: 9_000_000_000_000, startedAt: 1))
+    }
+
+    @Test("absurd times and pauses neither crash nor last", arguments: [Int.max, Int.min, 0])
+    func absurd(pause: Int) {
+        let failure = failure(retryAfter: pause)
+        for seconds in [Int64.min, -1, 0, 299, 301, Int64.max] {
+            let now = Self.time.adding(seconds)
+            for moment in [Int64.min, 0, Int64.max] {
+                let isShared = failure.answersNewcomer(at: now, moment: moment, startedAt: moment)
+                #expect(!isShared || (0...300).contains(seconds))
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import Foundation
+import OIDCCore
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("the temporary file of a killed writer")
+struct LeftoverTests {
+    let scratch = ScratchDirectory()
+    var store: FileSessionStore { FileSessionStore(directory: scratch.path) }
+    var stem: String { SessionKey.example.fileStem }
+
+    /// The session as a refresh of `example` would have stored it.
+    private func refreshed(_ change: (inout Session) -> Void = { _ in }) -> Session {
+        var session = Session.example()
+        session.tokens.refreshToken = Redacted("rt-2")
+        change(&session)
+        return session
+    }
+
+    /// Leaves a temporary file as if its writer had been killed before the rename, so many seconds after the last write.
+    private func leave(_ text: String, mode permissions: mode_t = 0o600, seconds: Int = 0) throws {
+        scratch.put(text, "\(stem).tmp", mode: permissions)
+        var status = stat()
+        try #require(lstat(scratch["\(stem).json"], &status) == 0)
+        var times = [timespec(), timespec()]
+        for index in times.indices { times[index].tv_sec = status.st_mtim.tv_sec + 1 + seconds }
+        try #require(utimensat(AT_FDCWD, scratch["\(stem).tmp"], times, 0) == 0)
+    }
+
+    /// What the next holder of the lock finds.
+    private func found() throws -> Session? {
+        try store.withLock(.example, LockWait(limit: .seconds(20))) { () throws(OIDCError) in
+            try store.load(.example)
+        }
+    }
+
+    @Test("what a refresh had written before it was killed is adopted by the next holder of the lock")
+    func adopted() throws {
+        try store.save(.example(), replacingDamaged: false)
+        let successor = refreshed()
+        try leave(successor.json.compact)
+        #expect(try store.load(.example) == .example())
+        #expect(try found() == successor)
+        #expect(try store.load(.example) == successor)
+        #expect(scratch.names == ["\(stem).json", "\(stem).lock"])
+        #expect(mode(scratch["\(stem).json"]) == 0o600)
+    }
+
+    @Test("a lock for a sign-in adopts nothing")
+    func signInLock() throws {
+        try store.save(.example(), replacingDamaged: false)
+        try leave(refreshed().json.compact)
+        try store.withLock(.example, for: .signIn, LockWait(limit: .seconds(20))) {}
+        #expect(try store.load(.example) == .example())
+    }
+
+    enum Doubt: CaseIterable {
+        case older, half, blank, otherKey, otherSignIn, olderToken, withoutRefreshToken, wideMode, link
+    }
+
+    @Test("what is older, half, foreign or open to others is not adopted", arguments: Doubt.allCases)
+    func doubtful(_ doubt: Doubt) throws {
+        try store.save(.example(), replacingDamaged: false)
+        let text = refreshed().json.compact
+        switch doubt {
+        case .older: try leave(text, seconds: -10)
+        case .half: try leave(String(text.dropLast(2)))
+        case .blank: try leave(String(repeating: " ", count: 32_768))
+        case .otherKey: try leave(refreshed { $0.key = .other }.json.compact)
+        case .otherSignIn: try leave(refreshed { $0.createdAt = $0.createdAt.adding(60) }.json.compact)
+        case .olderToken:
+            try leave(
+                refreshed { $0.tokens.access.obtainedAt = $0.createdAt.adding(-60) }.json.compact)
+        case .withoutRefreshToken: try leave(refreshed { $0.tokens.refreshToken = nil }.json.compact)
+        case .wideMode: try leave(text, mode: 0o644)
+        case .link:
+            scratch.put(text, "elsewhere")
+            symlink(scratch["elsewhere"], scratch["\(stem).tmp"])
+        }
+        #expect(try found() == .example())
+    }
+
+    @Test("what a writer at work has locked is left to it")
+    func locked() throws {
+        try store.save(.example(), replacingDamaged: false)
+        try leave(refreshed().json.compact)
+        let directory = try #require(try PrivateDirectory.open(scratch.path))
+        let writer = try FileLock.acquire("\(stem).tmp", in: directory, LockWait(limit: .seconds(20)))
+        #expect(try found() == .example())
+        withExtendedLifetime(writer) {}
+    }
+
+    @Test("a damaged session is not replaced by a leftover")
+    func damaged() throws {
+        scratch.put("{", "\(stem).json")
+        try leave(refreshed().json.compact)
+        #expect(throws: OIDCError.self) { try found() }
+        #expect(scratch.text("\(stem).json") == "{")
+    }
+
+    @Test("the session of a sign-in that was killed before it was stored is removed and returned")
+    func withoutSession() throws {
+        let other = Session.example(key: .other)
+        scratch.put(Session.example().json.compact, "\(stem).tmp")
+        scratch.put(String(other.json.compact.dropLast()), "\(SessionKey.other.fileStem).tmp")
+        #expect(try store.load(.example) == nil && store.all().isEmpty)
+        #expect(try store.takeLeftovers(of: .example) { _ in true } == [.example()])
+        #expect(scratch.names == ["\(SessionKey.other.fileStem).tmp"])
+        // One that is not whole is removed if all are meant.
+        #expect(try store.takeLeftovers(of: nil) { $0 != nil } == [])
+        #expect(scratch.names == ["\(SessionKey.other.fileStem).tmp"])
+        #expect(try store.takeLeftovers(of: nil) { _ in true } == [])
+        #expect(scratch.names == [])
+    }
+
+    @Test(
+        "beside a session, plain or sealed, nothing is taken; and nothing is made",
+        arguments: ["json", "sealed"])
+    func besideSession(ending: String) throws {
+        #expect(try store.takeLeftovers(of: .example) { _ in true } == [])
+        #expect(scratch.names == [])
+        scratch.put(Session.example().json.compact, "\(stem).\(ending)")
+        scratch.put(refreshed().json.compact, "\(stem).tmp")
+        #expect(try store.takeLeftovers(of: .example) { _ in true } == [])
+        #expect(try store.takeLeftovers(of: nil) { _ in true } == [])
+        #expect(scratch.names == ["\(stem).\(ending)", "\(stem).tmp"])
+    }
+}
+
+@Suite("the temporary file of a killed writer of a sealed session")
+struct SealedLeftoverTests {
+    let scratch = ScratchDirectory()
+    var path: String { scratch["oidc/\(SessionKey.example.fileStem)"] }
+
+    @Test("what a killed refresh had written is adopted")
+    func adopted() throws {
+        let helper = FakeHelper(scratch)
+        try helper.store().save(.example(), replacingDamaged: false)
+        let before = try #require(FileManager.default.contents(atPath: path + ".sealed"))
+        var successor = Session.example()
+        successor.tokens.refreshToken = Redacted("rt-2")
+        try helper.store().save(successor, replacingDamaged: false)
+        // As if the second writer had been killed before the rename.
+        let after = try #require(FileManager.default.contents(atPath: path + ".sealed"))
+        _ = FileManager.default.createFile(atPath: path + ".sealed", contents: before)
+        _ = FileManager.default.createFile(atPath: path + ".tmp", contents: after)
+        chmod(path + ".sealed", 0o600)
+        chmod(path + ".tmp", 0o600)
+        let store = helper.store()
+        let found = try store.withLock(.example, LockWait(limit: .seconds(20))) { () throws(OIDCError) in
+            try store.load(.example)
+        }
+        #expect(found == successor)
+        #expect(!FileManager.default.fileExists(atPath: path + ".tmp"))
+    }
+
+    @Test("that of a killed sign-in is removed with its key")
+    func withoutSession() throws {
+        let helper = FakeHelper(scratch)
+        try helper.store().save(.example(), replacingDamaged: false)
+        try FileManager.default.moveItem(atPath: path + ".sealed", toPath: path + ".tmp")
+        let store = helper.store()
+        #expect(try store.load(.example) == nil)
+        #expect(try store.takeLeftovers(of: .example) { _ in true } == [.example()])
+        #expect(helper.entries.isEmpty && !FileManager.default.fileExists(atPath: path + ".tmp"))
+    }
+}
