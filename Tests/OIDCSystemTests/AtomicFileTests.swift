@@ -84,7 +84,9 @@ struct AtomicFileTests {
         }
     }
 
-    @Test("a file or directory of this user that it may not read names the mode", .waiting, arguments: [0, 0o200])
+    @Test(
+        "a file or directory of this user that it may not read names the mode", .waiting,
+        arguments: [0, 0o200])
     func unreadable(_ permissions: mode_t) async {
         let path = scratch.path
         await #expect(processExitsWith: .success) {

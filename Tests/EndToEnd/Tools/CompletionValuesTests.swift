@@ -44,7 +44,8 @@ struct CompletionValuesTests {
 
     @Test("--set completes keys, then the values of a key that has a list of them")
     func settings() throws {
-        #expect(try answer("token", "--set", "dp") == ["dpop=\tbind tokens to a key (RFC 9449; default: false)"])
+        #expect(
+            try answer("token", "--set", "dp") == ["dpop=\tbind tokens to a key (RFC 9449; default: false)"])
         #expect(try answer("token", "--set", "dpop=") == ["dpop=true", "dpop=false"])
         #expect(try answer("token", "--set=par=r") == ["--set=par=require"])
         #expect(try answer("token", "--set", "issuer=").isEmpty)
@@ -57,7 +58,8 @@ struct CompletionValuesTests {
 
     @Test("config set completes keys and values, use the profiles, and unset what the profile sets")
     func config() throws {
-        #expect(try answer("config", "set", "dp") == ["dpop=\tbind tokens to a key (RFC 9449; default: false)"])
+        #expect(
+            try answer("config", "set", "dp") == ["dpop=\tbind tokens to a key (RFC 9449; default: false)"])
         #expect(
             try answer("config", "set", "par=off", "flow=")
                 == ["auto", "browser", "device", "paste"].map { "flow=\($0)" })
