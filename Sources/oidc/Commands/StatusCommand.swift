@@ -117,8 +117,6 @@ struct StatusCommand: RunnableCommand {
             let target = ResourceTarget(
                 operand: operand, link: ResourceLink(resource: url, issuer: "", clientID: ""))
             _ = try OwnProvider(ProviderContext(settings, context, target: target)).identity()
-        } else if issuer == nil, settings.client.secret != nil || grant != .clientCredentials {
-            throw operand.unnamedIssuer(Setting.clientSecrets.union(Setting.subjectSources))
         }
         if context.console.isJSON {
             var key = SessionKey(

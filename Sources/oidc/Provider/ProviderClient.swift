@@ -39,11 +39,16 @@ extension ProviderContext {
             presentsCertificate: credentials.hasCertificate)
     }
 
-    /// Refuses to send a secret, or a token of the machine's identity, to a server that only a resource names: whoever
-    /// runs the resource would decide who gets it.
+    /// Refuses to send a secret, or a token of the machine's identity, to a server that only a resource names, if the
+    /// client was used at another one before: whoever runs the resource would decide who gets it.
     func checkIssuer(isNamedFor secrets: Set<Setting>) throws(OIDCError) {
         guard let target, !target.isIssuerNamed else { return }
-        throw target.operand.unnamedIssuer(secrets, of: target.link)
+        let known = (try? ResourceRecords(context)?.links.all()) ?? []
+        let isElsewhere = known.contains { link in
+            link.registration == nil && link.clientID == target.link.clientID
+                && !ExactText.isSame(link.issuer, target.link.issuer)
+        }
+        if isElsewhere { throw target.operand.otherIssuer(secrets, of: target.link) }
     }
 
     private func credentials(_ environment: ProviderEnvironment) throws(OIDCError) -> ClientCredentials {

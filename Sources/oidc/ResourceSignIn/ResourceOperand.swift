@@ -74,16 +74,14 @@ struct ResourceOperand: Sendable {
         return WebURL("\(parts.before)://\(host)\(parts.after.dropFirst(authority.count))")
     }
 
-    /// The error for a secret without an issuer; `link` has the one that the resource names, if it is known.
-    func unnamedIssuer(_ secrets: Set<Setting>, of link: ResourceLink? = nil) -> OIDCError {
+    /// The error for a secret that a resource wants sent to another server than the client's own.
+    func otherIssuer(_ secrets: Set<Setting>, of link: ResourceLink) -> OIDCError {
         let name = asked.layers.entries.first { secrets.contains($0.setting) }?.setting.name ?? "a secret"
-        let issuer = link.map { DisplayText.clean($0.issuer, limit: 200) }
-        let resource = DisplayText.clean(link?.resource ?? url.withoutQuery)
+        let issuer = DisplayText.clean(link.issuer, limit: 200)
         return .usage(
-            "\(name) is set without an issuer, so \(resource) would decide which server gets it"
-                + (issuer.map { ": \($0)" } ?? ""),
+            "\(name) was used at another server, and \(DisplayText.clean(link.resource)) names \(issuer)",
             hint: .text(
-                "if it is meant for that server, add --issuer \(issuer.map(ShellWord.quoted) ?? "URL") "
+                "if it is meant for that server, add --issuer \(ShellWord.quoted(issuer)) "
                     + "or set issuer beside it"))
     }
 

@@ -24,7 +24,7 @@ struct EnterpriseScenarioTests {
             {"profiles": {
               "work": {"issuer": "\(own.origin)", "client_id": "demo", "scope": "openid offline_access"},
               "tools": {"grant": "id_jag", "user_profile": "work", "client_id": "demo",
-                "client_secret": "at the resource", "issuer": "\(world.server.issuer)"}}}
+                "client_secret": "at the resource"}}}
             """)
         expectSuccess(try world.run(["login", "-p", "work"]))
         return (own, world)

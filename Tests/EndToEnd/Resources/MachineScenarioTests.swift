@@ -24,7 +24,7 @@ struct MachineScenarioTests {
                 "token_endpoint_auth_methods_supported": ["client_secret_basic"],
             ]
         }
-        expectSuccess(try world.call(options: ["--issuer", world.server.issuer]))
+        expectSuccess(try world.call(options: []))
         let request = try #require(world.server.tokenRequests.first)
         #expect(request.form["grant_type"] == "client_credentials" && request.form["resource"] == world.url)
         #expect(request.basic == ["test-client", "test-secret"])
@@ -83,12 +83,7 @@ struct MachineScenarioTests {
         let world = try workloadWorld()
         let token = try identity(world.server.issuer)
         let file = try world.keep("identity", token)
-        let options = ["--set", "subject_token_file=\(file)"]
-        let unnamed = try world.call(options: options)
-        #expect(unnamed.status == 2 && unnamed.output.isEmpty, "\(unnamed)")
-        #expect(unnamed.errorOutput.contains("--issuer \(world.server.issuer)"), "\(unnamed.errorOutput)")
-        #expect(world.server.tokenRequests.isEmpty)
-        expectSuccess(try world.call(options: options + ["--issuer", world.server.issuer]))
+        expectSuccess(try world.call(options: ["--set", "subject_token_file=\(file)"]))
         let form = try #require(world.server.tokenRequests.first).form
         #expect(form["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer")
         #expect(form["assertion"] == token && form["resource"] == world.url)
@@ -101,8 +96,7 @@ struct MachineScenarioTests {
     func workloadRefused(error: String) throws {
         let world = try workloadWorld(.oauth(error))
         let file = try world.keep("identity", try identity(world.server.issuer))
-        let outcome = try world.call(
-            options: ["--issuer", world.server.issuer, "--set", "subject_token_file=\(file)"])
+        let outcome = try world.call(options: ["--set", "subject_token_file=\(file)"])
         #expect(outcome.status == 4 && outcome.errorOutput.contains(error), "\(outcome)")
         #expect(world.server.tokenRequests.count == 1)
     }
