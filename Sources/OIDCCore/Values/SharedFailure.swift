@@ -15,6 +15,8 @@ public struct SharedFailure: Hashable, Sendable {
     public var moment: Int64?
     /// The time when a process first adopted the failure.
     public var sharedAt: Instant?
+    /// The time when one last did, by the machine's monotonic clock, in nanoseconds.
+    package var sharedMoment: Int64?
 
     /// Makes a failure from its parts.
     package init(
@@ -34,6 +36,11 @@ public struct SharedFailure: Hashable, Sendable {
     /// The seconds after the failure in which it applies to processes that start beside others that adopted it, and to
     /// processes that were started before it, which a busy machine delays.
     private static let crowd: (newcomers: Int64, delayed: Int64) = (2, 6)
+    /// A crowd that takes longer to start adopts the failure at intervals below this many nanoseconds. Who asks again
+    /// after a pause is not of it.
+    private static let crowdPause: Int64 = 300_000_000
+    /// The nanoseconds after which adopting it again is worth noting.
+    private static let notePause: Int64 = 50_000_000
 
     /// Returns whether the failure is recent. A time in the future or long ago came from a wrong clock.
     package func isRecent(at now: Instant) -> Bool {
@@ -71,7 +78,7 @@ public struct SharedFailure: Hashable, Sendable {
     }
 
     /// Returns whether the failure applies to a process that asks now: if the process was started before it, until
-    /// Retry-After has passed, or else, if others adopted it, for two seconds. Nobody who adopts it prolongs it.
+    /// Retry-After has passed, or else, if others adopted it, for two seconds, or as long as a crowd is still starting.
     package func answersNewcomer(
         at now: Instant, moment current: Int64? = nil, startedAt start: Int64? = nil
     ) -> Bool {
@@ -85,7 +92,28 @@ public struct SharedFailure: Hashable, Sendable {
             }
         }
         guard error.retryAfter == nil else { return secondsLeft(at: now, moment: current) > 0 }
-        return sharedAt != nil && age < SharedFailure.crowd.newcomers
+        guard sharedAt != nil else { return false }
+        guard let elapsed = elapsed(at: now, moment: current) else {
+            return age < SharedFailure.crowd.newcomers
+        }
+        if elapsed < SharedFailure.crowd.newcomers * 1_000 { return true }
+        guard elapsed < SharedFailure.crowd.delayed * 1_000, let current, let sharedMoment else {
+            return false
+        }
+        let (pause, isTooMuch) = current.subtractingReportingOverflow(sharedMoment)
+        return !isTooMuch && (0..<SharedFailure.crowdPause).contains(pause)
+    }
+
+    /// Returns the failure as adopted now, if that is news to others.
+    package func adopted(at now: Instant, moment current: Int64) -> SharedFailure? {
+        if let sharedMoment, sharedAt != nil {
+            let (pause, isTooMuch) = current.subtractingReportingOverflow(sharedMoment)
+            guard isTooMuch || !(0..<SharedFailure.notePause).contains(pause) else { return nil }
+        }
+        var adopted = self
+        adopted.sharedAt = sharedAt ?? now
+        adopted.sharedMoment = current
+        return adopted
     }
 
     /// Returns whether a failure of this kind would also happen to other processes. Mistakes of one command
@@ -116,6 +144,7 @@ extension SharedFailure {
         object["request"] = request.map { .string($0) }
         object["moment"] = moment.map { JSONValue($0) }
         object["shared_at"] = sharedAt.map { JSONValue($0.secondsSinceEpoch) }
+        object["shared_moment"] = sharedMoment.map { JSONValue($0) }
         return .object(object)
     }
 
@@ -137,5 +166,6 @@ extension SharedFailure {
             refreshTokenHash: json["refresh_token_hash"]?.string, moment: json["moment"]?.integer)
         request = json["request"]?.string
         sharedAt = json["shared_at"]?.integer.map { Instant(secondsSinceEpoch: $0) }
+        sharedMoment = json["shared_moment"]?.integer
     }
 }

@@ -16,13 +16,11 @@ extension SessionTokens {
         return error
     }
 
-    /// Adopts another process's failure, and records that somebody did, once.
+    /// Adopts another process's failure, and records that somebody did.
     func take(_ failure: SharedFailure) -> OIDCError {
         let now = now()
-        if failure.sharedAt == nil {
-            var shared = failure
-            shared.sharedAt = now
-            store.leave(shared, for: key, replacing: failure.id)
+        if let adopted = failure.adopted(at: now, moment: MonotonicTime.now().nanoseconds) {
+            store.leave(adopted, for: key, replacing: failure.id)
         }
         var error = failure.error
         if error.retryAfter != nil {

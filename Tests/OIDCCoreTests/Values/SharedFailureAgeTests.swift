@@ -62,17 +62,21 @@ struct SharedFailureAgeTests {
         }
     }
 
-    @Test(
-        "a failure that others adopted is shared for two seconds after it happened, however often it is adopted"
-    )
-    func crowd() {
+    @Test("a failure that others adopted is shared for two seconds, and as long as a crowd is still starting")
+    func crowd() throws {
         let failure = failure(isShared: true)
-        #expect(answers(failure, after: 900))
+        #expect(answers(failure, after: 1_999))
         #expect(!answers(failure, after: 2_000))
         #expect(!answers(self.failure(), after: 50))
-        var late = failure
-        late.sharedAt = Self.time.adding(2)
-        #expect(!answers(late, after: 2_000))
+        func adopted(after milliseconds: Int64) throws -> SharedFailure {
+            try #require(
+                failure.adopted(at: Self.time.adding(3), moment: Self.moment + milliseconds * 1_000_000))
+        }
+        let crowded = try adopted(after: 3_000)
+        #expect(answers(crowded, after: 3_200) && !answers(crowded, after: 3_300))
+        #expect(!answers(try adopted(after: 5_900), after: 6_000))
+        #expect(crowded.adopted(at: Self.time, moment: Self.moment + 3_040_000_000) == nil)
+        #expect(SharedFailure(stored: Array(crowded.json.compact.utf8)) == crowded)
     }
 
     @Test(
