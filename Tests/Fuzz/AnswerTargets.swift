@@ -128,7 +128,7 @@ private func requireSound(_ tokens: TokenSet, _ types: [TokenType]) {
     let pushed = outcome(hiding: secret) { () throws(OIDCError) in
         try PushedAuthorization.call(pending, at: url, client: client, now: now, random: zeros).read(answer)
     }
-    if let pushed {
+    if case .pushed(let pushed)? = pushed {
         let pairs = FormEncoding.decode(pushed.url.query ?? "")
         require(pairs?.map(\.name) == ["client_id", "request_uri"], "more in the address than a reference")
         require(pairs?.last?.value == pushed.requestURI, "another reference")
