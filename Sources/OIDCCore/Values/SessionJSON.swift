@@ -99,7 +99,7 @@ extension Session {
             throw Damage.member("extra")
         }
         let derived = (json["derived"] ?? []).array?.map(DerivedToken.init(json:))
-        guard let derived, !derived.contains(nil) else { throw Damage.member("derived") }
+        guard let derived, !derived.contains(where: { $0 == nil }) else { throw Damage.member("derived") }
         self.init(
             key: key,
             endpoints: Endpoints(

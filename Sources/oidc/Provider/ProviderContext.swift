@@ -2,7 +2,9 @@ import OIDCCore
 import OIDCSystem
 
 /// The provider that the settings name, and what a command reaches it with: the network, the client, the store.
-struct ProviderContext {
+///
+/// A class, as dozens of values hold it, and each would have code of its own to copy its members.
+final class ProviderContext: Sendable {
     let settings: Settings
     let context: CommandContext
     /// The end of the whole sign-in: limits every wait for the network, a program or another process.
