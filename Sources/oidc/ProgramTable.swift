@@ -60,14 +60,14 @@ extension Program {
             "use": "oidc config use NAME", "switch": "oidc config use NAME",
             "set": "oidc config set KEY=VALUE",
             "profile": "oidc config list", "profiles": "oidc config list",
-            "--format": "-o json", "--json": "-o json",
+            "--format": "-o json",
             "credential kubernetes": "oidc credential kubectl", "credential k8s": "oidc credential kubectl",
             "--client-secret": "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET",
         ],
         manual: { Manual.sections })
 
     private static let removal =
-        "to remove a setting, name it after oidc config unset; a profile, take it out of the file that oidc config path prints"
+        "a setting is removed with oidc config unset; a profile has to be taken out of the file by hand"
 }
 
 /// The commands about the settings.

@@ -43,7 +43,7 @@ extension ProviderContext {
     /// client was used at another one before: whoever runs the resource would decide who gets it.
     func checkIssuer(isNamedFor secrets: Set<Setting>) throws(OIDCError) {
         guard let target, !target.isIssuerNamed else { return }
-        let known = (try? ResourceRecords(context)?.links.all()) ?? []
+        let known = try ResourceRecords(context)?.links.all() ?? []
         let isElsewhere = known.contains { link in
             link.registration == nil && link.clientID == target.link.clientID
                 && !ExactText.isSame(link.issuer, target.link.issuer)

@@ -31,9 +31,9 @@ extension ResourceOperand {
         }
     }
 
-    /// Finds the server and the client, which is registered if necessary. Without an answer of it, the resource is asked,
-    /// unless its metadata is cached and no sign-in follows. Without `mayLogIn`, a grant that needs a user is an error before a client is
-    /// registered for it.
+    /// Finds the server and the client, which is registered if necessary. The resource is asked, unless it has answered
+    /// already, or its metadata is cached and no sign-in follows. Without `mayLogIn`, a grant that needs a user is an
+    /// error before a client is registered for it.
     func resolved(
         _ evidence: Evidence = Evidence(), mayLogIn: Bool = true
     ) throws(OIDCError) -> ProviderContext {

@@ -59,7 +59,8 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake("help tokn", "unknown command 'tokn', did you mean oidc token?", "oidc --help"),
         Mistake("config get issuer", "unknown command 'get'", "oidc config show"),
         Mistake("config ls", "unknown command 'ls'", "oidc config list"),
-        Mistake("config delete work", "unknown command 'delete'", "to remove a setting, name it"),
+        Mistake(
+            "config delete work", "unknown command 'delete'", "a setting is removed with oidc config unset"),
         Mistake(
             "config init https://login.example.com", "expected the name of a provider, found the URL",
             "oidc config init --issuer https://login.example.com --client-id ID"),

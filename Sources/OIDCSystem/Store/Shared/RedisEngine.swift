@@ -3,8 +3,8 @@ package import OIDCCore
 /// A shared store in Redis 6 or later, or Valkey. A write compares the whole value, which is unique as each record has
 /// a random nonce; a lease is a key with an owner that the server removes in time.
 ///
-/// Plain connections need no library, so a fresh token costs one round trip, and another one for AUTH or SELECT; TLS uses a connection of libcurl, with
-/// the settings of https.
+/// Plain connections need no library, so a fresh token costs one round trip, and another one for AUTH or SELECT; TLS
+/// uses a connection of libcurl, with the settings of https.
 package final class RedisEngine: SharedEngine {
     package let url: SharedStoreURL
     private let configuration: CurlConfiguration
