@@ -34,7 +34,8 @@ final class SimulatedProcess: SharedEngine, @unchecked Sendable {
         let wait = LockWait(limit: .seconds(90), isCancelled: { false })
         let tokens = SessionTokens(
             store: store, key: .example, now: now, wait: wait,
-            startedAt: MonotonicTime(nanoseconds: time.milliseconds * 1_000_000)
+            startedAt: MonotonicTime(nanoseconds: time.milliseconds * 1_000_000),
+            pause: { self.time.pause($0) }
         ) { (current, _) throws(OIDCError) in try self.request(current) }
         let result = Result { () throws(OIDCError) in
             Int(try tokens.token(TokenDemand(minimumValidity: 60)).access.token.revealed.dropFirst(3)) ?? .max

@@ -104,6 +104,12 @@ public struct SharedFailure: Hashable, Sendable {
         return !isTooMuch && (0..<SharedFailure.crowdPause).contains(pause)
     }
 
+    /// Returns whether processes that were started before the failure may still adopt it: it has just happened.
+    package func awaitsAdoption(at now: Instant, moment current: Int64) -> Bool {
+        guard sharedAt == nil, error.retryAfter == nil else { return false }
+        return elapsed(at: now, moment: current).map { $0 < 100 } ?? false
+    }
+
     /// Returns the failure as adopted now, if that is news to others.
     package func adopted(at now: Instant, moment current: Int64) -> SharedFailure? {
         if let sharedMoment, sharedAt != nil {

@@ -32,6 +32,17 @@ extension SessionTokens {
         return error
     }
 
+    /// Returns the last failure. If a provider fails at once, the first processes of a crowd have yet to adopt it when the
+    /// others start: a failure that has just happened is looked at again after a moment.
+    func knownFailure() -> SharedFailure? {
+        let failure = store.failure(of: key)
+        guard let failure, !answersUs(failure),
+            failure.awaitsAdoption(at: now(), moment: MonotonicTime.now().nanoseconds)
+        else { return failure }
+        pause(30)
+        return store.failure(of: key)
+    }
+
     func answersUs(_ failure: SharedFailure) -> Bool {
         failure.answersNewcomer(
             at: now(), moment: MonotonicTime.now().nanoseconds, startedAt: startedAt.nanoseconds)

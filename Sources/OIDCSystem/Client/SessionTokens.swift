@@ -51,17 +51,22 @@ package struct SessionTokens {
     package let wait: LockWait
     /// The caller's start time: failures since then also apply to it.
     let startedAt: MonotonicTime
+    /// Waits for so many milliseconds.
+    let pause: (Int64) -> Void
     let request: Request
 
     package init(
         store: any SessionStoring, key: SessionKey, now: @escaping @Sendable () -> Instant, wait: LockWait,
-        startedAt: MonotonicTime = .now(), request: @escaping Request
+        startedAt: MonotonicTime = .now(),
+        pause: @escaping (Int64) -> Void = { Poll.sleep(until: .now().adding(milliseconds: $0)) },
+        request: @escaping Request
     ) {
         self.store = store
         self.key = key
         self.now = now
         self.wait = wait
         self.startedAt = startedAt
+        self.pause = pause
         self.request = request
     }
 
@@ -102,8 +107,8 @@ package struct SessionTokens {
             case .of(let access): access
             }
         if key.grant.needsUser { try refuseUnrefreshable(seen) }
-        let known = store.failure(of: key)
         let source = try seen?.source(for: demand).granted() ?? .own
+        let known = knownFailure()
         if let known, answersUs(known), isAbout(known, seen, source) { throw take(known) }
         var isHeld = false
         do throws(OIDCError) {

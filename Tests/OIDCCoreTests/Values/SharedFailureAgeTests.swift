@@ -79,6 +79,17 @@ struct SharedFailureAgeTests {
         #expect(SharedFailure(stored: Array(crowded.json.compact.utf8)) == crowded)
     }
 
+    @Test("a failure that has just happened may still be adopted, which is worth a second look")
+    func justNow() {
+        func awaits(_ failure: SharedFailure, after milliseconds: Int64) -> Bool {
+            failure.awaitsAdoption(
+                at: Self.time.adding((900 + milliseconds) / 1_000),
+                moment: Self.moment + milliseconds * 1_000_000)
+        }
+        #expect(awaits(failure(), after: 99) && !awaits(failure(), after: 100))
+        #expect(!awaits(failure(isShared: true), after: 1) && !awaits(failure(retryAfter: 1), after: 1))
+    }
+
     @Test(
         "a process that was started before the failure shares it a little longer, as a busy machine delays it"
     )
