@@ -256,7 +256,7 @@ struct RedirectReceiverTests {
         let repeated = try world.visit(callback)
         receiver.finish(showing: ResultPage.success(who: "alice", provider: "op.example", program: "oidc"))
         #expect(others.map { $0.status() } == [404, 404, 404] && repeated.status() == 303)
-        #expect(oldTab.received()?.contains("Another page answered this sign-in.") == true)
+        #expect(oldTab.received()?.contains("Another tab has answered in the meantime.") == true)
         for tab in tabs {
             let text = try #require(tab.received())
             #expect(text.hasPrefix("HTTP/1.1 200 ") && text.contains("oidc is signed in"))

@@ -69,9 +69,11 @@ package enum ResultPage {
         failure(title: "Not the answer to this sign-in", message: message, advice: advice, status: status)
     }
 
-    /// Returns the page for an old tab after the sign-in was answered.
+    /// Returns the page for an old tab after another one has answered.
     static func answered() -> HTTPResponse {
-        stray(status: 400, message: "Another page answered this sign-in.", advice: "Close this tab.")
+        failure(
+            title: "Already answered", message: "Another tab has answered in the meantime.",
+            advice: "Close this tab.", status: 400)
     }
 
     /// Returns the page for a browser that opened another URL of the listener.
