@@ -4,7 +4,8 @@ extension Hint: CustomStringConvertible {
         switch self {
         case .signIn: "sign in again"
         case .signInForScope(let scope): "sign in again, with the scope \(DisplayText.quoted(scope))"
-        case .tryAgain(let seconds): seconds.map { "try again in \($0) seconds" } ?? "try again later"
+        case .tryAgain(let seconds):
+            seconds.map { "try again in \($0) second\($0 == 1 ? "" : "s")" } ?? "try again later"
         case .advice(let advice): advice.description
         case .orSignIn(let hint): "\(hint), or sign in again"
         case .set(let setting, let value): "set \(setting) to \(value)"

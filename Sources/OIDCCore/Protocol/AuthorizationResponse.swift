@@ -135,7 +135,7 @@ extension PendingAuthorization {
         if isIssuerMissing { message += "; the answer lacks iss, which the provider promises" }
         return OIDCError(
             answer.isTemporary && !isWithCode ? .unreachable : .refused, message,
-            hint: answer.promptHint(sent: prompt) ?? hint(answer.code),
+            hint: answer.promptHint(sent: prompt) ?? answer.resourceHint ?? hint(answer.code),
             stage: .authorization, oauthError: answer.code)
     }
 

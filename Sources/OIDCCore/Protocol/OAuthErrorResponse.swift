@@ -91,6 +91,12 @@ extension OAuthErrorResponse {
         return .set(.prompt, to: isSent ? "off" : "consent")
     }
 
+    /// The hint if the provider refuses the parameter `resource`: Entra ID names the reason in the description only
+    /// (2026-03).
+    var resourceHint: Hint? {
+        description?.includes("AADSTS9010010") == true ? .set(.resourceParameter, to: "off") : nil
+    }
+
     /// Whether the code means that nothing was decided. Providers send these with 400 too, the status that RFC 6749
     /// §5.2 gives every error.
     var isTemporary: Bool { ["temporarily_unavailable", "server_error", "slow_down"].contains(code) }
@@ -120,7 +126,7 @@ extension OAuthErrorResponse {
         let from = place.map { "\(DisplayText.clean($0.withoutQuery)) " } ?? "the provider "
         return OIDCError(
             isTemporary ? .unreachable : .refused, "\(stage.title): \(from)answered \(what)",
-            hint: isTemporary ? .tryAgain(seconds: response.retryAfter) : hint(code),
+            hint: isTemporary ? .tryAgain(seconds: response.retryAfter) : answer?.resourceHint ?? hint(code),
             stage: stage,
             oauthError: answer?.code, retryAfter: isTemporary ? response.retryAfter : nil)
     }

@@ -141,11 +141,10 @@ extension ProviderContext {
         return ProviderContext(context.settings(layers), context, until: deadline, target: target)
     }
 
-    /// Returns an error about the parameter `resource` with the hint that helps here: to leave it out. Entra ID names
-    /// the reason in the description only (2026-03).
+    /// Returns an error about the parameter `resource` with the hint that helps here: to leave it out.
     func withoutResource(_ error: OIDCError) -> OIDCError {
         guard target != nil, settings.token.sendsResources,
-            error.oauthError == "invalid_target" || error.message.includes("AADSTS9010010")
+            error.oauthError == "invalid_target" || error.hint == .set(.resourceParameter, to: "off")
         else { return error }
         var error = error
         let line =
