@@ -53,12 +53,12 @@ package final class TerminalRun: @unchecked Sendable {
         return tcgetattr(master, &modes) == 0 && modes.c_lflag & tcflag_t(ECHO) != 0
     }
 
-    /// Sets the modes that a shell sets for itself when it stops the program.
-    package func resetModes() {
+    /// Sets the modes that a shell sets for itself when it stops the program. Returns whether it did.
+    package func resetModes() -> Bool {
         var modes = termios()
-        guard tcgetattr(master, &modes) == 0 else { return }
+        guard tcgetattr(master, &modes) == 0 else { return false }
         modes.c_lflag |= tcflag_t(ECHO | ICANON)
-        _ = tcsetattr(master, TCSANOW, &modes)
+        return tcsetattr(master, TCSANOW, &modes) == 0
     }
 
     package var isRunning: Bool { process.isRunning }

@@ -27,12 +27,8 @@ struct ResourceServerChoiceTests {
         world.other.change { $0.metadata = Self.confidential }
         for command in [["token", "--refresh"], ["credential", "headers"], ["request", "POST"]] {
             world.forget()
-            let outcome = try world.run(command + [world.url + "/below"])
-            let words = "\(command) \(outcome)"
-            if outcome.status == 2 {
-                #expect(outcome.errorOutput.contains("add --issuer \(world.other.issuer) "), "\(words)")
-            }
-            #expect(world.other.tokenRequests.isEmpty, "\(words)")
+            _ = try world.run(command + [world.url])
+            #expect(world.other.tokenRequests.isEmpty, "\(command)")
         }
         let signIn = ["login", world.url, "--grant", "authorization_code"]
         let refused = try world.run(signIn)
