@@ -19,7 +19,8 @@ struct ProgramTableTests {
     @Test("every option that a message or hint names is an option of a command")
     func namedOptions() throws {
         var known = Set(program.descriptions.flatMap(\.options).map(\.name))
-        known.formUnion(program.otherNames().keys.compactMap { $0.split(separator: " ").last.map(String.init) })
+        known.formUnion(
+            program.otherNames().keys.compactMap { $0.split(separator: " ").last.map(String.init) })
         known.formUnion(["--complete", "--reference", "--settings"])
         // Options of other programs: docker, git, kubectl.
         known.formUnion(["--global", "--replace-all", "--add", "--user", "--from-file"])
