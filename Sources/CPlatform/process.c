@@ -15,7 +15,29 @@
 #include <crt_externs.h>
 #else
 extern char **environ;
+
+static int argument_count;
+static char **argument_values;
+
+/* glibc hands constructors what main gets. This one runs before those of Swift's runtime, which reads the environment
+   even if a preloaded library has removed it. */
+__attribute__((constructor(101))) static void keep_arguments(int count, char **values) {
+    static char *nothing[] = {NULL};
+    argument_count = count;
+    argument_values = values;
+    if (environ == NULL) environ = nothing;
+}
 #endif
+
+char **oidc_arguments(int *count) {
+#ifdef __APPLE__
+    *count = *_NSGetArgc();
+    return *_NSGetArgv();
+#else
+    *count = argument_count;
+    return argument_values;
+#endif
+}
 
 char **oidc_environment(void) {
 #ifdef __APPLE__

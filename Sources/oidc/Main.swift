@@ -7,7 +7,7 @@ struct Main {
     static func main() {
         Platform.secureStandardDescriptors()
         Platform.forbidDumps()
-        let arguments = CommandLine.arguments
+        let arguments = ProcessEnvironment.arguments
         Platform.exit(run(Array(arguments.dropFirst()), calledAs: arguments.first ?? "oidc"))
     }
 

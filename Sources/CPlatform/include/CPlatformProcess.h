@@ -3,6 +3,10 @@
 
 #include <sys/types.h>
 
+/// Returns the words of the command line and their number. Swift's `CommandLine` looks for them below the environment,
+/// and finds none if a preloaded library, as of a debugger or a shifted clock, has set a variable before `main`.
+char **oidc_arguments(int *count);
+
 /// Returns the environment of this process, terminated by NULL.
 char **oidc_environment(void);
 

@@ -6,8 +6,15 @@ import CPlatform
     import Glibc
 #endif
 
-/// The environment variables, for this process and its children.
+/// What this process was started with: its words, and the environment variables for it and its children.
 package enum ProcessEnvironment {
+    /// The words of the command line, the name of the program first.
+    package static var arguments: [String] {
+        var count: Int32 = 0
+        let words = oidc_arguments(&count)
+        return (0..<Int(count)).compactMap { index in words?[index].map { String(cString: $0) } }
+    }
+
     /// The variables. The first one of a name counts, as for `getenv`.
     package static var current: [String: String] {
         guard let entries = oidc_environment() else { return [:] }

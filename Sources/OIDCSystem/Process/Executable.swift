@@ -94,9 +94,10 @@ package struct RawArgument: Hashable, Sendable {
 
     /// Returns the last arguments of this process.
     package static func last(_ count: Int) -> [RawArgument] {
-        let total = Int(CommandLine.argc)
-        return (max(0, total - count)..<total).compactMap { index in
-            CommandLine.unsafeArgv[index].map { RawArgument($0) }
+        var total: Int32 = 0
+        let words = oidc_arguments(&total)
+        return (max(0, Int(total) - count)..<Int(total)).compactMap { index in
+            words?[index].map { RawArgument($0) }
         }
     }
 }

@@ -41,7 +41,7 @@ struct CredentialCommandLine {
     /// Returns the program's name if PATH finds it, or else the path that it was called by.
     private static func program(_ environment: [String: String]) -> String {
         if (try? Executable.find("oidc", in: environment)) != nil { return "oidc" }
-        guard let path = CommandLine.arguments.first, path.contains("/") else { return "oidc" }
+        guard let path = ProcessEnvironment.arguments.first, path.contains("/") else { return "oidc" }
         return absolute(path, environment)
     }
 
