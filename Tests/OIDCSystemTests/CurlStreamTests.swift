@@ -169,6 +169,24 @@ struct CurlStreamTests {
         #expect(ContinuousClock.now - start > .seconds(1))
     }
 
+    @Test(
+        "a header that never ends is bounded like silence, however often a piece of it comes",
+        arguments: ["X-Line: a\r\n", "\r\nHTTP/1.1 102 Processing\r\n"])
+    func endlessHeader(piece: String) throws {
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write(piece.hasPrefix("X") ? "HTTP/1.1 200 OK\r\n" : "HTTP/1.1 102 Processing\r\n")
+            for _ in 1...100 where peer.write(piece) { usleep(100_000) }
+        }
+        var configuration = CurlConfiguration()
+        configuration.httpTimeout = .milliseconds(500)
+        #expect(
+            throws: OIDCError(
+                .unreachable, "resource: nothing came from 127.0.0.1:\(server.port) for 500 ms",
+                hint: .advice(.raiseHTTPTimeout), stage: .resource)
+        ) { try stream(.json(server.url()), body: nil, configuration) }
+    }
+
     @Test("an endless stream is interrupted at once")
     func interrupted() throws {
         let server = try ScriptedServer { peer in

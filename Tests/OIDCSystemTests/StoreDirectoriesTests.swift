@@ -15,7 +15,7 @@ struct StoreDirectoriesTests {
     }
 
     @Test(
-        "OIDC_… first, then XDG, then HOME; empty and relative ones count as unset, nothing is guessed",
+        "OIDC_… first, then XDG, then HOME; empty ones and relative ones of XDG count as unset, nothing is guessed",
         arguments: [
             Case(
                 environment: ["HOME": "/home/a"], state: "/home/a/.local/state/oidc",
@@ -38,7 +38,7 @@ struct StoreDirectoriesTests {
                 configuration: "/home/a/.config/oidc/config.json"),
             Case(
                 environment: ["HOME": "/home/a", "OIDC_STATE_DIR": "here", "OIDC_CACHE_DIR": "./there"],
-                state: "/home/a/.local/state/oidc", cache: "/home/a/.cache/oidc",
+                state: UserFile.absolute("here"), cache: UserFile.absolute("there"),
                 configuration: "/home/a/.config/oidc/config.json"),
             Case(
                 environment: ["HOME": "/"], state: "/.local/state/oidc", cache: "/.cache/oidc",

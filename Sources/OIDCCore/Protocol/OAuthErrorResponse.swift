@@ -3,6 +3,9 @@ package struct OAuthErrorResponse: Hashable, Sendable {
     package let code: String
     package let description: String?
     package let uri: String?
+    /// Whether the code stands where OAuth, or the documentation of the provider, has it. Only such a code ends a
+    /// session: what a gateway repeats elsewhere in its answer may come of something else.
+    private(set) var isInItsPlace = true
 
     package init(code: String, description: String? = nil, uri: String? = nil) {
         self.init(code: code, description: description, uri: uri, withholding: WithheldSecrets())
@@ -47,12 +50,14 @@ package struct OAuthErrorResponse: Hashable, Sendable {
             let code = error["code"]?.string ?? error["status"]?.string ?? error["type"]?.string
             self.init(
                 code: code ?? "error", description: error["message"]?.string, uri: nil, withholding: secrets)
+            isInItsPlace = false
         default:
             let first = members["errors"]?.array?.first
             if isRefusal, let code = first?["errorType"]?.string, !code.isEmpty {
                 self.init(code: code, description: first?["message"]?.string, withholding: secrets)
             } else if isRefusal, let code = members["message"]?.string, Self.knownCodes.contains(code) {
                 self.init(code: code, withholding: secrets)
+                isInItsPlace = false
             } else {
                 return nil
             }

@@ -130,11 +130,11 @@ extension TokenRequest {
     /// session has ended.
     func failure(_ response: HTTPResponse, withholding secrets: WithheldSecrets) -> OIDCError {
         var error = OAuthErrorResponse.failure(response, stage: .token, withholding: secrets) { hint($0) }
-        if grantType == .refreshToken, error.kind == .refused, error.oauthError == "invalid_grant" {
+        if grantType == .refreshToken, error.kind == .refused, error.oauthError == "invalid_grant",
+            let refusal = OAuthErrorResponse(response, withholding: secrets), refusal.isInItsPlace
+        {
             error.kind = .loginRequired
-            error.message =
-                "token: the session has ended: the provider answered "
-                + (OAuthErrorResponse(response, withholding: secrets)?.text ?? "invalid_grant")
+            error.message = "token: the session has ended: the provider answered \(refusal.text)"
         }
         return error
     }

@@ -38,7 +38,7 @@ public struct SharedFailure: Hashable, Sendable {
     private static let crowd: (newcomers: Int64, delayed: Int64) = (2, 15)
     /// A crowd that takes longer to start adopts the failure at intervals below this many nanoseconds. Who asks again
     /// after a pause is not of it.
-    private static let crowdPause: Int64 = 450_000_000
+    private static let crowdPause: Int64 = 150_000_000
     /// The nanoseconds after which adopting it again is worth noting.
     private static let notePause: Int64 = 50_000_000
 

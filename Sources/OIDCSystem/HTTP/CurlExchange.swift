@@ -21,6 +21,8 @@ final class CurlExchange {
     private let endsAfterHead: Bool
     let stage: Stage
     private var sentBytes = 0
+    /// Whether the answer has begun.
+    private var hasBegun = false
     private let onHead: (Int, HTTPHeaders) throws(OIDCError) -> Void
     private let onBody: (UnsafeRawBufferPointer) throws(OIDCError) -> Void
     let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(OIDC_CURL_ERROR_SIZE))
@@ -53,11 +55,15 @@ final class CurlExchange {
     }
 
     fileprivate func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
-        defer { touch() }
+        // Further lines do not count as activity, so a header that comes in drops, or interim answers, end the wait.
+        if !hasBegun { touch() }
+        hasBegun = true
         switch head.take(line) {
         case .more: return true
         case .complete where endsAfterHead && head.announcesLongBody: return false
-        case .complete: return attempt { () throws(OIDCError) in try onHead(head.status, head.headers) }
+        case .complete:
+            touch()
+            return attempt { () throws(OIDCError) in try onHead(head.status, head.headers) }
         case .tooLarge:
             refusal = OIDCError(
                 .refused, "\(stage.title): the header of the answer is too large", stage: stage)

@@ -81,6 +81,7 @@ package enum HTTP1 {
         case 406: "Not Acceptable"
         case 409: "Conflict"
         case 410: "Gone"
+        case 411: "Length Required"
         case 412: "Precondition Failed"
         case 413: "Content Too Large"
         case 414: "URI Too Long"
@@ -96,7 +97,6 @@ package enum HTTP1 {
         case 502: "Bad Gateway"
         case 503: "Service Unavailable"
         case 504: "Gateway Timeout"
-        case 505: "HTTP Version Not Supported"
         default: "Status \(status)"
         }
     }

@@ -165,7 +165,7 @@ extension HTTP1 {
             case "HTTP/1.1": draft.minorVersion = 1
             case "HTTP/1.0": draft.minorVersion = 0
             case let version where version.hasPrefix("HTTP/"):
-                throw Rejection(505, "the HTTP version is not supported")
+                throw Rejection(400, "the HTTP version is not supported")
             default: throw Rejection(400, "the request line is malformed")
             }
             guard words[1].first == .slash, !words[1].contains(.hash) else {
@@ -193,6 +193,9 @@ extension HTTP1 {
 
         private mutating func endHeaders() throws(Rejection) {
             try checkHost()
+            guard leavesBody || draft.headers.values("Transfer-Encoding").isEmpty else {
+                throw Rejection(411, "Transfer-Encoding is not served")
+            }
             let framing = try BodyFraming(of: draft)
             let expectsContinue = try draft.expectsContinue()
             guard !leavesBody else {
@@ -200,7 +203,7 @@ extension HTTP1 {
                 return
             }
             guard case .length(let length) = framing else {
-                throw Rejection(501, "Transfer-Encoding is not served")
+                throw Rejection(411, "Transfer-Encoding is not served")
             }
             guard length <= limits.body else { throw Rejection(413, "the body is too long") }
             awaitsContinue = length > 0 && expectsContinue

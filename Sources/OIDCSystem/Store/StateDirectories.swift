@@ -1,7 +1,8 @@
 import OIDCCore
 
 /// The directories of sessions, cache and configuration, from the environment (XDG Base Directory
-/// Specification). The home directory is not guessed, and relative paths are ignored.
+/// Specification). The home directory is not guessed, and relative paths of XDG variables are ignored, as that
+/// specification wants; those of our own variables are relative to the working directory.
 package struct StateDirectories: Hashable, Sendable {
     /// The directory of sessions: `$OIDC_STATE_DIR`, `$XDG_STATE_HOME/oidc` or `~/.local/state/oidc`.
     package let state: String?
@@ -21,11 +22,14 @@ package struct StateDirectories: Hashable, Sendable {
         func base(_ name: String, _ inHome: String) -> String? {
             absolute(name) ?? absolute("HOME").map { StateDirectories.join($0, inHome) }
         }
+        func own(_ name: String) -> String? {
+            value(name).map { StateDirectories.trimmed(UserFile.absolute($0)) }
+        }
         state =
-            absolute("OIDC_STATE_DIR").map(StateDirectories.trimmed)
+            own("OIDC_STATE_DIR")
             ?? base("XDG_STATE_HOME", ".local/state").map { StateDirectories.join($0, "oidc") }
         cache =
-            absolute("OIDC_CACHE_DIR").map(StateDirectories.trimmed)
+            own("OIDC_CACHE_DIR")
             ?? base("XDG_CACHE_HOME", ".cache").map { StateDirectories.join($0, "oidc") }
         configuration =
             value("OIDC_CONFIG")

@@ -32,7 +32,7 @@ struct SettingsChecks {
     ]
 
     private static let directories = [
-        "OIDC_STATE_DIR", "OIDC_CACHE_DIR", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
+        "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
     ]
 
     /// Reports unknown variables and those that are ignored.

@@ -48,13 +48,17 @@ struct TokenVerification {
 
     /// Returns why the token is not from the configured issuer, or nil. A token without `iss` names no issuer.
     private func foreignIssuer(_ token: JWS) throws(OIDCError) -> String? {
-        guard let issuer = provider.settings.provider.issuer, let claim = token.claims?["iss"] else {
-            return nil
+        guard let issuer = provider.settings.provider.issuer else { return nil }
+        guard let claims = token.claims else {
+            // Other payloads may be signed, too, with keys that the user names. They are no claims, then.
+            let isText = jwks != nil && token.payload.first { !ASCII.isBlank($0) } != .leftBrace
+            return isText ? nil : "payload: expected a JSON object, found something else"
         }
+        guard let claim = claims["iss"] else { return nil }
         guard let found = claim.string else { return "iss: expected a string, found \(claim.typeName)" }
         guard !ExactText.isSame(found, issuer) else { return nil }
         if let template = try template(issuer, found) {
-            guard let tenant = token.claims?["tid"]?.string, let own = template.issuer(of: tenant) else {
+            guard let tenant = claims["tid"]?.string, let own = template.issuer(of: tenant) else {
                 return "tid: expected the tenant of \(DisplayText.clean(template.text)), found none"
             }
             return ExactText.isSame(found, own) ? nil : mismatch(own, found)

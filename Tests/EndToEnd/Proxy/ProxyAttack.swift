@@ -198,7 +198,7 @@ struct ProxyAttack: CustomTestStringConvertible, Sendable {
         ProxyAttack("a body of HEAD", .refused(400)) {
             send($0, "HEAD", "Content-Length: 30", body: "GET /evil HTTP/1.1\r\n")
         },
-        ProxyAttack("another HTTP version", .refused(505)) { send($0, version: "2.0") },
+        ProxyAttack("another HTTP version", .refused(400)) { send($0, version: "2.0") },
     ]
 
     private static let methods: [ProxyAttack] = [
@@ -210,7 +210,7 @@ struct ProxyAttack: CustomTestStringConvertible, Sendable {
             $0.get("\($0.prefix)x", "Upgrade: websocket", "Sec-WebSocket-Key: x", "Sec-WebSocket-Version: 13")
         },
         ProxyAttack("HTTP/2 in the clear", .forwarded("/v1/x")) { $0.get("\($0.prefix)x", "Upgrade: h2c") },
-        ProxyAttack("HTTP/2 at once", .refused(505)) { _ in "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" },
+        ProxyAttack("HTTP/2 at once", .refused(400)) { _ in "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" },
         ProxyAttack("TLS", .refused(400)) { _ in "\u{16}\u{3}\u{1}\r\n" },
     ]
 }

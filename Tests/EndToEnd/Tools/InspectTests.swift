@@ -28,11 +28,17 @@ struct InspectTests {
     private func verdict(
         _ claims: [String: JSONValue], _ variables: [String: String], jwks: String? = nil
     ) throws -> SignatureVerdict {
+        try verdict(of: token(claims), variables, jwks: jwks)
+    }
+
+    private func verdict(
+        of compact: String, _ variables: [String: String], jwks: String?
+    ) throws -> SignatureVerdict {
         let environment = variables.merging(["HOME": "/nonexistent"]) { first, _ in first }
         let context = CommandContext(
             console: Console(CommonOptions()), environment: environment, common: CommonOptions())
         return try TokenVerification(provider: context.provider(ProviderOptions()), jwks: jwks)
-            .verdict(JWS(compact: token(claims)))
+            .verdict(JWS(compact: compact))
     }
 
     @Test("a token of another issuer is invalid before any key is fetched, also with keys of one's own")
@@ -50,6 +56,15 @@ struct InspectTests {
             #expect(
                 try verdict(["iss": "https://op.example\u{200B}"], configured, jwks: jwks)
                     == .invalid(hidden))
+        }
+        // RFC 8725 §3.1 wants a claim that is checked to be the one that is used: of two, or of none that can be read,
+        // nobody knows.
+        let evil = #""iss":"https://evil.example""#
+        for payload in ["{\(evil),\(evil)}", "{\(evil),\"x\":\"\u{FFFD}\"", "[\(evil.count)]", "text"] {
+            let compact = try JWTSigner(Self.key.get()).sign(payload: Array(payload.utf8))
+            let found = try verdict(of: compact, configured, jwks: nil)
+            #expect(found == .invalid("payload: expected a JSON object, found something else"), "\(payload)")
+            #expect((try verdict(of: compact, configured, jwks: keys) == .valid) == (payload.first != "{"))
         }
         #expect(try verdict(["iss": "https://op.example"], configured, jwks: keys) == .valid)
         #expect(try verdict(["sub": "a"], configured, jwks: keys) == .valid)

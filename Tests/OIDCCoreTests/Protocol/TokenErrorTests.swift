@@ -44,15 +44,19 @@ struct TokenErrorTests {
     }
 
     @Test(
-        "a code in another member is the provider's code (Fitbit, Twitch), only in a refusal",
+        "a code in another member is the provider's code, only in a refusal; it ends a session only at Fitbit",
         arguments: [
-            (#"{"errors":[{"errorType":"invalid_grant","message":"used"}],"success":false}"#, "used"),
-            (#"{"status":400,"message":"invalid_grant"}"#, nil),
+            (#"{"errors":[{"errorType":"invalid_grant","message":"used"}],"success":false}"#, true),
+            (#"{"status":400,"message":"invalid_grant"}"#, false),
+            (#"{"error":{"code":"invalid_grant"}}"#, false), (#"{"error":{"type":"invalid_grant"}}"#, false),
+            (#"{"error":{"status":"invalid_grant","message":"gone"}}"#, false),
         ])
-    func otherCodes(_ body: String, _ description: String?) throws {
-        let found = try error(Fixture.json(body, status: 400), Self.refresh)
-        #expect(found?.endsSession == true)
-        #expect(description.map { found?.message.contains("“\($0)”") == true } ?? true)
+    func otherCodes(_ body: String, ends: Bool) throws {
+        for status in [400, 403, 404] {
+            let found = try error(Fixture.json(body, status: status), Self.refresh)
+            #expect(found?.oauthError == "invalid_grant" && found?.endsSession == ends, "\(body)")
+            #expect(found?.kind == (ends ? .loginRequired : .refused), "\(body)")
+        }
         let inSuccess = try error(Fixture.json(body), Self.refresh)
         #expect(inSuccess?.endsSession == false)
     }

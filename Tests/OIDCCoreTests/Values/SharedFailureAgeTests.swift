@@ -73,7 +73,7 @@ struct SharedFailureAgeTests {
                 failure.adopted(at: Self.time.adding(3), moment: Self.moment + milliseconds * 1_000_000))
         }
         let crowded = try adopted(after: 3_000)
-        #expect(answers(crowded, after: 3_449) && !answers(crowded, after: 3_450))
+        #expect(answers(crowded, after: 3_149) && !answers(crowded, after: 3_150))
         #expect(!answers(try adopted(after: 14_900), after: 15_000))
         #expect(crowded.adopted(at: Self.time, moment: Self.moment + 3_040_000_000) == nil)
         #expect(SharedFailure(stored: Array(crowded.json.compact.utf8)) == crowded)
