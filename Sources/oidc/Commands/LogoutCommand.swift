@@ -18,6 +18,7 @@ struct LogoutCommand: RunnableCommand {
         ],
         exitCodes: [
             ExitCode("0", "the provider accepted, does not offer revocation, or there was no session"),
+            ExitCode("1", "--browser, and no browser could be opened; the local session is removed"),
             ExitCode("4, 5", "the provider did not confirm or was unreachable; the local session is removed"),
             ExitCode("6", "the browser did not come back in time; the local session is removed"),
         ],
@@ -182,9 +183,10 @@ struct LogoutCommand: RunnableCommand {
             return Ending(answer: answer, hadSession: hadSession, failure: nil)
         }
         guard failure.kind != .interrupted else { throw failure }
-        // A sign-out that the provider did not confirm has one exit code, whatever the reason.
+        // A revocation that the provider did not confirm has one exit code, whatever the reason.
         var error = failure
-        if error.kind != .unreachable, error.kind != .timedOut { error.kind = .refused }
+        let isOwn = error.stage == .endSession && error.kind == .failed
+        if error.kind != .unreachable, error.kind != .timedOut, !isOwn { error.kind = .refused }
         return Ending(answer: answer, hadSession: hadSession, failure: error)
     }
 
