@@ -9,6 +9,7 @@ extension Hint {
         case .orSignIn(let hint): "\(hint.commandLine), or oidc login"
         case .advice(let advice): advice.commandLine
         case .set(let setting, let value): "oidc config set \(setting.name)=\(ShellWord.quoted(value))"
+        case .setEndpoint(.deviceAuthorization): "oidc login --flow paste"
         case .setEndpoint(let endpoint): "set \(endpoint.rawValue)"
         case .useIssuer(let issuer): "--issuer \(ShellWord.quoted(issuer))"
         case .allowAlgorithm(let name):

@@ -19,6 +19,7 @@ struct HintWordsTests {
             (.set(.pushedAuthorization, to: "require"), "oidc config set par=require"),
             (.set(.store, to: "file"), "oidc config set store=file"),
             (.setEndpoint(.authorization), "set authorization_endpoint"),
+            (.setEndpoint(.deviceAuthorization), "oidc login --flow paste"),
             (.useIssuer("https://op.example/$(id)"), "--issuer 'https://op.example/$(id)'"),
             (.checkPath(of: "configuration"), "check the path in --config or OIDC_CONFIG"),
             (.checkPath(of: "--pending"), "check the path in --pending"),
