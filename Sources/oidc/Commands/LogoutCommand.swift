@@ -9,7 +9,8 @@ struct LogoutCommand: RunnableCommand {
         discussion: """
             Revokes the refresh token and the access token at the provider, and always removes the local session, \
             even if the provider is unreachable. With a URL, it ends the session of exactly that resource: one for \
-            a URL above it stays.
+            a URL above it stays. With -o json, "provider" is revoked, refused, unreachable, not_offered, or null if it \
+            was not asked; --all prints an array.
             """,
         examples: [
             Example("oidc logout", "log out of the default profile"),
