@@ -197,12 +197,12 @@ struct ResourceClient {
         let line = "oidc login \(ShellWord.quoted(operand.url.text))"
         let document =
             self.server.supportsClientMetadataDocuments
-            ? ", or publish what oidc register --client-metadata URL prints, and: "
-                + "\(line) --set client_metadata_url=URL" : ""
+            ? "publish what oidc register --client-metadata URL prints, and: "
+                + "\(line) --set client_metadata_url=URL, or: " : ""
         return OIDCError(
             .usage,
             "no client is set for \(server), and it does not register clients automatically: register a native client "
                 + "there with the redirect URL \(DisplayText.clean(redirect))",
-            hint: .text("\(line) --client-id ID\(document)"), stage: .registration)
+            hint: .text("\(document)\(line) --client-id ID"), stage: .registration)
     }
 }

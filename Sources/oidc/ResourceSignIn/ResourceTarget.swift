@@ -112,7 +112,7 @@ struct ResourceRecords {
         let line = "oidc logout \(places.count == 1 ? ShellWord.quoted(first) : "URL")"
         return .usage(
             "no provider is set; the resources that were signed in to are \(DisplayText.clean(list, limit: 300))",
-            hint: .text("\(line), or for every session: oidc logout --all"))
+            hint: .text(line))
     }
 
     /// Forgets the resources that a session is for.

@@ -239,7 +239,7 @@ struct ResourceStepUpTests {
         for command in [["login"], ["request", "--login"]] {
             let outcome = try world.run(command + [world.url])
             #expect(outcome.status == 4, "\(outcome)")
-            #expect(outcome.errorOutput.contains("try: oidc login \(world.url), and allow"), "\(outcome)")
+            #expect(outcome.errorOutput.contains("try: oidc login \(world.url)\n"), "\(outcome)")
         }
     }
 }
