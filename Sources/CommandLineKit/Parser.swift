@@ -49,7 +49,13 @@ extension Program {
             try assign(scan.operands, to: declaration.operands, in: &command, route)
             try command.validate()
         } catch {
-            throw error.hinting(route.hint)
+            guard let word = scan.operands.first(where: { $0.hasPrefix("–") || $0.hasPrefix("—") }) else {
+                throw error.hinting(route.hint)
+            }
+            let option = "--" + word.drop { $0 == "–" || $0 == "—" }
+            throw UsageError(
+                "\(UsageError.quoted(word)) starts with a long dash, did you mean \(option)?",
+                hint: route.hint)
         }
         return .run(command, path: Array(route.path.dropFirst()))
     }
@@ -104,7 +110,9 @@ extension Program {
 
     /// Returns the error for an unknown command. It suggests our command for a word that other programs use, or
     /// else a similar word.
-    private func unknownCommand(_ words: [String], _ route: Route, topics: [String] = []) -> UsageError {
+    private func unknownCommand(
+        _ words: [String], _ route: Route, topics: [String] = [], isHelp: Bool = false
+    ) -> UsageError {
         let word = words.first ?? ""
         let message = "unknown command \(UsageError.quoted(word))"
         let path = Array(route.path.dropFirst())
@@ -117,19 +125,28 @@ extension Program {
                 "unknown command or topic \(UsageError.quoted(word)), did you mean \(topic)?",
                 hint: "\(name) help \(topic)")
         }
-        let nearest = Nearest.match(word, among: names(below: route.type))
-        let suggestion = nearest.map { ", did you mean \((route.path + [$0]).joined(separator: " "))?" } ?? ""
-        return UsageError(message + suggestion)
+        guard let nearest = Nearest.match(word.lowercased(), among: names(below: route.type)) else {
+            return UsageError(message)
+        }
+        var meant = route
+        meant.path.append(nearest)
+        return UsageError(
+            "\(message), did you mean \(meant.call)?", hint: isHelp ? meant.hint : meant.call)
     }
 
     /// Answers `oidc help COMMAND [SUBCOMMAND]` and `oidc help TOPIC`.
     private func help(for words: [String]) throws(UsageError) -> Invocation {
-        if words.count == 1, let section = topic(words[0]) { return .help(Help.text(section), path: words) }
+        let joined = words.joined(separator: "-")
+        if let section = topic(joined) { return .help(Help.text(section), path: [joined]) }
+        if words.count > 1, topic(words[0]) != nil {
+            throw UsageError(
+                "unexpected argument \(UsageError.quoted(words[1]))", hint: "\(name) help \(words[0])")
+        }
         var route = Route(program: name, rest: [])
         for word in words {
             guard let type = find(word, below: route.type) else {
                 let topics = words.count == 1 ? manual().compactMap(\.topic) : []
-                throw unknownCommand([word], route, topics: topics).hinting(route.hint)
+                throw unknownCommand([word], route, topics: topics, isHelp: true).hinting(route.hint)
             }
             route.enter(type, rest: [])
         }

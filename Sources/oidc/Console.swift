@@ -55,6 +55,12 @@ struct Console: Sendable {
         note("finishing the request in progress; press Ctrl-C again to stop now (the session may be lost)")
     }
 
+    /// Returns the exit code of a command that runs until a signal, which is no failure. A terminal shows `^C` itself.
+    func ended(bySignal signal: Int32) -> Int32 {
+        if Terminal.isTerminal(.standardError) { note("") }
+        return 128 + signal
+    }
+
     /// Logs a step, with `--verbose`.
     func trace(_ text: @autoclosure () -> String) {
         guard isVerbose else { return }
@@ -134,23 +140,51 @@ extension HTTPTraceEvent {
 
 /// Text in columns.
 enum Table {
-    static func text(_ rows: [(String, String)]) -> String {
-        let width = rows.map(\.0.unicodeScalars.count).max() ?? 0
-        return rows.map { name, value in
-            name + String(repeating: " ", count: width - name.unicodeScalars.count + 2) + value
-        }.joined(separator: "\n")
+    static func text(_ rows: [(String, String)]) -> String { text(columns: rows.map { [$0.0, $0.1] }) }
+
+    /// Formats rows below a header, or as one block a row if they are wider than the terminal. A column without a header
+    /// has a mark for the next one.
+    static func text(_ header: [String], _ rows: [[String]], width: Int?) -> String {
+        let table = text(columns: [header] + rows)
+        guard let width, table.pieces(between: "\n").contains(where: { columns($0) > width }) else {
+            return table
+        }
+        return rows.map { row in
+            var (mark, pairs) = ("", [(String, String)]())
+            for (name, cell) in zip(header, row) {
+                if name.isEmpty {
+                    mark = cell
+                } else {
+                    pairs.append((ASCII.lowercased(name), mark.isEmpty ? cell : "\(cell) \(mark)"))
+                    mark = ""
+                }
+            }
+            return text(pairs)
+        }.joined(separator: "\n\n")
+    }
+
+    /// Returns how many columns of a terminal a text takes: the characters of East Asian scripts take two.
+    private static func columns(_ text: some StringProtocol) -> Int {
+        text.unicodeScalars.reduce(0) { count, scalar in
+            switch scalar.value {
+            case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
+                0xFF00...0xFF60, 0x1F300...0x1F64F, 0x20000...0x3FFFD:
+                count + 2
+            default: count + 1
+            }
+        }
     }
 
     /// Formats rows of equal length; the last column is not padded.
     static func text(columns rows: [[String]]) -> String {
         let count = rows.map(\.count).max() ?? 0
         let widths = (0..<count).map { column in
-            rows.map { $0[column].unicodeScalars.count }.max() ?? 0
+            rows.map { columns($0[column]) }.max() ?? 0
         }
         return rows.map { row in
             row.enumerated().map { column, cell in
                 let isLast = column == row.count - 1
-                let padding = isLast ? 0 : widths[column] - cell.unicodeScalars.count + 2
+                let padding = isLast ? 0 : widths[column] - columns(cell) + 2
                 return cell + String(repeating: " ", count: padding)
             }.joined()
         }.joined(separator: "\n")

@@ -38,8 +38,14 @@ struct HintCompletion: Sendable {
     private static let logout = "oidc logout"
 
     /// Returns the hint with `--config` and `-p` in its commands, and with `--set` for a change of a profile that is not
-    /// in use, or of a setting that an option or a variable overrides.
+    /// in use, or of a setting that an option or a variable overrides. An option alone is no command, so it becomes a
+    /// sentence.
     func completed(_ hint: String) -> String {
+        let hint = commandCompleted(hint)
+        return hint.hasPrefix("-") ? "give \(hint)" : hint
+    }
+
+    private func commandCompleted(_ hint: String) -> String {
         let file = common.config.map { " --config \(ShellWord.quoted($0))" } ?? ""
         var completed = hint
         if !hint.includes("--config") {

@@ -9,6 +9,7 @@ extension Hint {
         case .orSignIn(let hint): "\(hint.commandLine), or oidc login"
         case .advice(let advice): advice.commandLine
         case .set(let setting, let value): "oidc config set \(setting.name)=\(ShellWord.quoted(value))"
+        case .setEndpoint(.deviceAuthorization): "oidc login --flow paste"
         case .setEndpoint(let endpoint): "set \(endpoint.rawValue)"
         case .useIssuer(let issuer): "--issuer \(ShellWord.quoted(issuer))"
         case .allowAlgorithm(let name):
@@ -60,8 +61,8 @@ extension Hint.Setting {
 extension Hint.Advice {
     fileprivate var commandLine: String {
         switch self {
-        case .signInAndAllow: "oidc login, and allow the access"
-        case .signInForNewCode: "oidc login (codes are single-use and expire quickly)"
+        case .signInAndAllow: "oidc login"
+        case .signInForNewCode: "oidc login"
         case .allowMoreTime: "oidc login --timeout 900"
         case .giveClientID: "--client-id ID"
         case .giveClientSecret: "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET"
@@ -77,8 +78,8 @@ extension Hint.Advice {
         case .useRegisteredAuthentication: "set client_auth to the method that the client is registered for"
         case .checkClient: "check client_id, client_secret and client_auth"
         case .allowDeviceGrant:
-            "oidc login --flow browser, or allow the device grant for this client at the provider "
-                + "(Google: a client of the type TVs and Limited Input devices)"
+            "allow the device grant for this client at the provider (Google: a client of the type TVs and Limited "
+                + "Input devices), or: oidc login --flow browser"
         case .checkClientOrDeviceGrant:
             "check client_id and client_secret; if they are right, the provider does not allow this client to use "
                 + "device codes: oidc login --flow browser"
@@ -90,7 +91,7 @@ extension Hint.Advice {
         case .giveAudience: "a name that is not a URL goes into --audience"
         case .checkIssuerSpelling:
             "check --issuer against what the provider documents: both must be the same"
-        case .checkIssuerAddress: "--issuer takes a URL, as in https://login.example.com"
+        case .checkIssuerAddress: "give --issuer a URL, as in https://login.example.com"
         case .checkIssuerMetadata:
             "check --issuer: the provider's metadata is JSON at ISSUER/.well-known/openid-configuration"
         case .checkIssuerOrSetEndpoints:
@@ -100,7 +101,7 @@ extension Hint.Advice {
         case .removeTokenParameter: "remove it from extra_token_params"
         case .setMetadataURL: "set metadata_url, or give --issuer without {tenantid}"
         case .keepTenantsApart:
-            "oidc logout --local, and sign in again; or keep both sessions, one of them with --set account=NAME"
+            "keep both sessions, one of them with --set account=NAME, or forget this one: oidc logout --local"
         case .turnNonceOff: "if the provider's ID tokens never have a nonce, set nonce to off"
         case .leaveOutMaxAge: "if the provider's ID tokens never have an auth_time, leave max_age out"
         case .introspectAsOtherClient:
@@ -109,7 +110,7 @@ extension Hint.Advice {
         case .setIssuerOrKeys: "set issuer, or jwks_uri beside it"
         case .setUserInfoEndpoint: "set userinfo_endpoint and sign in again"
         case .useHTTPS: "use https, or set allow_insecure_http"
-        case .allowUnboundTokens: "oidc config set dpop=false, if tokens need not be bound to a key"
+        case .allowUnboundTokens: "if tokens need not be bound to a key: oidc config set dpop=false"
         case .sendPendingUnchanged: "use what authorize-url printed, unchanged"
         case .pasteAddress:
             "run it on a terminal, or pipe the redirected URL into: oidc login --flow paste"
@@ -119,7 +120,7 @@ extension Hint.Advice {
         case .useOtherLoopback:
             "if the client has it registered: oidc config set 'redirect_uri=http://[::1]/callback'"
         case .choosePort:
-            "--port N, or more ports in redirect_ports, as far as the provider has them registered"
+            "give --port N, or more ports in redirect_ports, as far as the provider has them registered"
         case .chooseProxyPort: "choose another --port, or leave it out"
         case .nameBrowser:
             "open the URL yourself, or name a browser in $BROWSER or the browser setting"
@@ -129,7 +130,7 @@ extension Hint.Advice {
         case .useNewerVersion: "use the newer oidc, or forget the session with oidc logout --local"
         case .installHelper: "install it, or: oidc config set store=file"
         case .unlockKeychain: "unlock the keychain it uses, or: oidc config set store=file"
-        case .makeStoreKey: "oidc config new-key FILE makes a key"
+        case .makeStoreKey: "make one with: oidc config new-key FILE"
         case .giveStoreKey:
             "name the key that it was sealed with in store_key_file, or forget the session: oidc logout --local"
         case .freeSpace: "free some space, or set OIDC_STATE_DIR to another disk"

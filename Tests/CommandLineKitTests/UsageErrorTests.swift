@@ -76,12 +76,12 @@ struct UsageErrorTests {
                 ["send", "-o", "jsno", "Rome"], "--output takes text or json, not 'jsno', did you mean json?",
                 send
             ),
-            (["snd"], "unknown command 'snd', did you mean toy send?", "toy --help"),
-            (["sen", "Rome"], "unknown command 'sen', did you mean toy send?", "toy --help"),
+            (["snd"], "unknown command 'snd', did you mean toy send?", "toy send"),
+            (["sen", "Rome"], "unknown command 'sen', did you mean toy send?", "toy send"),
             (["zebra"], "unknown command 'zebra'", "toy --help"),
             ([""], "unknown command ''", "toy --help"),
-            (["config", "sho"], "unknown command 'sho', did you mean toy config show?", "toy help config"),
-            (["help", "trakc"], "unknown command 'trakc', did you mean toy track?", "toy --help"),
+            (["config", "sho"], "unknown command 'sho', did you mean toy config show?", "toy config show"),
+            (["help", "trakc"], "unknown command 'trakc', did you mean toy track?", "toy help track"),
             (["--speed", "fast", "send"], "unknown option '--speed' before the command", "toy --help"),
             (["-f", "send", "Rome"], "unknown option '-f' before the command", send),
         ])

@@ -53,6 +53,16 @@ struct EndpointTests {
         #expect(try JWS(compact: before).keyID != JWS(compact: after).keyID)
     }
 
+    @Test("a browser gets a page for what is not there, and a program one line")
+    func nothing() throws {
+        var world = try DemoWorld()
+        for (path, status) in [("/nothing", 404), ("/token", 405)] {
+            #expect(try world.get(path).headers["Content-Type"] == "text/plain; charset=utf-8")
+            let page = try world.get(path, headers: [("Accept", "text/html,*/*")])
+            #expect(page.status == status && String(decoding: page.body, as: UTF8.self).contains("<h1"))
+        }
+    }
+
     @Test("an unsupported method gets a 405 that lists the supported ones")
     func methods() throws {
         var world = try DemoWorld()

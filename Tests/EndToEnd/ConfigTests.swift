@@ -196,7 +196,7 @@ struct ConfigTests {
         #expect(try program.run("config", "show", "-o", "json").output.contains(#""profile":"work""#))
         try write(#"{"default_profile":"gone","profiles":{"a":{}}}"#)
         #expect(try program.run("config", "show").errorOutput.hasSuffix("  try: oidc config use a\n"))
-        #expect(try program.run("config", "use", "a").status == 0)
+        #expect(try program.run("config", "use", "a").errorOutput == "The default profile is a.\n")
         #expect(text == #"{"default_profile":"a","profiles":{"a":{}}}"#)
     }
 
@@ -215,12 +215,14 @@ struct ConfigTests {
                 "PROFILE ISSUER CLIENT SIGNED IN", "home https://a.example x no, same session as work",
                 "* work https://a.example x no, same session as home",
             ])
-        let warned = try program.run("config", "set", "-p", "home", "flow=device")
-        #expect(
-            warned.errorOutput.contains("oidc config set -p home account=home\n"), "\(warned.errorOutput)")
-        #expect(
-            try program.run("config", "set", "-p", "home", "account=home").errorOutput.contains("note")
-                == false)
+        let note = "oidc config set -p home account=home\n"
+        // The note comes with the change that makes it so, and not with any other.
+        for (change, isNoted) in [
+            ("flow=device", false), ("client_id=y", false), ("client_id=x", true), ("account=home", false),
+        ] {
+            let outcome = try program.run("config", "set", "-p", "home", change)
+            #expect(outcome.errorOutput.contains(note) == isNoted, "\(change) \(outcome)")
+        }
         try write(#"{"profiles":{"a":{"issuer":"https://a.example","client_id":"x"},"b":{"prot":1}}}"#)
         let json = try JSONValue(parsing: try program.run("config", "list", "-o", "json").output)
         #expect(json.array?.map { $0["profile"] } == ["a", "b"])

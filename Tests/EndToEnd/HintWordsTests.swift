@@ -19,6 +19,7 @@ struct HintWordsTests {
             (.set(.pushedAuthorization, to: "require"), "oidc config set par=require"),
             (.set(.store, to: "file"), "oidc config set store=file"),
             (.setEndpoint(.authorization), "set authorization_endpoint"),
+            (.setEndpoint(.deviceAuthorization), "oidc login --flow paste"),
             (.useIssuer("https://op.example/$(id)"), "--issuer 'https://op.example/$(id)'"),
             (.checkPath(of: "configuration"), "check the path in --config or OIDC_CONFIG"),
             (.checkPath(of: "--pending"), "check the path in --pending"),
@@ -36,7 +37,7 @@ struct HintWordsTests {
             ),
             (
                 .advice(.keepTenantsApart),
-                "oidc logout --local, and sign in again; or keep both sessions, one of them with --set account=NAME"
+                "keep both sessions, one of them with --set account=NAME, or forget this one: oidc logout --local"
             ),
             (.advice(.removeAuthorizeParameter), "remove it from extra_authorize_params"),
             (.advice(.removeTokenParameter), "remove it from extra_token_params"),
@@ -45,6 +46,16 @@ struct HintWordsTests {
         ] as [(Hint, String)])
     func words(_ hint: Hint, _ words: String) {
         #expect(hint.commandLine == words)
+    }
+
+    @Test("a hint is a command that can be pasted, or a sentence", arguments: Hint.Advice.allCases)
+    func pasted(advice: Hint.Advice) throws {
+        let words = HintCompletion(CommonOptions()).completed(Hint.advice(advice).commandLine)
+        #expect(!words.hasPrefix("-"))
+        guard words.hasPrefix("oidc ") else { return }
+        #expect(throws: Never.self, "\(words)") {
+            try Program.oidc.parse(words.split(separator: " ").dropFirst().map(String.init))
+        }
     }
 
     @Test("a command that changes a setting names the profile and file of the command line")
@@ -82,7 +93,7 @@ struct HintWordsTests {
     )
     func providerGiven() {
         let hint = "oidc config set dpop=false, if tokens need not be bound"
-        let option = "--set dpop=false, if tokens need not be bound"
+        let option = "give --set dpop=false, if tokens need not be bound"
         for (words, variables, completed) in [
             (["token", "--issuer", "https://a.example"], [:], option),
             (["token", "--client-id=x", "--config", "f"], [:], option),
@@ -104,9 +115,9 @@ struct HintWordsTests {
     @Test("a setting that a variable or an option overrides is changed by an option")
     func overridden() throws {
         let hint = "oidc config set dpop=false, or: oidc config set store=file"
-        let both = "--set dpop=false, or: --set store=file"
+        let both = "give --set dpop=false, or: --set store=file"
         for (words, variables, completed) in [
-            (["token"], ["OIDC_DPOP": "true"], "--set dpop=false, or: oidc config set store=file"),
+            (["token"], ["OIDC_DPOP": "true"], "give --set dpop=false, or: oidc config set store=file"),
             (["token", "--set", "store=none"], ["OIDC_DPOP": "true"], both),
             (
                 ["token", "--set", "store=none"], ["OIDC_DPOP": ""],
@@ -119,7 +130,7 @@ struct HintWordsTests {
             #expect(completion.completed(hint) == completed)
         }
         let records = HintCompletion(CommonOptions(), words: [], environment: ["OIDC_RESOURCES": "[]"])
-        #expect(records.completed("oidc config set 'resources=[1]'") == "--set 'resources=[1]'")
+        #expect(records.completed("oidc config set 'resources=[1]'") == "give --set 'resources=[1]'")
     }
 
     @Test("if no profile is in use, and the file has some, the hint is an option")
@@ -134,7 +145,7 @@ struct HintWordsTests {
                 CommonOptions(), words: [], environment: variables.merging(["OIDC_CONFIG": file.path]) { $1 }
             ).completed("oidc config set dpop=false")
         }
-        #expect(completed([:]) == "--set dpop=false")
+        #expect(completed([:]) == "give --set dpop=false")
         #expect(completed(["OIDC_PROFILE": "a"]) == "oidc config set dpop=false")
     }
 

@@ -30,6 +30,22 @@ struct SignInTextTests {
         #expect(TextStyle(isOn: true).linked("  \(url)") == "  \(url)")
     }
 
+    @Test(
+        "a table that is wider than the terminal becomes a block for each row; wide characters take two columns"
+    )
+    func tables() {
+        let header = ["", "PROFILE", "SIGNED IN"]
+        let rows = [["*", "张伟", "no"], ["", "work", "alice@example.com"]]
+        let table = "   PROFILE  SIGNED IN\n*  张伟     no\n   work     alice@example.com"
+        #expect(Table.text(header, rows, width: nil) == table)
+        #expect(Table.text(header, rows, width: 29) == table)
+        #expect(
+            Table.text(header, rows, width: 28)
+                == "profile    张伟 *\nsigned in  no\n\nprofile    work\nsigned in  alice@example.com")
+        #expect(InitDialog.columns(["okta", "google"], width: 20) == "  okta  google")
+        #expect(InitDialog.columns(["okta", "google"], width: 12) == "  okta\n  google")
+    }
+
     private func summary(
         _ session: Session, profile: String? = "work", style: TextStyle = TextStyle(isOn: false),
         isMarked: Bool = false

@@ -48,7 +48,29 @@ struct PageTests {
         #expect(text(page).contains("authorize: access_denied"))
         #expect(text(page).contains("try again"))
         #expect(!text(page).contains("Signed in"))
-        #expect(!text(ResultPage.failure(OIDCError(.failed, "x")) { "\($0)" }).contains("What to do next"))
+    }
+
+    @Test("every page names the program, and what is known of the provider; a failure says what to do")
+    func program() {
+        let untrusted = OIDCError(.untrusted, "iss: expected a, found b")
+        let failures = [
+            ResultPage.failure(untrusted, issuer: "https://op.example/a", program: "app") { "\($0)" },
+            ResultPage.failure(OIDCError(.failed, "x"), program: "app") { "\($0)" },
+            ResultPage.stray(status: 400, message: "m", advice: "a", program: "app"),
+            ResultPage.answered(program: "app"), ResultPage.otherURL(status: 404, program: "app"),
+            ResultPage.otherSignOut(program: "app"),
+        ]
+        for page in failures {
+            #expect(text(page).contains(" – app</title>") && text(page).contains("<dd>app</dd>"))
+            #expect(text(page).contains("<h2>What to do next</h2>\n<p class=\"advice\">"))
+        }
+        #expect(text(failures[0]).contains("<dd>op.example</dd>"))
+        #expect(text(failures[0]).contains("before the provider&#39;s operator has looked"))
+        #expect(text(ResultPage.signedOut(program: "app")).contains("<title>Signed out – app</title>"))
+        var key = SessionKey(provider: "https://op.example", clientID: "app")
+        key.resources = ["https://mcp.example/mcp"]
+        let page = text(ResultPage.success(.example(key: key), program: "app"))
+        #expect(page.contains("Signed in – app</title>") && page.contains("<dd>https://mcp.example/mcp</dd>"))
     }
 
     @Test("text from outside is escaped, and has no characters that hide or reverse text")

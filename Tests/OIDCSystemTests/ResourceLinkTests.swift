@@ -28,6 +28,7 @@ struct ResourceLinkTests {
         whole.profile = "work"
         whole.bindsTokens = true
         whole.isIssuerNamed = true
+        whole.settings["port"] = 8_484
         whole.grant = .clientCredentials
         try links.keep(whole)
         #expect(try found("https://mcp.example/other") == [whole])

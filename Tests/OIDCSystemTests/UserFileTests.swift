@@ -26,11 +26,29 @@ struct UserFileTests {
     @Test("a named pipe to which nothing is written is given up, not waited for without end")
     func silentPipe() {
         mkfifo(directory["pipe"], 0o600)
-        let error = #expect(throws: OIDCError.self) {
-            try UserFile.read(directory["pipe"], limit: 100, named: "configuration", patience: 20)
+        for (isOpen, reason) in [
+            (false, "no program has this pipe open for writing"),
+            (true, "nothing was written to it within 0 s"),
+        ] {
+            let writer = isOpen ? open(directory["pipe"], O_RDWR) : -1
+            defer { if isOpen { close(writer) } }
+            let error = #expect(throws: OIDCError.self) {
+                try UserFile.read(directory["pipe"], limit: 100, named: "configuration", patience: 20)
+            }
+            #expect(error?.kind == .usage)
+            #expect(
+                error?.message.hasSuffix("pipe cannot be read: \(reason)") == true,
+                "\(String(describing: error))")
         }
-        #expect(error?.kind == .usage)
-        #expect(error?.message.hasSuffix("pipe cannot be read: nothing was written to it within 0 s") == true)
+    }
+
+    @Test("a terminal is not read: only a sign-in asks its user")
+    func terminal() throws {
+        // The other end of a terminal is one itself.
+        let error = #expect(throws: OIDCError.self) {
+            try UserFile.read("/dev/ptmx", limit: 100, named: "configuration")
+        }
+        #expect(error?.message.hasSuffix("cannot be read: it is a terminal") == true)
     }
 
     @Test("what is written to a pipe, as by <(...) in a shell, is read to its end")

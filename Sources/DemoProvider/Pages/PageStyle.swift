@@ -2,10 +2,10 @@ extension Page {
     /// The style sheet: light or dark by the browser's preference, in one column that fits a phone.
     static let style = """
         :root { color-scheme: light dark; --ink: #1d2130; --soft: #5d6478; --paper: #ffffff;
-          --ground: #eef0f7; --line: #dfe2ec; --accent: #4f5bd5; --accent-ink: #ffffff; --tint: #f0f1fd;
+          --ground: #eef0f7; --line: #dfe2ec; --edge: #7f869c; --accent: #4f5bd5; --accent-ink: #ffffff; --tint: #f0f1fd;
           --bad: #b3261e; }
         @media (prefers-color-scheme: dark) { :root { --ink: #e9ebf3; --soft: #a2a9bd; --paper: #1c1f2a;
-          --ground: #12141c; --line: #323748; --accent: #8c96ff; --accent-ink: #12141c; --tint: #262a3b;
+          --ground: #12141c; --line: #323748; --edge: #6b7189; --accent: #8c96ff; --accent-ink: #12141c; --tint: #262a3b;
           --bad: #ff8a80; } }
         * { box-sizing: border-box; }
         body { margin: 0; min-height: 100vh; display: flex; flex-direction: column; align-items: center;
@@ -25,14 +25,14 @@ extension Page {
         button { width: 100%; padding: 12px 16px; border: 1px solid transparent; border-radius: 11px;
           font: inherit; font-weight: 600; cursor: pointer; overflow-wrap: anywhere; }
         button.primary { background: var(--accent); color: var(--accent-ink); }
-        button.quiet { background: transparent; border-color: var(--line); color: var(--ink); }
+        button.quiet { background: transparent; border-color: var(--edge); color: var(--ink); }
         button:hover { filter: brightness(1.07); }
         :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
         form + form, details { margin-top: 12px; }
         summary { padding: 6px 0; color: var(--soft); font-size: 15px; cursor: pointer; }
         label { display: block; margin: 8px 0 6px; font-size: 14px; font-weight: 600; }
         input[type=text] { width: 100%; margin-bottom: 12px; padding: 11px 14px; border-radius: 11px;
-          border: 1px solid var(--line); background: var(--ground); color: var(--ink); font: inherit; }
+          border: 1px solid var(--edge); background: var(--ground); color: var(--ink); font: inherit; }
         input.code { text-align: center; font-size: 22px; letter-spacing: 0.12em;
           text-transform: uppercase; font-family: ui-monospace, Menlo, Consolas, monospace; }
         ul { margin: 0 0 24px; padding: 6px 0; list-style: none; border-radius: 12px;

@@ -74,6 +74,19 @@ extension DemoProvider {
         return response(Page(title: "That did not work", content: content, status: refusal.status))
     }
 
+    /// Returns the answer to a request for nothing that is here: a page for a browser, a line for a program.
+    func nothing(_ line: String, status: Int, _ call: Call) -> HTTPResponse {
+        guard call.request.headers["Accept"]?.includes("text/html") == true else {
+            return .text(line, status: status)
+        }
+        let content = """
+            <h1 class="bad">Nothing to see here</h1>
+            <p>Open the URL that your terminal shows. What this provider offers is listed at:</p>
+            <p><code>\(Page.escaped(address("/")))</code></p>
+            """
+        return response(Page(title: line, content: content, status: status))
+    }
+
     func messagePage(_ title: String, _ text: String) -> HTTPResponse {
         response(Page(title: title, content: "<h1>\(Page.escaped(title))</h1>\n<p>\(Page.escaped(text))</p>"))
     }

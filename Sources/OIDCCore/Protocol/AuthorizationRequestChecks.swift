@@ -34,7 +34,8 @@ package enum RedirectURI {
         guard isPlain, isScheme, !text.utf8.contains(0x23) else {
             throw .usage(
                 "\(setting): expected an absolute URI without a fragment, "
-                    + "found \(DisplayText.clean(text))")
+                    + "found \(DisplayText.clean(text))",
+                hint: .text("give one such as http://127.0.0.1/callback"))
         }
         switch ASCII.lowercased(scheme) {
         case "https", "http":

@@ -127,7 +127,11 @@ extension OAuthErrorResponse {
         } else {
             what = secrets.removed(from: response.summary())
         }
-        let code = answer?.code ?? (response.status == 401 && place == nil ? "invalid_client" : nil)
+        // Keycloak answers a wrong or missing secret with unauthorized_client, "Invalid client or Invalid client
+        // credentials" (26.4, 2026-11).
+        let isClient = answer.map { $0.description?.includes("client credentials") == true } ?? true
+        let code =
+            isClient && response.status == 401 && place == nil ? "invalid_client" : answer?.code
         let from = place.map { "\(DisplayText.clean($0.withoutQuery)) " } ?? "the provider "
         return OIDCError(
             isTemporary ? .unreachable : .refused, "\(stage.title): \(from)answered \(what)",

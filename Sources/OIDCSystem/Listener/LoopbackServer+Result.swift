@@ -21,7 +21,8 @@ extension LoopbackServer {
     /// Shows the result to each browser that was sent to it, and finishes. This takes the time limit if one does not
     /// come.
     package func finish(
-        showing page: HTTPResponse, below callback: String, milliseconds: Int64? = nil
+        showing page: HTTPResponse, below callback: String, program: String? = nil,
+        milliseconds: Int64? = nil
     ) {
         let path = LoopbackServer.resultPath(below: callback)
         let callbacks = heldRequests.map(\.request).filter { $0.path == callback }
@@ -37,7 +38,8 @@ extension LoopbackServer {
                     && isOurHost(request.host)
                 if isForPage { return .hold }
                 let isOldTab = request.path == callback && request.wantsPage && !request.peer.isStranger
-                return isOldTab ? .respond(ResultPage.answered()) : LoopbackServer.refuse(request)
+                return isOldTab
+                    ? .respond(ResultPage.answered(program: program)) : LoopbackServer.refuse(request)
             }
             if case .held(_, let connection) = event { answer(connection, page) }
         } while answeredCount(path) < max(1, answeredCount(callback)) && MonotonicTime.now() < end

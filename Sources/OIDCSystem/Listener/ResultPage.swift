@@ -6,25 +6,24 @@ import OIDCCrypto
 package enum ResultPage {
     /// Returns the page for a successful sign-in; show it only after the tokens were validated. Without an ID
     /// token it names no user.
-    package static func success(who: String?, provider: String, program: String? = nil) -> HTTPResponse {
-        var facts: [Fact] = []
-        if let who { facts.append(Fact(name: "Account", value: who)) }
-        facts.append(Fact(name: "Provider", value: provider))
+    package static func success(
+        who: String?, provider: String, resource: String? = nil, program: String? = nil
+    ) -> HTTPResponse {
+        let facts = facts(("Account", who), ("Provider", provider), ("Resource", resource))
         let lead = program.map { "\(outside($0)) is signed in. You can return to your terminal." }
         return document(
             status: 200, tone: .good, title: "Signed in",
             content: """
                 <p class="lead">\(lead ?? "You can return to the program that opened this page.")</p>
-                \(list(facts))
-                """)
+                \(facts)
+                """, program: program)
     }
 
     /// Returns the page for the session of a successful sign-in.
     static func success(_ session: Session, program: String?) -> HTTPResponse {
-        let provider = session.key.provider
-        return success(
-            who: session.displayName ?? session.subject,
-            provider: WebURL.ofIssuer(provider)?.hostAndPort ?? provider, program: program)
+        success(
+            who: session.displayName ?? session.subject, provider: host(of: session.key.provider),
+            resource: session.key.resources.first, program: program)
     }
 
     /// Returns the answer that sends the browser on to a path of the listener, as a GET whatever its own method
@@ -37,50 +36,68 @@ package enum ResultPage {
     }
 
     /// Returns the page that the provider redirects to after a sign-out.
-    package static func signedOut() -> HTTPResponse {
+    package static func signedOut(program: String? = nil) -> HTTPResponse {
         document(
             status: 200, tone: .good, title: "Signed out",
-            content: "<p class=\"lead\">Your session at the provider has ended.</p>")
+            content: "<p class=\"lead\">Your session at the provider has ended.</p>", program: program)
     }
 
     /// Returns the page for a failure, with advice.
-    package static func failure(title: String, message: String, advice: String? = nil) -> HTTPResponse {
-        failure(title: title, message: message, advice: advice, status: 400)
-    }
-
-    private static func failure(title: String, message: String, advice: String?, status: Int) -> HTTPResponse
-    {
-        let next = advice.map { "<h2>What to do next</h2>\n<p class=\"advice\">\(outside($0))</p>" } ?? ""
-        return document(
+    package static func failure(
+        title: String, message: String, advice: String, provider: String? = nil, program: String? = nil,
+        status: Int = 400
+    ) -> HTTPResponse {
+        document(
             status: status, tone: .bad, title: title,
             content: """
                 <p class="lead message">\(outside(message))</p>
-                \(next)
-                """)
+                <h2>What to do next</h2>
+                <p class="advice">\(outside(advice))</p>
+                \(facts(("Program", program), ("Provider", provider)))
+                """, program: program)
     }
 
     /// Returns the page for an error; `words` renders its hint.
-    package static func failure(_ error: OIDCError, _ words: (Hint) -> String) -> HTTPResponse {
-        failure(title: title(error.kind), message: error.message, advice: error.hint.map(words))
+    package static func failure(
+        _ error: OIDCError, issuer: String? = nil, program: String? = nil, _ words: (Hint) -> String
+    ) -> HTTPResponse {
+        let advice =
+            error.kind == .untrusted
+            ? "Do not sign in here again before the provider's operator has looked at this."
+            : "Go back to the program that opened this page, and sign in again."
+        return failure(
+            title: title(error.kind), message: error.message, advice: error.hint.map(words) ?? advice,
+            provider: issuer.map(host), program: program)
     }
 
     /// Returns the page for a callback that does not belong to this sign-in, which continues.
-    static func stray(status: Int, message: String, advice: String) -> HTTPResponse {
-        failure(title: "Not the answer to this sign-in", message: message, advice: advice, status: status)
+    static func stray(status: Int, message: String, advice: String, program: String?) -> HTTPResponse {
+        failure(
+            title: "Not the answer to this sign-in", message: message, advice: advice, program: program,
+            status: status)
     }
 
     /// Returns the page for an old tab after another one has answered.
-    static func answered() -> HTTPResponse {
+    static func answered(program: String?) -> HTTPResponse {
         failure(
             title: "Already answered", message: "Another tab has answered in the meantime.",
-            advice: "Close this tab.", status: 400)
+            advice: "Close this tab.", program: program)
     }
 
     /// Returns the page for a browser that opened another URL of the listener.
-    static func otherURL(status: Int) -> HTTPResponse {
+    static func otherURL(status: Int, program: String?) -> HTTPResponse {
         failure(
             title: "Nothing to see here", message: "This URL does not finish the sign-in.",
-            advice: "Close this tab, and open the URL that your terminal shows.", status: status)
+            advice: "Close this tab, and open the URL that your terminal shows.", program: program,
+            status: status)
+    }
+
+    /// Returns the page for a redirect from a provider's sign-out page that is not the one that is waited for.
+    package static func otherSignOut(program: String) -> HTTPResponse {
+        failure(
+            title: "Not the answer to this sign-out",
+            message: "This answer belongs to another sign-out: its state is missing or not the expected one.",
+            advice: "Close this tab, and finish the sign-out in the newest one.", program: program)
     }
 
     /// Returns the answer to any other request: short, and without text from outside.
@@ -104,11 +121,6 @@ package enum ResultPage {
 }
 
 extension ResultPage {
-    private struct Fact {
-        var name: String
-        var value: String
-    }
-
     private enum Tone: String {
         case good, bad
 
@@ -134,7 +146,7 @@ extension ResultPage {
 
     /// Returns the HTML. It includes the icon, as a browser would otherwise request one.
     private static func document(
-        status: Int, tone: Tone, title: String, content: String
+        status: Int, tone: Tone, title: String, content: String, program: String?
     ) -> HTTPResponse {
         let nonce = Base64URL.encode(Random.bytes(16))
         var headers = securityHeaders(styleNonce: nonce)
@@ -153,7 +165,7 @@ extension ResultPage {
             <meta name="viewport" content="width=device-width, initial-scale=1">
             <meta name="color-scheme" content="light dark">
             <meta name="robots" content="noindex">
-            <title>\(outside(title))</title>
+            <title>\(outside(program.map { "\(title) – \($0)" } ?? title))</title>
             <link rel="icon" href="\(icon)">
             <style nonce="\(nonce)">\(palette)\(style)</style>
             </head>
@@ -172,10 +184,15 @@ extension ResultPage {
         return HTTPResponse(status: status, headers: headers, body: Array(html.utf8))
     }
 
-    private static func list(_ facts: [Fact]) -> String {
-        let rows = facts.map { "<div><dt>\($0.name)</dt><dd>\(outside($0.value))</dd></div>" }
-        return "<dl>\n\(rows.joined(separator: "\n"))\n</dl>"
+    /// Returns a list of what is known.
+    private static func facts(_ facts: (name: String, value: String?)...) -> String {
+        let rows = facts.compactMap { fact in
+            fact.value.map { "<div><dt>\(fact.name)</dt><dd>\(outside($0))</dd></div>" }
+        }
+        return rows.isEmpty ? "" : "<dl>\n\(rows.joined(separator: "\n"))\n</dl>"
     }
+
+    private static func host(of issuer: String) -> String { WebURL.ofIssuer(issuer)?.hostAndPort ?? issuer }
 
     /// Returns text from outside, without invisible and bidirectional characters, escaped, and isolated from
     /// the surrounding text direction.

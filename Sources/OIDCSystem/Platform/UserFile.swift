@@ -17,7 +17,8 @@ package struct UserFile: Sendable {
     package let isRegular: Bool
 
     /// Reads a file; nil if it does not exist. `name` is the setting or option with the path, for messages.
-    /// A pipe, as of `<(…)` in a shell, must write within `patience` milliseconds, and so for each further part.
+    /// A pipe, as of `<(…)` in a shell, must write within `patience` milliseconds, and so for each further part. One
+    /// that no program opens for writing is refused after a second.
     package static func read(
         _ path: String, limit: Int, named name: String, patience: Int64 = 30_000
     ) throws(OIDCError) -> UserFile? {
@@ -36,7 +37,13 @@ package struct UserFile: Sendable {
         defer { file.close() }
         var status = stat()
         guard fstat(number, &status) == 0 else { throw unusable(path, name, Errno.last.description) }
-        guard FileStatus(status).kind != .directory else { throw unusable(path, name, "it is a directory") }
+        guard FileStatus(status).kind != .directory else {
+            var error = unusable(path, name, "it is a directory")
+            error.hint = .checkPath(of: name)
+            throw error
+        }
+        // Only a sign-in asks a terminal.
+        guard isatty(number) == 0 else { throw unusable(path, name, "it is a terminal") }
         let isRegular = FileStatus(status).kind == .regular
         return UserFile(
             bytes: try isRegular
@@ -90,8 +97,22 @@ package struct UserFile: Sendable {
         of file: FileDescriptor, limit: Int, named name: String, patience: Int64? = nil
     ) throws(OIDCError) -> (bytes: [UInt8], isWhole: Bool) {
         var bytes: [UInt8] = []
+        // Without a writer, a named pipe is at its end; a writer that is slow to write is waited for.
+        if let patience, let first = try? file.read() {
+            bytes = first
+            if first.isEmpty, try !hasInput(file, min(patience, 1_000)), let next = try? file.read() {
+                guard !next.isEmpty else {
+                    throw .usage("\(name) cannot be read: no program has this pipe open for writing")
+                }
+                bytes = next
+            }
+            guard bytes.count <= limit else { return (bytes, false) }
+        }
         while true {
-            try waitForInput(file, patience, named: name)
+            guard try hasInput(file, patience) else {
+                throw .usage(
+                    "\(name) cannot be read: nothing was written to it within \((patience ?? 0) / 1000) s")
+            }
             let part: [UInt8]
             do throws(Errno) { part = try file.read() } catch {
                 if error == .wouldBlock { continue }
@@ -103,17 +124,14 @@ package struct UserFile: Sendable {
         }
     }
 
-    /// Waits for input, at most `patience` milliseconds; a signal ends the wait.
-    private static func waitForInput(
-        _ file: FileDescriptor, _ patience: Int64?, named name: String
-    ) throws(OIDCError) {
+    /// Waits for input, at most `patience` milliseconds, and returns whether there is some; a signal ends the wait.
+    private static func hasInput(_ file: FileDescriptor, _ patience: Int64?) throws(OIDCError) -> Bool {
         var interests = [Poll.Interest(file.rawValue, .reading)]
         if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }
         let end = patience.map { MonotonicTime.now().adding(milliseconds: $0) }
         let isReady = Poll.wait(&interests, until: end)
         try Interruption.throwIfPending()
-        guard !isReady, let patience, let end, end <= .now() else { return }
-        throw .usage("\(name) cannot be read: nothing was written to it within \(patience / 1000) s")
+        return isReady || end.map { $0 > .now() } ?? true
     }
 
     /// Rewrites a user's file atomically, with mode 0600. The file is locked, so no other process that uses

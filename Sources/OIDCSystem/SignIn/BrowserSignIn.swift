@@ -57,7 +57,7 @@ package struct BrowserSignIn {
         let (pending, url) = try login.begin(redirectURI: redirectURL)
         let browser = announce(url, server)
         var receiver = RedirectReceiver(
-            pending: pending, path: redirect.path, server: server, words: words,
+            pending: pending, path: redirect.path, server: server, program: program, words: words,
             warn: { notice(.warning($0)) },
             turnedAway: { notice(.strayRequest($0)) })
         let arrival: RedirectReceiver.Arrival
@@ -210,7 +210,8 @@ package struct BrowserSignIn {
         switch result {
         case .success(let outcome):
             ResultPage.success(outcome.session, program: program)
-        case .failure(let error): ResultPage.failure(error, words)
+        case .failure(let error):
+            ResultPage.failure(error, issuer: login.key.provider, program: program, words)
         }
     }
 }

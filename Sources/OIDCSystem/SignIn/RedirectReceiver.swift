@@ -10,11 +10,13 @@ struct RedirectReceiver {
     let warn: (Warning) -> Void
     /// Renders a hint for the browser's page.
     let words: (Hint) -> String
+    /// The program that is signed in, as the browser's pages name it.
+    let program: String?
     private let turnedAway: StrayRequestLog
     private var unusable: OIDCError?
 
     init(
-        pending: PendingAuthorization, path: String, server: LoopbackServer?,
+        pending: PendingAuthorization, path: String, server: LoopbackServer?, program: String? = nil,
         words: @escaping (Hint) -> String, warn: @escaping (Warning) -> Void,
         turnedAway: @escaping (StrayRequest) -> Void
     ) {
@@ -23,6 +25,7 @@ struct RedirectReceiver {
         self.server = server
         self.warn = warn
         self.words = words
+        self.program = program
         let log = StrayRequestLog(report: turnedAway)
         self.turnedAway = log
         server?.answerRejection = { rejection, found in
@@ -30,7 +33,7 @@ struct RedirectReceiver {
                 reason: .notServed(reason: rejection.reason), status: rejection.status, method: "",
                 path: found, isCallback: found == path)
             log.note(request)
-            return request.page(words)
+            return request.page(program: program, words)
         }
     }
 
@@ -75,7 +78,7 @@ struct RedirectReceiver {
 
     /// Shows the result to the browser that was sent to it, and closes the listener.
     func finish(showing page: HTTPResponse) {
-        server?.finish(showing: page, below: path)
+        server?.finish(showing: page, below: path, program: program)
     }
 
     /// Shows the result to a browser whose callback arrived after the sign-in was finished in another way, and
@@ -126,7 +129,7 @@ struct RedirectReceiver {
                     isCallback: reason != .otherPath,
                     wantsPage: request.wantsPage)
                 turnedAway.note(stray)
-                return .respond(stray.page(words))
+                return .respond(stray.page(program: program, words))
             case .answer(let answer):
                 accepted = answer
                 return .hold

@@ -86,12 +86,13 @@ public struct StrayRequest: Hashable, Sendable {
 
     /// Returns the page for the request, without values from it. Only callbacks, and browsers that ask for a page,
     /// get one.
-    func page(_ words: (Hint) -> String) -> HTTPResponse {
+    func page(program: String?, _ words: (Hint) -> String) -> HTTPResponse {
         guard isCallback else {
-            return wantsPage ? ResultPage.otherURL(status: status) : ResultPage.stranger(status: status)
+            return wantsPage
+                ? ResultPage.otherURL(status: status, program: program) : ResultPage.stranger(status: status)
         }
         let (message, advice) = explanation
-        return ResultPage.stray(status: status, message: message, advice: words(advice))
+        return ResultPage.stray(status: status, message: message, advice: words(advice), program: program)
     }
 
     private var explanation: (message: String, advice: Hint) {

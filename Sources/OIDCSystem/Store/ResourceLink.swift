@@ -24,6 +24,9 @@ package struct ResourceLink: Hashable, Sendable {
     package var bindsTokens = false
     /// Whether the user's settings named the issuer, so that a client's secret may go there.
     package var isIssuerNamed = false
+    /// What options set for the sign-in, and later ones at the same server repeat: the redirect URL, for the same client,
+    /// and whether `resource` is sent.
+    package var settings = JSONObject()
 
     package init(
         resource: String, metadataURL: String? = nil, issuer: String, clientID: String,
@@ -79,6 +82,7 @@ package struct ResourceLink: Hashable, Sendable {
         registration = json["registration"]?.string
         bindsTokens = json["dpop"]?.bool ?? false
         isIssuerNamed = json["issuer_named"]?.bool ?? false
+        settings = json["settings"]?.object ?? JSONObject()
     }
 
     var json: JSONValue {
@@ -95,6 +99,7 @@ package struct ResourceLink: Hashable, Sendable {
         object["registration"] = registration.map { .string($0) }
         if bindsTokens { object["dpop"] = true }
         if isIssuerNamed { object["issuer_named"] = true }
+        if !settings.members.isEmpty { object["settings"] = .object(settings) }
         return .object(object)
     }
 }

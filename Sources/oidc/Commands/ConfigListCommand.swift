@@ -37,7 +37,9 @@ struct ConfigListCommand: RunnableCommand {
         }
         let rows = listed.map { Self.row($0, sessions) }
         try context.console.output(
-            Table.text(columns: [["", "PROFILE", "ISSUER", "CLIENT", "SIGNED IN"]] + rows))
+            Table.text(
+                ["", "PROFILE", "ISSUER", "CLIENT", "SIGNED IN"], rows,
+                width: Terminal.width(.standardOutput)))
         if common.profile == nil, let name = loader.profileName {
             context.console.note("OIDC_PROFILE is set: commands without -p use \(DisplayText.clean(name))")
         }

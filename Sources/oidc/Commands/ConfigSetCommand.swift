@@ -32,11 +32,12 @@ struct ConfigSetCommand: RunnableCommand {
         }
         let editor = try ProfileEditor(context.settingsLoader)
         let before = ConfigSetCommand.sharedStores(context)
+        let sharing = ProfileSessions.sharing(with: context.settingsLoader.profileName, context)
         let outcome = try editor.set(entries)
         var names: [String] = []
         for entry in entries where !names.contains(entry.setting.name) { names.append(entry.setting.name) }
         try ConfigSetCommand.report("Set", names, outcome, editor, context)
-        ProfileSessions.noteSharing(of: outcome.profile, context)
+        ProfileSessions.noteSharing(of: outcome.profile, before: sharing, context)
         if let server = before[outcome.profile],
             ConfigSetCommand.sharedStores(context)[outcome.profile] != server
         {

@@ -25,7 +25,7 @@ struct ConfigUseCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let editor = try ProfileEditor(context.settingsLoader)
-        try editor.use(profile)
+        if let remaining = try editor.use(profile).remaining { context.console.warn(remaining.commandLine) }
         context.console.note("The default profile is \(DisplayText.clean(profile)).")
         if let name = context.environment["OIDC_PROFILE"], !name.isEmpty, name != profile {
             context.console.warn(

@@ -34,7 +34,8 @@ struct CredentialDockerCommand: RunnableCommand {
     func validate() throws(UsageError) {
         guard !isSetup else { return }
         guard let action, ["get", "store", "erase", "list"].contains(action) else {
-            throw UsageError("missing operation: get, store, erase or list")
+            let problem = action.map { "unknown operation \(UsageError.quoted($0))" } ?? "missing operation"
+            throw UsageError("\(problem): get, store, erase or list")
         }
     }
 

@@ -41,14 +41,13 @@ struct DemoCommand: RunnableCommand {
             try DemoTour(context: context, browser: browser).run()
             return 0
         }
-        try serve(port.map { UInt16(clamping: $0) } ?? Self.usualPort, context)
-        return 0
+        return try serve(port.map { UInt16(clamping: $0) } ?? Self.usualPort, context)
     }
 
     /// The port that config.example.json names.
     private static let usualPort: UInt16 = 9_480
 
-    private func serve(_ port: UInt16, _ context: CommandContext) throws(OIDCError) {
+    private func serve(_ port: UInt16, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let server: LoopbackServer
         do throws(OIDCError) { server = try LoopbackServer(LoopbackAddress(ports: .fixed(port))) } catch {
             throw OIDCError(error.kind, error.message, hint: "oidc demo --serve --port N")
@@ -85,6 +84,7 @@ struct DemoCommand: RunnableCommand {
             console.trace("\(request.method) \(request.url.path) → \(response.status)")
             return response
         }
-        if case .interrupted(let signal) = event { throw Interruption.error(signal: signal) }
+        guard case .interrupted(let signal) = event else { return 0 }
+        return console.ended(bySignal: signal)
     }
 }

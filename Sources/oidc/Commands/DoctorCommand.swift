@@ -25,6 +25,9 @@ struct DoctorCommand: RunnableCommand {
         let findings = Doctor(context: context, options: options).findings()
         if context.console.isJSON {
             try context.console.output(.array(findings.map(\.json)))
+            guard findings.allSatisfy({ $0.result != .problem }) else {
+                throw OIDCError(.failed, Doctor.summary(of: findings))
+            }
         } else {
             let style = TextStyle(isOn: Terminal.usesColor(.standardOutput, environment: context.environment))
             let width = findings.map(\.check.utf8.count).max() ?? 0

@@ -51,6 +51,9 @@ struct LoginCommand: RunnableCommand {
         if isWithoutBrowser, let flow, flow == "device" || flow == "paste" {
             throw UsageError("--no-browser goes with --flow browser, not \(flow)")
         }
+        if port != nil, flow == "device" {
+            throw UsageError("--port is for a redirect, and --flow device has none")
+        }
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {

@@ -9,7 +9,8 @@ struct LogoutCommand: RunnableCommand {
         discussion: """
             Revokes the refresh token and the access token at the provider, and always removes the local session, \
             even if the provider is unreachable. With a URL, it ends the session of exactly that resource: one for \
-            a URL above it stays.
+            a URL above it stays. With -o json, "provider" is revoked, refused, unreachable, not_offered, or null if it \
+            was not asked; --all prints an array.
             """,
         examples: [
             Example("oidc logout", "log out of the default profile"),
@@ -18,6 +19,7 @@ struct LogoutCommand: RunnableCommand {
         ],
         exitCodes: [
             ExitCode("0", "the provider accepted, does not offer revocation, or there was no session"),
+            ExitCode("1", "--browser, and no browser could be opened; the local session is removed"),
             ExitCode("4, 5", "the provider did not confirm or was unreachable; the local session is removed"),
             ExitCode("6", "the browser did not come back in time; the local session is removed"),
         ],
@@ -182,9 +184,10 @@ struct LogoutCommand: RunnableCommand {
             return Ending(answer: answer, hadSession: hadSession, failure: nil)
         }
         guard failure.kind != .interrupted else { throw failure }
-        // A sign-out that the provider did not confirm has one exit code, whatever the reason.
+        // A revocation that the provider did not confirm has one exit code, whatever the reason.
         var error = failure
-        if error.kind != .unreachable, error.kind != .timedOut { error.kind = .refused }
+        let isOwn = error.stage == .endSession && error.kind == .failed
+        if error.kind != .unreachable, error.kind != .timedOut, !isOwn { error.kind = .refused }
         return Ending(answer: answer, hadSession: hadSession, failure: error)
     }
 

@@ -78,7 +78,7 @@ struct ProxyCommand: RunnableCommand {
             try announce(server.url(of: index), route, context)
         }
         switch server.run() {
-        case .interrupted(let signal): throw Interruption.error(signal: signal)
+        case .interrupted(let signal): return context.console.ended(bySignal: signal)
         case .idle, .readable: return 0
         }
     }

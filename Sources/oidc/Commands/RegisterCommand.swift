@@ -57,6 +57,9 @@ struct RegisterCommand: RunnableCommand {
         let secret = ProfileSecret(of: name, beside: path)
         try secret.check(among: try writer.existing().profiles, replacing: isForced)
         let provider = ProviderContext(try settings(entries, context), context)
+        guard provider.namesProvider || provider.settings.provider.endpoints[.registration] != nil else {
+            throw .usage("issuer is not set", hint: "oidc register --issuer URL")
+        }
         let registered = try register(provider)
         let client = registered.client
         do throws(OIDCError) {

@@ -48,6 +48,10 @@ struct RequestCommand: RunnableCommand {
         if request.includesHead, common.output == .json {
             throw UsageError("--include and -o json exclude each other: headers have no JSON form")
         }
+        if let method, WebURL(method) != nil, Self.methods.contains(url) {
+            throw UsageError(
+                "the method comes before the URL", hint: "oidc request \(url) \(ShellWord.quoted(method))")
+        }
         if let method { _ = try HTTPMethod(operand: method) }
         guard WebURL(url) != nil else {
             if method == nil, Self.methods.contains(url) {

@@ -97,6 +97,7 @@ struct ResourcesCommand: RunnableCommand {
                 (resource.method == .get ? "" : "\(resource.method) ") + resource.url.text,
             ].map { DisplayText.clean($0) }
         }
-        return Table.text(columns: [["TITLE", "STATE", "SCOPE", "URL"]] + rows)
+        return Table.text(
+            ["TITLE", "STATE", "SCOPE", "URL"], rows, width: Terminal.width(.standardOutput))
     }
 }

@@ -48,8 +48,9 @@ struct StatusCommand: RunnableCommand {
             let hasProfiles = try context.settingsLoader.file()?.profiles.isEmpty == false
             if !hasProfiles || provider.settings.client.metadataURL != nil {
                 throw OIDCError(
-                    .loginRequired, "nobody is signed in, and no provider is set",
-                    hint: "oidc login URL for a resource, oidc config init for a provider", stage: .token)
+                    .loginRequired,
+                    "nobody is signed in, and no provider is set (a resource needs none: oidc login URL)",
+                    hint: "oidc config init", stage: .token)
             }
         }
         return try showOne(provider, context)
@@ -168,11 +169,13 @@ struct StatusCommand: RunnableCommand {
     private func show(_ reports: [SessionReport], _ context: CommandContext) throws(OIDCError) -> Int32 {
         if context.console.isJSON {
             try context.console.output(.array(reports.map(\.json)))
-        } else if reports.isEmpty {
-            context.console.note("no sessions")
-        } else {
+        } else if !reports.isEmpty {
             try context.console.output(reports.map { Table.text($0.lines) }.joined(separator: "\n\n"))
         }
-        return reports.contains(where: \.isUsable) ? 0 : 3
+        guard !reports.contains(where: \.isUsable) else { return 0 }
+        throw OIDCError(
+            .loginRequired,
+            reports.isEmpty ? "nobody is signed in" : "no session has a token without signing in again",
+            hint: "oidc login", stage: .token)
     }
 }

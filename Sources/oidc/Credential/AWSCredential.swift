@@ -28,7 +28,8 @@ struct AWSCredential {
                 else {
                     throw .usage(
                         "aws_role_arn: expected arn:aws:iam::ACCOUNT:role/NAME, found "
-                            + DisplayText.quoted(arn, limit: 100))
+                            + DisplayText.quoted(arn, limit: 100),
+                        hint: "oidc config set aws_role_arn=arn:aws:iam::123456789012:role/NAME")
                 }
                 return arn
             }

@@ -34,6 +34,6 @@ struct CredentialToken {
         }
         return OIDCError(
             .refused, "the token is bound to a key of its session (DPoP), and useless to another program",
-            hint: "oidc request URL, or sign in with --set dpop=false", stage: .token)
+            hint: "sign in with --set dpop=false, or use: oidc request URL", stage: .token)
     }
 }

@@ -44,7 +44,7 @@ struct ProviderChecks {
         return settings.provider.endpoints[.token] == nil
             ? Finding(
                 "provider", .problem, "issuer is not set",
-                hint: "oidc config init --issuer URL --client-id ID; without an account: oidc demo")
+                hint: "oidc config init --issuer URL --client-id ID")
             : Finding("provider", .ok, "endpoints are set; without issuer, ID tokens are not accepted")
     }
 

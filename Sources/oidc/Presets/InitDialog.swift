@@ -159,9 +159,9 @@ struct InitDialog {
         return answer
     }
 
-    /// Formats words in columns of at most 80 characters.
-    private static func columns(_ words: [String]) -> String {
-        let perLine = max(1, 78 / (2 + (words.map(\.utf8.count).max() ?? 0)))
+    /// Formats words in columns that fit the terminal.
+    static func columns(_ words: [String], width: Int = Terminal.width() ?? 80) -> String {
+        let perLine = max(1, (width - 2) / (2 + (words.map(\.utf8.count).max() ?? 0)))
         let rows = stride(from: 0, to: words.count, by: perLine).map { start in
             [""] + words[start..<min(start + perLine, words.count)]
         }

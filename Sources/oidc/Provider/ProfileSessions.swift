@@ -61,12 +61,19 @@ struct ProfileSessions {
         }
     }
 
-    /// Notes that a profile that was just written uses the session of others, and how to keep them apart.
-    static func noteSharing(of name: String, _ context: CommandContext) {
-        guard let file = try? context.settingsLoader.file() else { return }
+    /// Returns the names of the other profiles that use the session of one.
+    static func sharing(with name: String?, _ context: CommandContext) -> [String] {
+        guard let file = try? context.settingsLoader.file() else { return [] }
         let sessions = ProfileSessions(file, context)
-        guard let profile = sessions.profiles.first(where: { $0.name == name }) else { return }
-        let others = sessions.sharing(with: profile).map { DisplayText.clean($0, limit: 60) }
+        let profile = sessions.profiles.first { name == nil ? $0.isDefault : $0.name == name }
+        return profile.map { sessions.sharing(with: $0) } ?? []
+    }
+
+    /// Notes that a profile that was just written uses the session of others, and how to keep them apart. Those that
+    /// shared it `before` are known.
+    static func noteSharing(of name: String, before: [String] = [], _ context: CommandContext) {
+        let others = sharing(with: name, context).filter { !before.contains($0) }
+            .map { DisplayText.clean($0, limit: 60) }
         guard let first = others.first else { return }
         let account = "oidc config set -p \(ShellWord.quoted(name)) account=\(ShellWord.quoted(name))"
         context.console.note(

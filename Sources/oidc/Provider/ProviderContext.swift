@@ -100,12 +100,24 @@ final class ProviderContext: Sendable {
     private var noIssuer: OIDCError {
         let profiles = settings.profile == nil ? (try? context.settingsLoader.file())?.profiles ?? [] : []
         let names = profiles.map(\.name).joined(separator: ", ")
+        guard profiles.isEmpty else {
+            return .usage(
+                "issuer is not set",
+                hint:
+                    "choose a profile with -p: \(DisplayText.clean(names, limit: 200)) (or give --issuer URL)"
+            )
+        }
+        // Somebody may have signed in without a profile. Only files are cheap to list.
+        let sessions = settings.store == "file" ? try? KnownProviders(self).sessions() : nil
+        let places = (sessions ?? []).compactMap(\.session.session?.key).map { key in
+            key.resources.first.map { ShellWord.quoted($0) }
+                ?? "--issuer \(ShellWord.quoted(key.provider)) --client-id \(ShellWord.quoted(key.clientID))"
+        }
         return .usage(
-            "issuer is not set",
-            hint: profiles.isEmpty
-                ? "oidc config init --issuer URL --client-id ID (or set OIDC_ISSUER, or give --issuer URL); "
-                    + "without an account: oidc demo"
-                : "choose a profile with -p: \(DisplayText.clean(names, limit: 200)) (or give --issuer URL)")
+            places.isEmpty ? "issuer is not set" : "issuer is not set, and no profile names one",
+            hint: places.isEmpty
+                ? "oidc config init --issuer URL --client-id ID"
+                : "name a session that is there: \(places.prefix(3).joined(separator: ", or "))")
     }
 
     /// Returns the key of the settings' session.

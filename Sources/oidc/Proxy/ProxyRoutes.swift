@@ -13,7 +13,7 @@ enum ProxyRoutes {
         guard !urls.isEmpty || !settings.tools.proxyRoutes.isEmpty else {
             throw .usage(
                 "no URL to serve, and proxy_routes is not set",
-                hint: "\(command) https://api.example.com")
+                hint: "\(command) https://api.example.com\(operands(after: command))")
         }
         let allowsInsecureHTTP = settings.provider.allowsInsecureHTTP
         guard !urls.isEmpty else {
@@ -57,6 +57,9 @@ enum ProxyRoutes {
         return url
     }
 
+    /// Returns what `exec` needs after the URL.
+    private static func operands(after command: String) -> String { command == "oidc proxy" ? "" : " -- CMD" }
+
     /// Returns what is wrong with a text that is not a URL. It never shows user information, which may be a password.
     private static func problem(_ text: String, _ command: String) -> OIDCError {
         let scheme = scheme(text)
@@ -72,7 +75,9 @@ enum ProxyRoutes {
         guard let scheme else {
             return .usage(
                 "\(shown) is not a URL",
-                hint: WebURL("https://\(text)").map { "\(command) \(ShellWord.quoted($0.text))" })
+                hint: WebURL("https://\(text)").map {
+                    "\(command) \(ShellWord.quoted($0.text))\(operands(after: command))"
+                })
         }
         guard ["http", "https"].contains(ASCII.lowercased(scheme)) else {
             return .usage("\(shown): the scheme is not https", hint: "use https")

@@ -128,9 +128,20 @@ extension ResourceOperand {
         if scope == nil, !link.grant.needsUser, !own.contains(where: { $0.setting == .scope }) {
             add(.scope, link.scope.flatMap { $0.isEmpty ? nil : .string($0.text) })
         }
-        let redirects: [Setting] = [.redirectURI, .port, .redirectPorts]
-        if link.clientID == asked.client.metadataURL, !own.contains(where: { redirects.contains($0.setting) })
-        {
+        func isRedirect(_ entry: SettingLayers.Entry) -> Bool { Setting.redirects.contains(entry.setting) }
+        let given = own.filter { $0.origin.layer == .options }
+        let keepsRedirect =
+            link.profile == nil && !(found + given).contains(where: isRedirect)
+            && Setting.redirects.contains { link.settings[$0.name] != nil }
+        if keepsRedirect { own.removeAll(where: isRedirect) }
+        for member in link.settings.members {
+            guard let setting = Setting.named(member.name),
+                Setting.redirects.contains(setting)
+                    ? keepsRedirect : !given.contains(where: { $0.setting == setting })
+            else { continue }
+            add(setting, member.value)
+        }
+        if link.clientID == asked.client.metadataURL, !(found + own).contains(where: isRedirect) {
             // The redirect URLs of the document that `oidc register --client-metadata` prints.
             add(.redirectPorts, .array(ClientRegistration.ports.map { JSONValue(Int64($0)) }))
         }

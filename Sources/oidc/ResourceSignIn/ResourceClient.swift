@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCSystem
 
 /// The client to use at a resource's authorization server, in the order of the MCP authorization specification: one
-/// that is configured, a client metadata document, one that is registered there.
+/// that is configured, now or at the last sign-in, a client metadata document, one that is registered there.
 struct ResourceClient {
     let operand: ResourceOperand
     let environment: ProviderEnvironment
@@ -33,8 +33,8 @@ struct ResourceClient {
             }
             context.console.trace("client_metadata_url is not used: \(issuer) does not support it")
         }
+        if let earlier = try earlier(grant) { return earlier }
         guard server.registrationEndpoint != nil, grant == .authorizationCode else {
-            if let earlier = try earlier(grant) { return earlier }
             throw unregistered(grant)
         }
         try checkMethods()
@@ -197,12 +197,12 @@ struct ResourceClient {
         let line = "oidc login \(ShellWord.quoted(operand.url.text))"
         let document =
             self.server.supportsClientMetadataDocuments
-            ? ", or publish what oidc register --client-metadata URL prints, and: "
-                + "\(line) --set client_metadata_url=URL" : ""
+            ? "publish what oidc register --client-metadata URL prints, and: "
+                + "\(line) --set client_metadata_url=URL, or: " : ""
         return OIDCError(
             .usage,
             "no client is set for \(server), and it does not register clients automatically: register a native client "
                 + "there with the redirect URL \(DisplayText.clean(redirect))",
-            hint: .text("\(line) --client-id ID\(document)"), stage: .registration)
+            hint: .text("\(document)\(line) --client-id ID"), stage: .registration)
     }
 }

@@ -94,6 +94,12 @@ extension ResourceOperand {
             given.names(issuer: issuer)
             || link?.isIssuerNamed == true && link?.issuer == issuer && link?.clientID == client.clientID
         target.registration = client.registration
+        if let link, ExactText.isSame(link.issuer, issuer) {
+            target.settings = link.settings
+            if link.clientID != client.clientID {
+                for redirect in Setting.redirects { target.settings[redirect.name] = nil }
+            }
+        }
         let isAsked = found.challenge != ResourceChallenge()
         target.bindsTokens =
             found.metadata.requiresDPoP || found.challenge.requiresDPoP

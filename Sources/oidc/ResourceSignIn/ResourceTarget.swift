@@ -19,12 +19,21 @@ struct ResourceTarget: Sendable {
     /// Returns whether the resource's token may be sent to a URL.
     func covers(_ url: WebURL) -> Bool { link.covers(url) }
 
-    /// Remembers the resource. A failure costs the next command a search, and is reported.
-    func remember(_ context: CommandContext) {
+    /// Remembers the resource, and what options set for its sign-in. A failure costs the next command a search, and is
+    /// reported.
+    func remember(_ provider: ProviderContext) {
+        var link = link
+        link.settings = JSONObject()
+        for group in [Setting.redirects, [.resourceParameter]] {
+            let found = provider.settings.layers.entries.filter { group.contains($0.setting) }
+            guard found.contains(where: { $0.origin.layer == .options || $0.origin.layer == .resource })
+            else { continue }
+            for entry in found { link.settings[entry.setting.name] = entry.value }
+        }
         do throws(OIDCError) {
-            try ResourceRecords(context)?.links.keep(link, leadingFrom: operand.url)
+            try ResourceRecords(provider.context)?.links.keep(link, leadingFrom: operand.url)
         } catch {
-            context.console.warn("the resource could not be remembered: \(error.commandLine)")
+            provider.context.console.warn("the resource could not be remembered: \(error.commandLine)")
         }
     }
 
@@ -103,7 +112,7 @@ struct ResourceRecords {
         let line = "oidc logout \(places.count == 1 ? ShellWord.quoted(first) : "URL")"
         return .usage(
             "no provider is set; the resources that were signed in to are \(DisplayText.clean(list, limit: 300))",
-            hint: .text("\(line), or for every session: oidc logout --all"))
+            hint: .text(line))
     }
 
     /// Forgets the resources that a session is for.

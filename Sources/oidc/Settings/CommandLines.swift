@@ -40,7 +40,9 @@ extension Settings {
         ] + more {
             if let text = given(setting) { words += [option, ShellWord.quoted(text)] }
         }
-        let others: [Setting] = [.metadataURL, .refreshEndpoint, .tokenType, .resourceParameter, .nonce]
+        let others: [Setting] =
+            [.metadataURL, .refreshEndpoint, .tokenType, .resourceParameter, .nonce, .clientMetadataURL]
+            + Setting.redirects
         for setting in others {
             if let text = given(setting) { words += ["--set", ShellWord.quoted("\(setting.name)=\(text)")] }
         }
@@ -53,7 +55,8 @@ extension Settings {
         let option = layers.given.first { $0.setting == setting && $0.origin.layer == .options }
         // What is known of a resource says again what the option said.
         let isOption = entry?.origin.layer == .options || entry?.origin.layer == .resource
-        return isOption && entry?.value == option?.value ? option?.value.string : nil
+        guard isOption, entry?.value == option?.value else { return nil }
+        return option.map { $0.value.string ?? $0.value.compact }
     }
 
     /// The command line that signs in with a profile of a file.

@@ -62,12 +62,12 @@ struct ProfileEditor {
     }
 
     /// Makes a profile the default. Repairs a file whose default does not exist.
-    func use(_ name: String) throws(OIDCError) {
-        _ = try rewrite { own throws(OIDCError) in
+    func use(_ name: String) throws(OIDCError) -> Outcome {
+        try rewrite { own throws(OIDCError) in
             guard let own else { throw noFile }
             guard (try? JSONValue(parsing: own.bytes))?.object?["profiles"] != nil else {
                 _ = try loader.parsed(own).profile(named: name)
-                return (own.bytes, Outcome(profile: name, remaining: nil))
+                return (own.bytes, Outcome(profile: name, remaining: problem(own.bytes, profile: name)))
             }
             var text = JSONText(own.bytes)
             text.remove("default_profile", in: [])
@@ -75,7 +75,8 @@ struct ProfileEditor {
             guard let profile = try file.profile(named: name) else { throw noFile }
             text = JSONText(own.bytes)
             text.set("default_profile", to: .string(profile.name), in: [], first: true)
-            return (text.bytes, Outcome(profile: profile.name, remaining: nil))
+            let remaining = problem(text.bytes, profile: profile.name)
+            return (text.bytes, Outcome(profile: profile.name, remaining: remaining))
         }
     }
 

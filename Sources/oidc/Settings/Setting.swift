@@ -229,6 +229,9 @@ extension Setting {
     /// The settings that name where the token of a machine's identity comes from.
     static let subjectSources: [Setting] = [.subjectTokenSource, .subjectTokenFile, .subjectTokenEnv]
 
+    /// The settings that name the redirect URL together.
+    static let redirects: [Setting] = [.redirectURI, .port, .redirectPorts]
+
     /// The settings that name the client's secret.
     static let clientSecrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
 }

@@ -27,7 +27,9 @@ extension SettingsLoader {
         guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
             throw OIDCError.usage(
                 "\(option) takes KEY=VALUE, not \(DisplayText.quoted(text, limit: 80))",
-                hint: Setting.named(text).map { "in one word: \($0.name)=VALUE" }
+                hint: Setting.named(text).map {
+                    "\(option == "--set" ? option : "oidc config set") \($0.name)=VALUE"
+                }
                     ?? "oidc help settings")
         }
         let name = String(text[..<equals])

@@ -106,7 +106,7 @@ struct SignIn {
     private func remember() {
         guard let target = provider.target else { return }
         let superseded = target.superseded(by: key, provider.context)
-        target.remember(provider.context)
+        target.remember(provider)
         guard let superseded, let stored = try? store.load(key), stored.key == key else { return }
         target.end(superseded, in: store, provider)
     }

@@ -48,7 +48,10 @@ final class SignInReporter {
         case .device(let authorization): reportDevice(authorization)
         case .noDeviceCode(let error):
             awaited.removeAll { $0 == SignInReporter.deviceCode }
-            console.note("No device code: \(error.message). Use the URL under “Sign in at”.")
+            let reason =
+                error.oauthError == "expired_token"
+                ? "The device code has expired" : "No device code: \(error.message)"
+            console.note("\(reason). Use the URL under “Sign in at”.")
         case .unanswered(let url, let clientID): reportSilence(url, clientID)
         case .warning(let warning): console.warn(warning.commandLine)
         case .strayRequest(let request): reportStrayRequest(request)

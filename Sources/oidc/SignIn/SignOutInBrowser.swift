@@ -45,7 +45,7 @@ struct SignOutInBrowser {
             let bare = try Logout(clientID: session.key.clientID).begin(at: endpoint, random: Random.bytes)
             console.note("To end the provider's session, open in a browser:\n\n  \(bare.url.text)\n")
             throw OIDCError(
-                .refused, "no browser is opened: \(reason)",
+                .failed, "no browser is opened: \(reason)",
                 hint: "open the URL above in any browser; the local session is gone already",
                 stage: .endSession)
         }
@@ -77,6 +77,7 @@ struct SignOutInBrowser {
                 if path == request.path {
                     if isAccepted(request, pending) { return .hold }
                     wait.strangerCount += 1
+                    return .respond(ResultPage.otherSignOut(program: "oidc"))
                 }
                 return .respond(ResultPage.stranger(status: 404))
             }
@@ -96,7 +97,8 @@ struct SignOutInBrowser {
             case .held(_, let connection):
                 guard let path else { return server.finish() }
                 server.sendToResult(connection, below: path)
-                return server.finish(showing: ResultPage.signedOut(), below: path)
+                return server.finish(
+                    showing: ResultPage.signedOut(program: "oidc"), below: path, program: "oidc")
             case .interrupted(let signal): throw Interruption.error(signal: signal)
             case .readable, .deadline: continue
             }

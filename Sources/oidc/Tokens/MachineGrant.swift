@@ -32,7 +32,7 @@ struct MachineGrant {
                 revocation: metadata.revocationEndpoint, introspection: metadata.introspectionEndpoint),
             clientAuthentication: client.authentication.method, createdAt: now, requestedScope: key.scope,
             requestedResources: key.resources, tokens: tokens, dpopKey: dpop.map(\.pem))
-        provider.target?.remember(provider.context)
+        provider.target?.remember(provider)
         return TokenRefresh.Outcome(session: session, access: .success(tokens.access))
     }
 

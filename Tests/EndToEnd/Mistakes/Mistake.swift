@@ -41,22 +41,22 @@ struct Mistake: CustomTestStringConvertible, Sendable {
 
     static let commands: [Mistake] = [
         Mistake("nonsense", "unknown command 'nonsense'", "oidc --help"),
-        Mistake("logn", "unknown command 'logn', did you mean oidc login?", "oidc --help"),
+        Mistake("logn", "unknown command 'logn', did you mean oidc login?", "oidc login"),
         Mistake("auth login", "unknown command 'auth'", "oidc login"),
         Mistake("whoami", "unknown command 'whoami'", "oidc status"),
         Mistake("version", "unknown command 'version'", "oidc --version"),
         Mistake("list", "unknown command 'list'", "oidc status --all"),
         Mistake("--device", "unknown option '--device' before the command", "oidc login --flow device"),
         Mistake("login --device", "unknown option '--device'", "oidc login --flow device"),
-        Mistake("config sho", "unknown command 'sho', did you mean oidc config show?", "oidc help config"),
+        Mistake("config sho", "unknown command 'sho', did you mean oidc config show?", "oidc config show"),
         Mistake(
             "credential kubctl", "unknown command 'kubctl', did you mean oidc credential kubectl?",
-            "oidc help credential"),
+            "oidc credential kubectl"),
         Mistake("help nosuch", "unknown command 'nosuch'", "oidc --help"),
         Mistake(
             "help provders", "unknown command or topic 'provders', did you mean providers?",
             "oidc help providers"),
-        Mistake("help tokn", "unknown command 'tokn', did you mean oidc token?", "oidc --help"),
+        Mistake("help tokn", "unknown command 'tokn', did you mean oidc token?", "oidc help token"),
         Mistake("config get issuer", "unknown command 'get'", "oidc config show"),
         Mistake("config ls", "unknown command 'ls'", "oidc config list"),
         Mistake(
@@ -79,7 +79,8 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake("login https://h:99999/x", "has no port between 1 and 65535", "oidc help login"),
         Mistake("request ftp://x/", "“ftp://x/” is not an http or https URL", "oidc help request"),
         Mistake(
-            "token --issuer 127.0.0.1:1 --client-id x", "expected an https URL", "--issuer http://127.0.0.1:1"
+            "token --issuer 127.0.0.1:1 --client-id x", "expected an https URL",
+            "give --issuer http://127.0.0.1:1"
         ),
         Mistake("-x", "unknown option '-x' before the command", "oidc --help"),
         Mistake("token -header", "unknown option '-header', did you mean --header?", "oidc help token"),
@@ -106,8 +107,9 @@ struct Mistake: CustomTestStringConvertible, Sendable {
             "authorize-url --prompt 'login concent'", "not 'concent', did you mean consent?",
             "if the provider has a prompt of its own, --set prompt=VALUE"),
         Mistake(
-            "login --browser firefox", "unknown option '--browser'", #"--set 'browser=["firefox","%s"]'"#),
-        Mistake("login --redirect-uri x", "unknown option '--redirect-uri'", "--set redirect_uri=URL"),
+            "login --browser firefox", "unknown option '--browser'", #"give --set 'browser=["firefox","%s"]'"#
+        ),
+        Mistake("login --redirect-uri x", "unknown option '--redirect-uri'", "give --set redirect_uri=URL"),
         Mistake("login --scope openid,email", "expected scopes separated by spaces", "oidc help settings"),
         Mistake("request http://127.0.0.1:1/ -X POST", "unknown option '-X'", "oidc request POST https"),
         Mistake(
@@ -116,7 +118,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake("config init gogle", "unknown provider “gogle”, did you mean google?", "oidc help providers"),
         Mistake(
             "token --issuer https:/login.example.com --client-id x", "expected an https URL",
-            "--issuer https://login.example.com"),
+            "give --issuer https://login.example.com"),
         Mistake("login --port 0", "--port takes a whole number from 1 to 65535, not '0'", "oidc help login"),
         Mistake(
             "login --port http", "--port takes a whole number from 1 to 65535, not 'http'", "oidc help login"),
@@ -165,10 +167,31 @@ struct Mistake: CustomTestStringConvertible, Sendable {
             "oidc help request"),
         Mistake(
             "request https://a.example", "https://a.example is neither the provider nor",
-            "if the token is meant for it, --allow-origin https://a.example"),
+            "give --allow-origin https://a.example if the token is meant for it"),
         Mistake(
             "request http://a.example", "http://a.example is plain http, which is for this machine only",
             "use https"),
+        Mistake("LOGIN", "unknown command 'LOGIN', did you mean oidc login?", "oidc login"),
+        Mistake("help providers google", "unexpected argument 'google'", "oidc help providers"),
+        Mistake(
+            "login –flow device", "'–flow' starts with a long dash, did you mean --flow?", "oidc help login"),
+        Mistake("login --headless", "unknown option '--headless'", "oidc login --no-browser"),
+        Mistake(
+            "login --flow device --port 1", "--port is for a redirect, and --flow device has none",
+            "oidc help login"),
+        Mistake(
+            "credential docker login", "unknown operation 'login': get, store", "oidc help credential docker"),
+        Mistake(
+            "request https://a.example GET", "the method comes before the URL",
+            "oidc request GET https://a.example"),
+        Mistake(
+            "request https://a.example --allow-origin b.example",
+            "--allow-origin takes scheme, host and port",
+            "give --allow-origin https://b.example"),
+        Mistake(
+            "exec --proxy b.example -- true", "“b.example” is not a URL",
+            "oidc exec --proxy https://b.example -- CMD"),
+        Mistake("register", "issuer is not set", "oidc register --issuer URL"),
         Mistake("exec", "oidc exec needs CMD", "oidc help exec"),
         Mistake(
             "exec -- nosuch", "“nosuch” can't be run: No such file or directory", "check its name and PATH",

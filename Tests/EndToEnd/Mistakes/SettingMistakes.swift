@@ -26,11 +26,11 @@ extension Mistake {
         Mistake("token --scope 'a\"b'", "--scope: expected scopes separated by spaces", "oidc help settings"),
         Mistake(
             "token --issuer login.example.com", "issuer: expected an https",
-            "--issuer https://login.example.com"),
+            "give --issuer https://login.example.com"),
         Mistake(
             "token --issuer http://login.example.com", "issuer: plain http is for loopback only", "use https"),
         Mistake("config set", "oidc config set needs KEY=VALUE", "oidc help config set"),
-        Mistake("config set port", "config set takes KEY=VALUE, not “port”", "in one word: port=VALUE"),
+        Mistake("config set port", "config set takes KEY=VALUE, not “port”", "oidc config set port=VALUE"),
         Mistake(
             "config set isuer=x", "unknown setting “isuer” in config set, did you mean issuer?",
             "oidc help settings"),

@@ -15,7 +15,7 @@ struct ProxyCommandTests {
             _ = run.output { $0.split(separator: "\n").count == 2 ? true : nil }
             run.signal(SIGINT)
             let outcome = run.finish()
-            #expect(outcome.status == 130, "\(outcome)")
+            #expect(outcome.status == 130 && !outcome.errorOutput.contains("error:"), "\(outcome)")
             return outcome.output.split(separator: "\n").map(String.init)
         }
         let pattern = /http:\/\/127\.0\.0\.1:\d+\/[A-Za-z0-9_-]{43}\//

@@ -1,6 +1,7 @@
 import DemoProvider
 import Foundation
 import OIDCCore
+import OIDCSystem
 import TestSupport
 import Testing
 
@@ -78,6 +79,36 @@ struct ResourceStepUpTests {
         #expect(refused.errorOutput.contains("try: oidc login \(world.url)/write \(line)"), "\(refused)")
         let token = try world.run(["token", world.url, "--scope", "mcp:write"] + options)
         #expect(token.status == 3 && token.errorOutput.contains("\(world.url) \(line)"), "\(token)")
+    }
+
+    @Test("what options set for a sign-in holds for the hint, the step-up and the next sign-in of its client")
+    func asBefore() throws {
+        let port = try LoopbackServer().port
+        for options in [
+            ["--client-id", "pre", "--port", "\(port)", "--set", "resource_parameter=off"],
+            ["--client-id", "pre", "--set", "redirect_uri=http://localhost:\(port)/cb"],
+            ["--set", "resource_parameter=off"],
+        ] {
+            let world = try world()
+            if !options.contains("--port") {
+                let unknown = try world.run(["token", world.url] + options)
+                #expect(unknown.errorOutput.hasSuffix("\(options.joined(separator: " "))\n"), "\(unknown)")
+            }
+            expectSuccess(try world.run(["login", world.url] + options))
+            let refused = try world.call(path: "/write", options: [])
+            let hint = "oidc login \(world.url)/write --scope 'mcp:read mcp:write'"
+            #expect(refused.status == 3 && refused.errorOutput.hasSuffix("try: \(hint)\n"), "\(refused)")
+            expectSuccess(try world.run(["login", "\(world.url)/write", "--scope", "mcp:read mcp:write"]))
+            expectSuccess(try world.call(path: "/admin"))
+            expectSuccess(try world.run(["login", world.url]))
+            let asked = world.server.authorizations
+            #expect(asked.count == 4 && Set(asked.map { $0["resource"] }).count == 1, "\(asked)")
+            #expect(Set(asked.map { $0["client_id"] }).count == 1, "\(asked)")
+            guard options.contains("pre") else { continue }
+            #expect(Set(asked.map { $0["redirect_uri"] }).count == 1, "\(asked)")
+            expectSuccess(try world.run(["login", world.url, "--client-id", "other"]))
+            #expect(world.server.authorizations.last?["redirect_uri"] != asked[0]["redirect_uri"])
+        }
     }
 
     @Test("parallel step-ups for different scopes keep each other's, also if clients are registered again")
@@ -208,7 +239,7 @@ struct ResourceStepUpTests {
         for command in [["login"], ["request", "--login"]] {
             let outcome = try world.run(command + [world.url])
             #expect(outcome.status == 4, "\(outcome)")
-            #expect(outcome.errorOutput.contains("try: oidc login \(world.url), and allow"), "\(outcome)")
+            #expect(outcome.errorOutput.contains("try: oidc login \(world.url)\n"), "\(outcome)")
         }
     }
 }

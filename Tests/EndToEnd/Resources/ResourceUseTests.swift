@@ -111,7 +111,8 @@ struct ResourceUseTests {
         expectSuccess(try world.run(["login", world.url]))
         let logout = try world.run(["logout"])
         #expect(
-            logout.status == 2 && logout.errorOutput.contains("try: oidc logout \(world.url),"), "\(logout)")
+            logout.status == 2 && logout.errorOutput.hasSuffix("try: oidc logout \(world.url)\n"), "\(logout)"
+        )
         #expect(try provider()?["detail"]?.string?.contains(world.url) == true)
         expectSuccess(try world.run(["logout", "--all"]))
         #expect(try world.run(["logout"]).errorOutput.contains("oidc config init"))

@@ -135,7 +135,7 @@ struct HelperTests {
             let outcome = try world.program.start(arguments).finish()
             #expect(outcome.status == 1)
             #expect(outcome.error?.contains("locked") == true)
-            #expect(!outcome.errorOutput.contains("no sessions"))
+            #expect(!outcome.errorOutput.contains("nobody is signed in"))
         }
         #expect(try Data(contentsOf: #require(sealed(world).first)) == before)
         try world.install("docker-credential-fake", HelperTests.keeping)

@@ -37,9 +37,15 @@ struct KeepingTests {
         let none = ["OIDC_ISSUER": "", "OIDC_CLIENT_ID": ""]
         let outcome = try world.program.start(["status"], none).finish()
         #expect(outcome.status == 0 && outcome.output.contains("alice"), "\(outcome)")
+        let token = try world.program.start(["token"], none).finish()
+        let hint = "--issuer \(world.provider.origin) --client-id demo\n"
+        #expect(token.status == 2 && token.errorOutput.hasSuffix(hint), "\(token)")
         #expect(try world.program.start(["logout", "--local"]).finish().status == 0)
-        let empty = try world.program.start(["status"], none).finish()
-        #expect(empty.status == 3 && empty.error?.hasPrefix("nobody is signed in") == true, "\(empty)")
+        for words in [["status"], ["status", "--all"], ["status", "--all", "-o", "json"]] {
+            let empty = try world.program.start(words, none).finish()
+            #expect(empty.status == 3 && empty.errorOutput.contains("nobody is signed in"), "\(empty)")
+            #expect(empty.output == (words.count == 4 ? "[]\n" : ""))
+        }
     }
 
     @Test("status fails where token would: the session lacks a scope of the settings")

@@ -102,7 +102,7 @@ struct ProviderAnswerTests {
         let refused = try program.signIn(at: provider, ["--scope", "api:read"])
         #expect(refused.status == 4)
         #expect(
-            refused.errorOutput.hasSuffix("  try: --set token_type=Bearer\n"),
+            refused.errorOutput.hasSuffix("  try: give --set token_type=Bearer\n"),
             "\(refused.errorOutput)")
         #expect(provider.requestCount(.revocation) == 1)
         #expect(

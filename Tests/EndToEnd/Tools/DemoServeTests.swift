@@ -37,6 +37,9 @@ struct DemoServeTests {
                 ).finish()
                 #expect(machine.status == 0, "\(machine)")
             }
+            run.signal(SIGINT)
+            let end = run.finish()
+            #expect(end.status == 130 && !end.errorOutput.contains("error:"), "\(end)")
             return
         }
         Issue.record("no port was free")

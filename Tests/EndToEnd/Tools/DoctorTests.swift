@@ -11,6 +11,7 @@ struct DoctorTests {
         _ world: ToolWorld, _ arguments: [String] = [], _ variables: [String: String] = [:]
     ) throws -> (code: Int32?, [String: JSONValue]) {
         let result = try world.run(["doctor", "-o", "json"] + arguments, variables)
+        #expect((result.code == 0) != result.errors.contains(#"{"error":{"kind":"failed""#), "\(result)")
         let items = try #require(try result.json().array, "\(result)")
         let named = items.map { ($0["check"]?.string ?? "", $0) }
         return (result.code, Dictionary(named) { first, _ in first })

@@ -89,6 +89,20 @@ struct TokenErrorTests {
         #expect(found?.hint == hint)
     }
 
+    @Test("Keycloak's 401 for a wrong or missing secret leads to the client, its other refusals do not")
+    func keycloak() throws {
+        for (description, hint) in [
+            ("Invalid client or Invalid client credentials", .advice(.checkClient)),
+            (
+                "Client not enabled to retrieve service account",
+                "register the client for this grant with the provider"
+            ),
+        ] as [(String, Hint)] {
+            let body = #"{"error":"unauthorized_client","error_description":"\#(description)"}"#
+            #expect(try error(Fixture.json(body, status: 401))?.hint == hint)
+        }
+    }
+
     @Test("429 and 5xx mean try later, with the code and the time to wait", arguments: [429, 500, 503])
     func temporary(_ status: Int) throws {
         for request in [TokenRequest.clientCredentials(), Self.refresh] {

@@ -186,7 +186,8 @@ package struct SharedStoreURL: Hashable, Sendable {
     private static func mistake(_ message: String) -> OIDCError {
         OIDCError(
             .usage, "store: \(message)",
-            hint: "as in redis://host:6379/0, redis+unix:/run/redis.sock or etcds://host:2379/prefix",
+            hint:
+                "give a URL such as redis://host:6379/0, redis+unix:/run/redis.sock or etcds://host:2379/prefix",
             stage: .store)
     }
 }
