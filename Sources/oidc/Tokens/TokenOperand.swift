@@ -19,7 +19,7 @@ struct TokenOperand {
     func token(_ provider: ProviderContext) throws(OIDCError) -> (Redacted<String>, Session?) {
         if source != nil {
             let text = ASCII.trimmed(try InputText.read("-", named: "stdin"))
-            guard !text.isEmpty else { throw OIDCError.usage("stdin holds no token") }
+            guard !text.isEmpty else { throw OIDCError.usage("stdin is empty") }
             return (Redacted(text), nil)
         }
         let access = try SessionAccess(provider)
