@@ -1,45 +1,50 @@
-/// An argument without dashes. Operands are filled in table order.
+/// An argument without dashes. Operands are filled in table order. The path to the property is evaluated when there is
+/// an argument to store: the first one costs as much as the rest of the parsing.
 package struct Operand<Root>: Sendable {
     let text: OperandDescription
     let store: @Sendable (inout Root, String) throws(UsageError) -> Void
 
     package static func required<Value: OptionValue>(
-        _ path: Property<Root, Value>, _ name: String, _ help: String, completion: CompletionHint = .none
+        _ path: @autoclosure @escaping @Sendable () -> Property<Root, Value>, _ name: String, _ help: String,
+        completion: CompletionHint = .none
     ) -> Operand {
         Operand(text: OperandDescription(name, help, .required, Value.choices, completion)) {
             root, argument throws(UsageError) in
-            root[keyPath: path] = try Value.read(argument, for: name)
+            root[keyPath: path()] = try Value.read(argument, for: name)
         }
     }
 
     /// Makes an optional operand whose default is the property's initial value.
     package static func optional<Value: OptionValue>(
-        _ path: Property<Root, Value>, _ name: String, _ help: String, completion: CompletionHint = .none
+        _ path: @autoclosure @escaping @Sendable () -> Property<Root, Value>, _ name: String, _ help: String,
+        completion: CompletionHint = .none
     ) -> Operand {
         Operand(text: OperandDescription(name, help, .optional, Value.choices, completion)) {
             root, argument throws(UsageError) in
-            root[keyPath: path] = try Value.read(argument, for: name)
+            root[keyPath: path()] = try Value.read(argument, for: name)
         }
     }
 
     /// Makes an optional operand; the property is nil if it is not given.
     package static func optional<Value: OptionValue>(
-        _ path: Property<Root, Value?>, _ name: String, _ help: String, completion: CompletionHint = .none
+        _ path: @autoclosure @escaping @Sendable () -> Property<Root, Value?>, _ name: String, _ help: String,
+        completion: CompletionHint = .none
     ) -> Operand {
         Operand(text: OperandDescription(name, help, .optional, Value.choices, completion)) {
             root, argument throws(UsageError) in
-            root[keyPath: path] = try Value.read(argument, for: name)
+            root[keyPath: path()] = try Value.read(argument, for: name)
         }
     }
 
     /// Makes an operand that takes all remaining arguments.
     package static func rest<Value: OptionValue>(
-        _ path: Property<Root, [Value]>, _ name: String, atLeast least: Int = 0, _ help: String,
+        _ path: @autoclosure @escaping @Sendable () -> Property<Root, [Value]>, _ name: String,
+        atLeast least: Int = 0, _ help: String,
         completion: CompletionHint = .none
     ) -> Operand {
         Operand(text: OperandDescription(name, help, .rest(atLeast: least), Value.choices, completion)) {
             root, argument throws(UsageError) in
-            root[keyPath: path].append(try Value.read(argument, for: name))
+            root[keyPath: path()].append(try Value.read(argument, for: name))
         }
     }
 }

@@ -26,23 +26,26 @@ package struct Option<Root>: Sendable {
 
     /// Makes a flag that sets the property to true. Repeating the flag changes nothing.
     package static func flag(
-        _ path: Property<Root, Bool>, _ name: String, _ help: String, short: Character? = nil,
+        _ path: @autoclosure @escaping @Sendable () -> Property<Root, Bool>, _ name: String, _ help: String,
+        short: Character? = nil,
         isHidden: Bool = false
     ) -> Option {
         let text = OptionDescription(name, help, short: short, isHidden: isHidden)
-        return Option(text) { root, _ in root[keyPath: path] = true }
+        return Option(text) { root, _ in root[keyPath: path()] = true }
     }
 
     /// Makes a flag that sets the property to a value, as `--json` does for `--output json`.
     package static func flag<Value: Sendable>(
-        _ path: Property<Root, Value>, to value: Value, _ name: String, _ help: String
+        _ path: @autoclosure @escaping @Sendable () -> Property<Root, Value>, to value: Value, _ name: String,
+        _ help: String
     ) -> Option {
-        Option(OptionDescription(name, help)) { root, _ in root[keyPath: path] = value }
+        Option(OptionDescription(name, help)) { root, _ in root[keyPath: path()] = value }
     }
 
     /// Makes an option that takes one of these words; the property is nil if it is not given.
     package static func value(
-        _ path: Property<Root, String?>, _ name: String, _ valueName: String, oneOf words: [String],
+        _ path: @autoclosure @escaping @Sendable () -> Property<Root, String?>, _ name: String,
+        _ valueName: String, oneOf words: [String],
         _ help: String, environment: String? = nil
     ) -> Option {
         let text = OptionDescription(
@@ -51,28 +54,30 @@ package struct Option<Root>: Sendable {
             guard words.contains(argument) else {
                 throw UsageError.unaccepted(argument, for: name, expected: TextLayout.list(words), words)
             }
-            root[keyPath: path] = argument
+            root[keyPath: path()] = argument
         }
     }
 
     /// Makes an option that takes one value. The help shows `defaultText` or the property's initial value as
     /// the default.
     package static func value<Value: OptionValue>(
-        _ path: Property<Root, Value>, _ name: String, _ valueName: String, _ help: String,
+        _ path: @autoclosure @escaping @Sendable () -> Property<Root, Value>, _ name: String,
+        _ valueName: String, _ help: String,
         short: Character? = nil, environment: String? = nil, defaultText: String? = nil,
         completion: CompletionHint = .none, isHidden: Bool = false
     ) -> Option {
         let text = OptionDescription(
             name, help, short: short, valueName: valueName, choices: Value.choices, completion: completion,
             environment: environment, defaultText: defaultText, isHidden: isHidden)
-        return Option(text, fallback: { $0[keyPath: path].argument }) { root, argument throws(UsageError) in
-            root[keyPath: path] = try Value.read(argument, for: name)
+        return Option(text, fallback: { $0[keyPath: path()].argument }) { root, argument throws(UsageError) in
+            root[keyPath: path()] = try Value.read(argument, for: name)
         }
     }
 
     /// Makes an option that takes one value; the property is nil if it is not given.
     package static func value<Value: OptionValue>(
-        _ path: Property<Root, Value?>, _ name: String, _ valueName: String, _ help: String,
+        _ path: @autoclosure @escaping @Sendable () -> Property<Root, Value?>, _ name: String,
+        _ valueName: String, _ help: String,
         short: Character? = nil, environment: String? = nil, defaultText: String? = nil,
         completion: CompletionHint = .none, isHidden: Bool = false
     ) -> Option {
@@ -80,44 +85,47 @@ package struct Option<Root>: Sendable {
             name, help, short: short, valueName: valueName, choices: Value.choices, completion: completion,
             environment: environment, defaultText: defaultText, isHidden: isHidden)
         return Option(text) { root, argument throws(UsageError) in
-            root[keyPath: path] = try Value.read(argument, for: name)
+            root[keyPath: path()] = try Value.read(argument, for: name)
         }
     }
 
     /// Makes an option that can be repeated; each value is appended.
     package static func repeated<Value: OptionValue>(
-        _ path: Property<Root, [Value]>, _ name: String, _ valueName: String, _ help: String,
+        _ path: @autoclosure @escaping @Sendable () -> Property<Root, [Value]>, _ name: String,
+        _ valueName: String, _ help: String,
         short: Character? = nil, environment: String? = nil, completion: CompletionHint = .none
     ) -> Option {
         let text = OptionDescription(
             name, help, short: short, valueName: valueName, choices: Value.choices, completion: completion,
             environment: environment, isRepeatable: true)
         return Option(text) { root, argument throws(UsageError) in
-            root[keyPath: path].append(try Value.read(argument, for: name))
+            root[keyPath: path()].append(try Value.read(argument, for: name))
         }
     }
 
     /// Makes an option that takes a whole number within bounds.
     package static func number(
-        _ path: Property<Root, Int>, _ name: String, _ valueName: String, in range: ClosedRange<Int>,
+        _ path: @autoclosure @escaping @Sendable () -> Property<Root, Int>, _ name: String,
+        _ valueName: String, in range: ClosedRange<Int>,
         _ help: String, short: Character? = nil, defaultText: String? = nil
     ) -> Option {
         let text = OptionDescription(
             name, help, short: short, valueName: valueName, defaultText: defaultText)
-        return Option(text, fallback: { String($0[keyPath: path]) }) { root, argument throws(UsageError) in
-            root[keyPath: path] = try range.read(argument, for: name)
+        return Option(text, fallback: { String($0[keyPath: path()]) }) { root, argument throws(UsageError) in
+            root[keyPath: path()] = try range.read(argument, for: name)
         }
     }
 
     /// Makes an option that takes a whole number within bounds; the property is nil if it is not given.
     package static func number(
-        _ path: Property<Root, Int?>, _ name: String, _ valueName: String, in range: ClosedRange<Int>,
+        _ path: @autoclosure @escaping @Sendable () -> Property<Root, Int?>, _ name: String,
+        _ valueName: String, in range: ClosedRange<Int>,
         _ help: String, short: Character? = nil, defaultText: String? = nil
     ) -> Option {
         let text = OptionDescription(
             name, help, short: short, valueName: valueName, defaultText: defaultText)
         return Option(text) { root, argument throws(UsageError) in
-            root[keyPath: path] = try range.read(argument, for: name)
+            root[keyPath: path()] = try range.read(argument, for: name)
         }
     }
 
@@ -134,7 +142,9 @@ package struct Option<Root>: Sendable {
 
 extension Option {
     /// Makes a row with the options of a group, which are stored in the property for the group.
-    package static func group<Group: OptionGroup>(_ path: Property<Root, Group>) -> Option {
+    package static func group<Group: OptionGroup>(
+        _ path: @autoclosure @escaping @Sendable () -> Property<Root, Group>
+    ) -> Option {
         Option(
             entries: Group.entries.map { inner in
                 var text = inner.text
@@ -142,9 +152,9 @@ extension Option {
                 return Entry(
                     text: text,
                     store: { root, argument throws(UsageError) in
-                        try inner.store(&root[keyPath: path], argument)
+                        try inner.store(&root[keyPath: path()], argument)
                     },
-                    fallback: { inner.fallback($0[keyPath: path]) })
+                    fallback: { inner.fallback($0[keyPath: path()]) })
             })
     }
 

@@ -59,7 +59,8 @@ extension Program {
         _ arguments: [String], to operands: [Operand<Root>], in root: inout Root, _ route: Route
     ) throws(UsageError) {
         var rest = arguments[...]
-        var spare = arguments.count - operands.reduce(0) { $0 + $1.text.least }
+        var spare = arguments.count
+        for operand in operands { spare -= operand.text.least }
         guard spare >= 0 else {
             let missing = operands.filter { $0.text.least > 0 }.map(\.text.name)
             let given = min(arguments.count, max(0, missing.count - 1))
@@ -89,7 +90,8 @@ extension Program {
             var fault = route.fault ?? fault
             if let option = route.unknownOption {
                 let full = (route.path.dropFirst() + [option]).joined(separator: " ")
-                fault.hint = otherNames[full] ?? otherNames[option]
+                let others = otherNames()
+                fault.hint = others[full] ?? others[option]
             }
             throw fault.hinting(route.hint)
         }
@@ -108,7 +110,7 @@ extension Program {
         let path = Array(route.path.dropFirst())
         for count in [2, 1] {
             let name = (path + words.prefix(count)).joined(separator: " ")
-            if let meant = otherNames[name] { return UsageError(message, hint: meant) }
+            if let meant = otherNames()[name] { return UsageError(message, hint: meant) }
         }
         if let topic = Nearest.match(word, among: topics) {
             return UsageError(

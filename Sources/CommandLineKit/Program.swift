@@ -10,14 +10,15 @@ package struct Program: Sendable {
     /// The command that prints the completion scripts and answers their calls.
     package let completionCommand: String
     /// Commands and options of other programs, each with a hint: a command line or a sentence.
-    package let otherNames: [String: String]
+    package let otherNames: @Sendable () -> [String: String]
     /// The sections of the manual; those with a topic are printed by `help TOPIC`.
     package let manual: @Sendable () -> [ManSection]
 
     package init(
         name: String, summary: String, common: any OptionGroup.Type, sections: [CommandSection],
         footnote: String = "", completionCommand: String = "completions",
-        otherNames: [String: String] = [:], manual: @escaping @Sendable () -> [ManSection] = { [] }
+        otherNames: @escaping @Sendable () -> [String: String] = { [:] },
+        manual: @escaping @Sendable () -> [ManSection] = { [] }
     ) {
         self.name = name
         self.summary = summary

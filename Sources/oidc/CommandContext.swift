@@ -11,8 +11,6 @@ struct CommandContext: Sendable {
     var ownsTerminal = true
     /// The time from which a failure of another process also applies to this one.
     var startedAt = MonotonicTime.now()
-    /// What this process knows of records in shared stores.
-    var sharedVersions = SharedVersions()
 
     var now: Instant { Clock.now() }
 

@@ -9,9 +9,9 @@ enum Toy {
             CommandSection("SETTINGS", [ConfigCommand.self, HelpCommand.self]),
         ],
         footnote: "toy help COMMAND explains a command.",
-        otherNames: [
-            "where": "toy track", "parcel send": "toy send", "--express": "toy send --speed instant",
-        ])
+        otherNames: {
+            ["where": "toy track", "parcel send": "toy send", "--express": "toy send --speed instant"]
+        })
 
     /// Answers completion queries.
     static func values(_ query: CompletionQuery) -> [Candidate] {

@@ -19,7 +19,7 @@ struct ProgramTableTests {
     @Test("every option that a message or hint names is an option of a command")
     func namedOptions() throws {
         var known = Set(program.descriptions.flatMap(\.options).map(\.name))
-        known.formUnion(program.otherNames.keys.compactMap { $0.split(separator: " ").last.map(String.init) })
+        known.formUnion(program.otherNames().keys.compactMap { $0.split(separator: " ").last.map(String.init) })
         known.formUnion(["--complete", "--reference", "--settings"])
         // Options of other programs: docker, git, kubectl.
         known.formUnion(["--global", "--replace-all", "--add", "--user", "--from-file"])
@@ -93,7 +93,7 @@ struct ProgramTableTests {
 
     @Test("the hint for each word of another program is a command line that can be parsed")
     func otherNames() {
-        for (name, hint) in program.otherNames where hint.hasPrefix("oidc ") {
+        for (name, hint) in program.otherNames() where hint.hasPrefix("oidc ") {
             let words = hint.split(separator: " ").dropFirst().map(String.init)
             #expect(throws: Never.self, "\(name)") { try program.parse(words) }
             #expect(program.help([name]) == nil, "\(name)")

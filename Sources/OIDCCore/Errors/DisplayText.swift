@@ -29,7 +29,7 @@ package enum DisplayText {
     }
 
     /// Returns a URL without user and password, even if these contain a `/` or the scheme is missing.
-    package static func address(_ text: some StringProtocol, limit: Int = 300) -> String {
+    package static func address(_ text: String, limit: Int = 300) -> String {
         guard let parts = text.parts(around: "//"), let at = parts.after.lastIndex(of: "@") else {
             guard let at = text.lastIndex(of: "@"), text[..<at].contains(":") else {
                 return clean(text, limit: limit)

@@ -67,10 +67,12 @@ package enum ASCII {
         isLowercase(byte) ? byte - (UInt8(ascii: "a") - UInt8(ascii: "A")) : byte
     }
 
+    @inlinable
     package static func lowercased(_ text: some StringProtocol) -> String {
         String(decoding: text.utf8.map { lowercased($0) }, as: UTF8.self)
     }
 
+    @inlinable
     package static func isSameIgnoringCase(_ left: some StringProtocol, _ right: some StringProtocol) -> Bool
     {
         left.utf8.count == right.utf8.count
@@ -78,6 +80,7 @@ package enum ASCII {
     }
 
     /// Returns the text without spaces, tabs and line ends at either end.
+    @inlinable
     package static func trimmed(_ text: some StringProtocol) -> String {
         var bytes = Array(text.utf8)[...]
         while let first = bytes.first, isBlank(first) { bytes.removeFirst() }

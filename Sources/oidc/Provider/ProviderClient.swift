@@ -41,7 +41,7 @@ extension ProviderContext {
 
     /// Refuses to send a secret, or a token of the machine's identity, to a server that only a resource names, if the
     /// client was used at another one before: whoever runs the resource would decide who gets it.
-    func checkIssuer(isNamedFor secrets: Set<Setting>) throws(OIDCError) {
+    func checkIssuer(isNamedFor secrets: [Setting]) throws(OIDCError) {
         guard let target, !target.isIssuerNamed else { return }
         let known = try ResourceRecords(context)?.links.all() ?? []
         let isElsewhere = known.contains { link in

@@ -162,7 +162,7 @@ struct ProxySession {
         if !mayLogIn { common.isQuiet = !common.isVerbose }
         let later = CommandContext(
             console: Console(common), environment: context.environment, common: context.common,
-            ownsTerminal: ownsTerminal, sharedVersions: context.sharedVersions)
+            ownsTerminal: ownsTerminal)
         var source = ProxyTokenSource(
             environment: try reach.environment(),
             token: { refused throws(OIDCError) in try token(insteadOf: refused, later.restarted) },

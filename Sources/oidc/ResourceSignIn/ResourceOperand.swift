@@ -75,7 +75,7 @@ struct ResourceOperand: Sendable {
     }
 
     /// The error for a secret that a resource wants sent to another server than the client's own.
-    func otherIssuer(_ secrets: Set<Setting>, of link: ResourceLink) -> OIDCError {
+    func otherIssuer(_ secrets: [Setting], of link: ResourceLink) -> OIDCError {
         let name = asked.layers.entries.first { secrets.contains($0.setting) }?.setting.name ?? "a secret"
         let issuer = DisplayText.clean(link.issuer, limit: 200)
         return .usage(

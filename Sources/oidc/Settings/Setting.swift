@@ -211,8 +211,8 @@ enum SettingKind: Sendable {
 /// Words and settings that belong together.
 extension Setting {
     /// The prompts that are known (OpenID Connect Core §3.1.2.1, Initiating User Registration §4).
-    static let prompts = ["none", "login", "consent", "select_account", "create"]
-    static let promptList = prompts.joined(separator: ", ")
+    static let promptList = "none, login, consent, select_account, create"
+    static let prompts = promptList.pieces(between: ", ").map(String.init)
 
     /// Checks the value of `--prompt`, where an unknown word is a typing mistake. A provider's own word is sent if it
     /// comes as a setting.
@@ -227,8 +227,8 @@ extension Setting {
     }
 
     /// The settings that name where the token of a machine's identity comes from.
-    static let subjectSources: Set<Setting> = [.subjectTokenSource, .subjectTokenFile, .subjectTokenEnv]
+    static let subjectSources: [Setting] = [.subjectTokenSource, .subjectTokenFile, .subjectTokenEnv]
 
     /// The settings that name the client's secret.
-    static let clientSecrets: Set<Setting> = [.clientSecret, .clientSecretFile, .clientSecretCommand]
+    static let clientSecrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
 }

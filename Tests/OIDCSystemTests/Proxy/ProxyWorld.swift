@@ -70,7 +70,7 @@ final class ProxyWorld: Sendable {
     let prefixes: [String]
     let entries: @Sendable () -> [ProxyLogEntry]
     private let stop: FileDescriptor
-    private let thread: BackgroundThread
+    private let thread: Mutex<BackgroundThread?>
     private let event: @Sendable () -> ProxyServer.Event?
 
     private struct Handover: @unchecked Sendable { let server: ProxyServer }
@@ -103,11 +103,12 @@ final class ProxyWorld: Sendable {
         let (reading, writing) = try FileDescriptor.pipe()
         stop = writing
         let handover = Handover(server: server)
-        thread = try BackgroundThread {
-            let event = handover.server.run(also: [reading.rawValue])
-            records.event.withLock { $0 = event }
-            reading.close()
-        }
+        thread = Mutex(
+            try BackgroundThread {
+                let event = handover.server.run(also: [reading.rawValue])
+                records.event.withLock { $0 = event }
+                reading.close()
+            })
     }
 
     convenience init(
@@ -119,14 +120,19 @@ final class ProxyWorld: Sendable {
 
     deinit {
         stop.close()
-        thread.join()
+        join()
     }
 
     var host: String { "127.0.0.1:\(port)" }
 
     func finish() -> ProxyServer.Event? {
-        thread.join()
+        join()
         return event()
+    }
+
+    /// Waits for the proxy's thread; a thread may be joined only once.
+    private func join() {
+        thread.withLock { $0.take() }?.join()
     }
 
     func connect() throws -> RawConnection { try #require(RawConnection(port: port)) }

@@ -4,6 +4,8 @@ import Synchronization
 
 /// The versions of records that a process has seen, by whichever of its stores.
 package final class SharedVersions: Sendable {
+    /// What this process has seen.
+    package static let ofProcess = SharedVersions()
     private let newest = Mutex<[String: Int64]>([:])
 
     package init() {}
