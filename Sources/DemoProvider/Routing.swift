@@ -88,22 +88,3 @@ extension DemoProvider {
         } catch { return errorPage(error) }
     }
 }
-
-/// Dates in HTTP headers (RFC 9110 §5.6.7).
-enum HTTPDate {
-    private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
-
-    static func text(_ moment: Instant) -> String {
-        // The description has the form 2026-01-31T12:00:00Z.
-        let parts = moment.description.split { "-T:Z".contains($0) }
-        guard parts.count == 6, let month = Int(parts[1]), (1...12).contains(month) else {
-            return "Thu, 01 Jan 1970 00:00:00 GMT"
-        }
-        let dayNumber = Int((moment.secondsSinceEpoch / 86_400) % 7 + 7) % 7
-        let time = parts[3...].joined(separator: ":")
-        return "\(days[dayNumber]), \(parts[2]) \(months[month - 1]) \(parts[0]) \(time) GMT"
-    }
-}

@@ -106,7 +106,7 @@ struct TextStyle {
         guard hasLinks else { return text }
         return text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             guard line.hasPrefix("  http"), let url = WebURL(String(line.dropFirst(2))),
-                url.text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+                url.text.utf8.allSatisfy({ ASCII.isVisible($0) })
             else { return String(line) }
             return "  \u{1B}]8;;\(url.text)\u{1B}\\\(url.text)\u{1B}]8;;\u{1B}\\"
         }.joined(separator: "\n")

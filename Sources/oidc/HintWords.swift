@@ -88,7 +88,7 @@ extension Hint.Advice {
         case .chooseGrant: "the provider does not offer this grant: choose another with --grant"
         case .checkScope: "check --scope"
         case .checkTarget: "check --resource and --audience"
-        case .giveAudience: "a name that is not a URL goes into --audience"
+        case .giveAudience: "pass a name that is not a URL with --audience"
         case .checkIssuerSpelling:
             "check --issuer against what the provider documents: both must be the same"
         case .checkIssuerAddress: "give --issuer a URL, as in https://login.example.com"
@@ -105,8 +105,8 @@ extension Hint.Advice {
         case .turnNonceOff: "if the provider's ID tokens never have a nonce, set nonce to off"
         case .leaveOutMaxAge: "if the provider's ID tokens never have an auth_time, leave max_age out"
         case .introspectAsOtherClient:
-            "introspection is for confidential clients: give the client_id and secret of one that the provider "
-                + "lets introspect tokens"
+            "introspection needs a confidential client: set client_id and the secret of a client that may introspect "
+                + "tokens"
         case .setIssuerOrKeys: "set issuer, or jwks_uri beside it"
         case .setUserInfoEndpoint: "set userinfo_endpoint and sign in again"
         case .useHTTPS: "use https, or set allow_insecure_http"
@@ -120,14 +120,15 @@ extension Hint.Advice {
         case .useOtherLoopback:
             "if the client has it registered: oidc config set 'redirect_uri=http://[::1]/callback'"
         case .choosePort:
-            "give --port N, or more ports in redirect_ports, as far as the provider has them registered"
+            "use another port that is registered with the provider: --port N, or redirect_ports"
         case .chooseProxyPort: "choose another --port, or leave it out"
         case .nameBrowser:
             "open the URL yourself, or name a browser in $BROWSER or the browser setting"
         case .installAuthorities: "install the package ca-certificates, or set ca_file"
         case .raiseHTTPTimeout: "try again later, or raise http_timeout"
         case .raiseProxyTimeout: "try again, or use oidc proxy with a longer --timeout"
-        case .useNewerVersion: "use the newer oidc, or forget the session with oidc logout --local"
+        case .useNewerVersion:
+            "install the newer version of oidc, or forget the session with oidc logout --local"
         case .installHelper: "install it, or: oidc config set store=file"
         case .unlockKeychain: "unlock the keychain it uses, or: oidc config set store=file"
         case .makeStoreKey: "make one with: oidc config new-key FILE"

@@ -5,7 +5,7 @@ import OIDCSystem
 
 /// What `oidc --version` prints.
 enum Version {
-    static let number = "0.1.0"
+    static let number = "0.2.0-dev"
     /// The day of the version, for the manual page.
     static let date = "2026-11-22"
 

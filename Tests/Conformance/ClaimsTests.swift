@@ -15,7 +15,7 @@ struct ClaimsTests {
     }
 
     @Test(
-        "every claim is still said, word by word, and its tests and files are there; whole sections have no other"
+        "every claim is in its page word by word, its proofs exist, and listed sections have no other claim"
     )
     func complete() throws {
         let claims = try Self.claims()

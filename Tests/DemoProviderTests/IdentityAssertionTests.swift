@@ -67,7 +67,7 @@ struct IdentityAssertionTests {
         #expect(try own.refresh(tokens.text("refresh_token")).status == 200)
     }
 
-    @Test("one provider may be both")
+    @Test("a provider may also be the resource's server")
     func alone() throws {
         var (own, _) = try worlds()
         let changes = ["audience": "http://127.0.0.1:9480", "resource": "http://127.0.0.1:9480/mcp"]

@@ -27,7 +27,7 @@ struct ChildEnvironmentTests {
     }
 
     @Test(
-        "does not have the variable that subject_token_env names, in any layer, used or not",
+        "a child process does not get the variable that subject_token_env names, in any layer",
         arguments: [
             (["subject_token_env=MY_TOKEN"], [:]), ([], ["OIDC_SUBJECT_TOKEN_ENV": "MY_TOKEN"]),
             (["subject_token_env=OTHER"], ["OIDC_SUBJECT_TOKEN_ENV": "MY_TOKEN"]),

@@ -211,7 +211,7 @@ struct LoginTests {
     }
 
     @Test(
-        "a signal ends it at once with 128 plus its number",
+        "a signal ends login at once with 128 plus its number",
         arguments: [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 129)] as [(Int32, Int32)])
     func signal(number: Int32, status: Int32) throws {
         let provider = try ProviderServer()

@@ -66,7 +66,8 @@ struct ProgramTableTests {
         let page = ManPage.text(
             program, version: Version.number, date: Version.date, description: Manual.description,
             sections: Manual.sections)
-        #expect(page.hasPrefix(".TH \"OIDC\" \"1\" \"\(Version.date)\" \"oidc \(Version.number)\""))
+        let version = Version.number.replacing("-", with: "\\-")
+        #expect(page.hasPrefix(".TH \"OIDC\" \"1\" \"\(Version.date)\" \"oidc \(version)\""))
         for title in ["EXAMPLES", "SEE ALSO", "EXIT STATUS"] { #expect(page.contains(".SH \"\(title)\"\n")) }
         guard Installed.programs("mandoc") else { return }
         let process = try TestSupport.Program().start(

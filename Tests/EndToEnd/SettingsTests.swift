@@ -128,8 +128,8 @@ struct SettingsTests {
         #expect(lines.contains("issuer https://a.example (profile default)"))
     }
 
-    /// A directory that is not the working directory, with a configuration that names its neighbours.
-    private func neighbours(_ program: Program, _ settings: String) throws -> URL {
+    /// A directory that is not the working directory, with a configuration that names its neighbors.
+    private func neighbors(_ program: Program, _ settings: String) throws -> URL {
         let directory = program.home.appendingPathComponent("conf")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         let file = directory.appendingPathComponent("config.json")
@@ -149,7 +149,7 @@ struct SettingsTests {
         let provider = try ProviderServer()
         let program = try Program()
         defer { program.remove() }
-        let file = try neighbours(
+        let file = try neighbors(
             program,
             #"{"issuer":"\#(provider.origin)","client_id":"demo-confidential",\#(setting)}"#)
         let directory = file.deletingLastPathComponent()

@@ -105,7 +105,7 @@ struct SharedStoreSettingsTests {
         }
     }
 
-    @Test("a store that cannot work is not taken for one without a session", arguments: ["status", "token"])
+    @Test("an unusable store is an error, not a missing session", arguments: ["status", "token"])
     func unusable(command: String) throws {
         let program = try Program()
         defer { program.remove() }
@@ -132,7 +132,7 @@ struct SharedStoreSettingsTests {
             ]
             let outcome = try program.start(words, input: .none).finish()
             #expect(outcome.status == 0, "\(outcome.errorOutput)")
-            #expect(outcome.errorOutput.contains("A session on redis://h:6379/1 stays there") == isNoted)
+            #expect(outcome.errorOutput.contains("the session on redis://h:6379/1 stays there") == isNoted)
         }
     }
 

@@ -22,7 +22,7 @@ struct StoryTests {
             "cache: no entry for \(provider.origin)/.well-known/openid-configuration",
             "← 200 GET \(provider.origin)/.well-known/openid-configuration", "flow browser (--flow); ",
             "no browser: --no-browser", "listening on port ", "← 200 POST \(provider.origin)/token",
-            "ID token: iss is \(provider.origin)", "ID token: aud holds demo",
+            "ID token: iss is \(provider.origin)", "ID token: aud contains demo",
             "ID token: nonce is the one sent",
             "ID token: exp ", "ID token: at_hash fits the access token", "is valid by key ",
         ] {

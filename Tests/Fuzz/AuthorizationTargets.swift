@@ -37,7 +37,7 @@ private func requireOurs(_ code: AuthorizationCode, _ pairs: [FormEncoding.Pair]
     guard let pending else { return }
     let pasted = text(bytes)
     let code = outcome { () throws(OIDCError) in try pending.acceptPasted(pasted) }
-    let address = outcome { () throws(OIDCError) in try PastedAddress(pasted) }
+    let address = outcome { () throws(OIDCError) in try PastedURL(pasted) }
     if let code {
         guard let address else { return require(false, "a code out of nothing") }
         requireOurs(code, address.pairs)

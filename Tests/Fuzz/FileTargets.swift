@@ -127,7 +127,7 @@ private func requireSound(_ settings: Settings) {
     require(answer.isSuccess && members.allSatisfy(isVisibleASCII), "keys that are none")
 }
 
-/// Line ends and tabs as they are, for an entity may not stand for them; all else as an entity.
+/// Writes line ends and tabs unchanged, as an entity may not stand for them, and everything else as entities.
 private func written(_ element: XMLElement) -> String {
     let text = element.text.unicodeScalars.map { $0.value < 0x20 ? "\($0)" : "&#\($0.value);" }.joined()
     return "<\(element.name)>\(text)\(element.children.map(written).joined())</\(element.name)>"

@@ -29,7 +29,7 @@ struct SmallOrderTests {
         }
     }
 
-    @Test("a point beside one of them is not")
+    @Test("a neighbor of a small-order point is accepted")
     func others() throws {
         let key = try PrivateKey.generate(.ed25519).publicKey
         #expect(throws: Never.self) { try PublicKey(key.parameters) }

@@ -157,7 +157,7 @@ struct BrowserTests {
     func quoting(text: String, commands: [[String]]) {
         var remarks: [String] = []
         let found = BrowserCommand.commands(
-            ofVariable: text, isExecutable: { $0 == "/opt/There Is/run" }, remark: { remarks.append($0) })
+            ofVariable: text, isExecutable: { $0 == "/opt/There Is/run" }, warn: { remarks.append($0) })
         #expect(found == commands && remarks == [])
     }
 
@@ -165,7 +165,7 @@ struct BrowserTests {
     func remarks() {
         var remarks: [String] = []
         let found = BrowserCommand.commands(
-            ofVariable: "sh -c %s:firefox:x'y:z", isExecutable: { _ in false }, remark: { remarks.append($0) }
+            ofVariable: "sh -c %s:firefox:x'y:z", isExecutable: { _ in false }, warn: { remarks.append($0) }
         )
         #expect(found == [["firefox"]])
         #expect(
@@ -197,7 +197,7 @@ struct BrowserTests {
         #expect(try output(of: script) == "/dev/null\n/dev/null\n4\nleader\n")
     }
 
-    @Test("a command that can't be started, or fails at once, is followed by the next")
+    @Test("a command that cannot be started, or fails at once, is followed by the next")
     func fallback() throws {
         let path = NSTemporaryDirectory() + "browser-\(UUID().uuidString)"
         defer { unlink(path) }

@@ -75,6 +75,13 @@ struct CacheLifetimeTests {
     func dates(_ text: String, seconds: Int64?) {
         #expect(HTTPDate.instant(text)?.secondsSinceEpoch == seconds)
     }
+
+    @Test("a date is written in the first of these forms", arguments: [784_111_777, 1_709_164_800, 0, -1])
+    func writtenDate(seconds: Int64) {
+        let text = HTTPDate.text(Instant(secondsSinceEpoch: seconds))
+        #expect(HTTPDate.instant(text)?.secondsSinceEpoch == seconds && text.hasSuffix(" GMT"))
+        if seconds == 784_111_777 { #expect(text == "Sun, 06 Nov 1994 08:49:37 GMT") }
+    }
 }
 
 @Suite("metadata and keys cached in files")

@@ -132,8 +132,8 @@ struct ChildProcessTests {
     }
 
     @Test("a signal that ends the program is reported")
-    func signalled() throws {
-        #expect(try shell("kill -9 $$").run().status == .signalled(9))
+    func signaled() throws {
+        #expect(try shell("kill -9 $$").run().status == .signaled(9))
     }
 
     @Test(
@@ -170,7 +170,7 @@ struct ChildProcessTests {
             ChildProcess.Failure.notStarted(.noSuchFile).error(
                 setting: "client_secret_command", command: ["pass"])
                 == OIDCError(
-                    .usage, "client_secret_command: “pass” can't be run: No such file or directory",
+                    .usage, "client_secret_command: “pass” cannot be run: No such file or directory",
                     hint: "check the program in client_secret_command", stage: .settings))
         #expect(
             ChildProcess.Failure.timedOut(milliseconds: 30_000).error(setting: "store", command: ["x"])

@@ -8,45 +8,45 @@ import Testing
 struct CredentialHelperFailureTests {
     let scratch = ScratchDirectory()
 
-    struct Misbehaviour: CustomTestStringConvertible, Sendable {
+    struct Misbehavior: CustomTestStringConvertible, Sendable {
         let testDescription: String
         let script: String
         let message: String
         var hint = Hint.set(.store, to: "file")
     }
 
-    static let misbehaviours = [
-        Misbehaviour(
+    static let misbehaviors = [
+        Misbehavior(
             testDescription: "exit 1 with a reason", script: "printf 'no \\033[31mkeychain\\n'; exit 1",
             message: "docker-credential-fake get exited with 1: no [31mkeychain"),
-        Misbehaviour(
+        Misbehavior(
             testDescription: "exit 2 with a reason on stderr", script: "echo why >&2; exit 2",
             message: "docker-credential-fake get exited with 2: why"),
-        Misbehaviour(
+        Misbehavior(
             testDescription: "exit 1 without a word", script: "exit 1",
             message: "docker-credential-fake get exited with 1"),
-        Misbehaviour(
+        Misbehavior(
             testDescription: "killed", script: "kill -9 $$",
             message: "docker-credential-fake get was ended by SIGKILL"),
-        Misbehaviour(
+        Misbehavior(
             testDescription: "garbage", script: "echo garbage",
             message:
                 "docker-credential-fake get: expected JSON with Username and Secret, found something else"),
-        Misbehaviour(
+        Misbehavior(
             testDescription: "nothing", script: ":",
             message:
                 "docker-credential-fake get: expected JSON with Username and Secret, found something else"),
-        Misbehaviour(
+        Misbehavior(
             testDescription: "no secret", script: #"echo '{"Username":"oidc"}'"#,
             message:
                 "docker-credential-fake get: expected JSON with Username and Secret, found something else"),
-        Misbehaviour(
+        Misbehavior(
             testDescription: "endless", script: "exec cat /dev/zero",
             message: "docker-credential-fake get: an answer of more than 65536 bytes"),
     ]
 
-    @Test("a failure is reported in the helper's words, and nothing is lost", arguments: misbehaviours)
-    func misbehaving(_ helper: Misbehaviour) throws {
+    @Test("a failure is reported in the helper's words, and nothing is lost", arguments: misbehaviors)
+    func misbehaving(_ helper: Misbehavior) throws {
         let fake = FakeHelper(scratch)
         try fake.store().save(.example(), replacingDamaged: false)
         fake.install("#!/bin/sh\n[ \"$1\" = get ] || exit 0\n\(helper.script)\n")
@@ -93,7 +93,7 @@ struct CredentialHelperFailureTests {
         #expect(
             failure { () throws(OIDCError) in try store.load(.example) }
                 == OIDCError(
-                    .usage, "store: docker-credential-fake can't be run: Permission denied",
+                    .usage, "store: docker-credential-fake cannot be run: Permission denied",
                     hint: .set(.store, to: "file"), stage: .store))
     }
 

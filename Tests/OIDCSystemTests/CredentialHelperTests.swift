@@ -131,7 +131,7 @@ struct CredentialHelperTests {
         },
         Damage(
             testDescription: "another helper",
-            reason: "its key is in docker-credential-pass, store names docker-credential-fake"
+            reason: "its key is in docker-credential-pass, but store is docker-credential-fake"
         ) {
             var stored = try EncryptedSession(stored: Array(($0.scratch.text($1) ?? "").utf8))
             stored.helper = "pass"
@@ -140,7 +140,8 @@ struct CredentialHelperTests {
     ]
 
     @Test(
-        "what can't be opened is an error, replaced by a sign-in and forgotten by logout", arguments: damages)
+        "what cannot be opened is an error, replaced by a sign-in and forgotten by logout", arguments: damages
+    )
     func damaged(_ damage: Damage) throws {
         let helper = FakeHelper(scratch)
         let expected = OIDCError(

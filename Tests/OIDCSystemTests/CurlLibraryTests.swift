@@ -8,7 +8,7 @@ import Testing
 
 @Suite("loading libcurl")
 struct CurlLibraryTests {
-    /// What `oidc_curl_load` says of a list of names; nil where it loads one.
+    /// Returns the error of `oidc_curl_load` for a list of names; nil if it loads one.
     private func problem(_ names: [String]) -> String? {
         var pointers: [UnsafePointer<CChar>?] = names.map { UnsafePointer(strdup($0)) } + [nil]
         defer { for pointer in pointers { free(UnsafeMutablePointer(mutating: pointer)) } }

@@ -89,7 +89,7 @@ struct CurlPostponementTests {
         #expect(error?.kind == .unreachable)
     }
 
-    @Test("nothing is sent once it is cancelled, nor is the wait for a connection prolonged")
+    @Test("nothing is sent once it is canceled, nor is the wait for a connection prolonged")
     func unsent() throws {
         let isCancelled = CancellationFlag()
         let server = try ScriptedServer { peer in
@@ -110,7 +110,7 @@ struct CurlPostponementTests {
         #expect(server.connectionCount == 1)
     }
 
-    @Test("in a scope, what follows the answer is not cancelled either; before the request, everything is")
+    @Test("in a scope, what follows the answer is not canceled either; before the request, everything is")
     func scope() throws {
         let server = try ScriptedServer.answering(answer("200 OK"))
         var configuration = CurlConfiguration()

@@ -154,7 +154,7 @@ struct CurlProxyTests {
         }
     }
 
-    /// In a process of their own, as libcurl reads the variable itself.
+    /// Each variable is tested in its own process, as libcurl reads it.
     @Test(
         "no password of a proxy is shown, with any mistake in its URL", .waiting,
         arguments: ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY"])

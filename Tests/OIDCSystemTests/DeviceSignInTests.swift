@@ -52,7 +52,7 @@ struct DeviceSignInTests {
                 client: client, redirectURI: RedirectAddress.standard, scope: Scope("read")),
             key: SessionKey(provider: "https://op.example", clientID: client.id))
         var shown: [Int64] = []
-        let signIn = DeviceSignIn(login: login, deadline: .now().adding(milliseconds: milliseconds)) {
+        let signIn = DeviceSignIn(flow: login, deadline: .now().adding(milliseconds: milliseconds)) {
             if case .waiting(let seconds, _) = $0 { shown.append(seconds) }
         }
         let error = #expect(throws: OIDCError.self) { try signIn.run { _ in } }

@@ -72,7 +72,7 @@ struct InterruptionTests {
             try Interruption.install()
             let process = ChildProcess(
                 ["sh", "-c", "kill -INT $$; exit 3"], environment: ["PATH": "/usr/bin:/bin"])
-            let expected = isIgnored ? ExitStatus.exited(3) : .signalled(SIGINT)
+            let expected = isIgnored ? ExitStatus.exited(3) : .signaled(SIGINT)
             exit(try process.run().status == expected ? 9 : 1)
         }
     }
@@ -106,7 +106,7 @@ struct InterruptionTests {
         }
     }
 
-    @Test("postponed, it waits like SIGTERM", arguments: otherSignals)
+    @Test("a postponed signal stays recorded until the end", arguments: otherSignals)
     func otherPostponed(number: Int32) async {
         await #expect(processExitsWith: .exitCode(9)) { [number] in
             unblock(number)

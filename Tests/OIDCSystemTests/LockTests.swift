@@ -64,7 +64,7 @@ struct LockTests {
         withExtendedLifetime(lock) {}
     }
 
-    @Test("a wait can be cancelled")
+    @Test("a wait can be canceled")
     func cancellation() throws {
         let lock = try attempt()
         var asked = 0
@@ -80,7 +80,7 @@ struct LockTests {
         withExtendedLifetime(lock) {}
     }
 
-    @Test("a wait in the kernel's queue ends with the lock, with its limit, or when it is cancelled")
+    @Test("a wait in the kernel's queue ends with the lock, with its limit, or when it is canceled")
     func queue() async throws {
         var lock = try attempt()
         #expect(

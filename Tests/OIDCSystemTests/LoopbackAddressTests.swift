@@ -56,7 +56,7 @@ struct LoopbackAddressTests {
         #expect(throws: OIDCError.self) {
             _ = try LoopbackServer(LoopbackAddress(ports: .firstFree(of: [first.port, second.port])))
         }
-        #expect(throws: OIDCError.usage("redirect_ports names no port").at(.settings)) {
+        #expect(throws: OIDCError.usage("there is no port to listen on").at(.settings)) {
             _ = try LoopbackServer(LoopbackAddress(ports: .firstFree(of: [])))
         }
     }

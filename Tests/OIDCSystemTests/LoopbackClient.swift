@@ -15,7 +15,7 @@ struct LoopbackClient {
         #expect(try LoopbackSocket.send(bytes[...], to: descriptor) == bytes.count)
     }
 
-    /// What has come until now; nil when the connection was reset or is closed without a byte.
+    /// Returns what was received so far; nil if the connection was reset, or closed without a byte.
     func received() -> String? {
         var bytes: [UInt8] = []
         while true {

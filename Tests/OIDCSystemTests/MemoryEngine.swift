@@ -102,7 +102,7 @@ final class MemoryEngine: SharedEngine {
         }
     }
 
-    func health(now: Instant) throws(OIDCError) -> [SharedEngineRemark] { [] }
+    func health(now: Instant) throws(OIDCError) -> [HealthReport] { [] }
 
     /// The stored bytes of a name.
     subscript(_ name: String) -> [UInt8]? {

@@ -188,7 +188,7 @@ struct OIDCClientTests {
         #expect(codes.withLock { $0.count } == 1)
     }
 
-    @Test("cancelling the task ends a sign-in, and nothing is stored", arguments: [false, true])
+    @Test("canceling the task ends a sign-in, and nothing is stored", arguments: [false, true])
     func cancelled(onDevice: Bool) async throws {
         let provider = try provider { $0.deviceInterval = 1 }
         var client = client(provider)

@@ -79,7 +79,7 @@ struct QRCodeTests {
             ])
     }
 
-    @Test("on a terminal it has its own colours and a light border, two rows a line")
+    @Test("on a terminal it has its own colors and a light border, two rows a line")
     func terminal() throws {
         let code = try #require(QRCode("HELLO"))
         let lines = code.text(usesColor: true).split(separator: "\n")

@@ -65,7 +65,7 @@ private final class World {
         RedirectReceiver(
             pending: pending, path: "/callback", server: server, words: { $0.description },
             warn: { _ in },
-            turnedAway: { [self] in turnedAway.append($0) })
+            onStray: { [self] in turnedAway.append($0) })
     }
 
     func arrival(

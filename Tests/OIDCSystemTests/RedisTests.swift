@@ -76,7 +76,7 @@ struct RedisTests {
         let engine = RedisEngine(try SharedStoreURL("redis+unix:/nowhere/redis.sock"), CurlConfiguration())
         let refusal = try #require(failure { () throws(OIDCError) in try engine.read("session/x") })
         #expect(refusal.kind == .unreachable && refusal.message.contains("/nowhere/redis.sock"))
-        #expect(refusal.hint == "check that Redis runs, and the path in the setting store")
+        #expect(refusal.hint == "check that Redis runs, and the path in the store's URL")
     }
 
     @Test("replies are read, however they are cut")
@@ -209,7 +209,7 @@ struct RedisTests {
 
     @Test("doctor warns of eviction, missing persistence and old versions")
     func health() {
-        func warns(_ remark: SharedEngineRemark) -> Bool { remark.warning != nil }
+        func warns(_ remark: HealthReport) -> Bool { remark.warning != nil }
         #expect(!warns(RedisHealth.version(["redis_version": "7.0.15"])))
         #expect(warns(RedisHealth.version(["redis_version": "5.0.1"])) && warns(RedisHealth.version([:])))
         #expect(!warns(RedisHealth.persistence(["aof_enabled": "1"])))

@@ -76,7 +76,7 @@ struct SharedLeaseTests {
         try store.withLock(.example, wait) {}
     }
 
-    @Test("a holder that was stopped before it presented its refresh token does not present it any more")
+    @Test("a holder that was stopped before it presented its refresh token no longer presents it")
     func stoppedBefore() throws {
         let (stopped, other) = (try machine(), try machine())
         try other.save(.example(), replacingDamaged: false)

@@ -97,7 +97,7 @@ final class SignInRace {
                     client: client, redirectURI: RedirectAddress.standard, scope: Scope("openid")),
                 key: SessionKey(provider: InMemoryProvider.issuer, clientID: client.id))
             var signIn = BrowserSignIn(
-                login: login, redirect: try RedirectAddress(redirect), readsInput: false, browser: nil,
+                flow: login, redirect: try RedirectAddress(redirect), readsInput: false, browser: nil,
                 environment: [:], deadline: .now().adding(milliseconds: milliseconds),
                 notice: { [self] in note($0) })
             signIn.offersDeviceCode = offersDeviceCode

@@ -163,5 +163,5 @@ final class SimulatedProcess: SharedEngine, @unchecked Sendable {
         try call { () throws(OIDCError) in try engine.release(lease, owner: owner) }
     }
 
-    func health(now: Instant) throws(OIDCError) -> [SharedEngineRemark] { [] }
+    func health(now: Instant) throws(OIDCError) -> [HealthReport] { [] }
 }

@@ -256,7 +256,7 @@ struct StoreLockPurposeTests {
 
 @Suite("sessions in memory")
 struct StoreMemoryTests {
-    @Test("they stay until they are removed, and their lock excludes other threads")
+    @Test("sessions stay until they are removed, and their lock excludes other threads")
     func roundTrip() throws {
         let store = MemorySessionStore()
         try store.save(.example(), replacingDamaged: false)

@@ -55,7 +55,7 @@ struct TerminalTests {
         #expect(input.descriptor() == nil)
     }
 
-    @Test("on a terminal, a pasted line may be longer than its own line editing allows", .waiting)
+    @Test("on a terminal, a pasted line may be longer than the terminal's own limit", .waiting)
     func longPaste() async {
         await #expect(processExitsWith: .exitCode(9)) {
             let terminal = try PseudoTerminal(isOurs: true)
@@ -87,7 +87,7 @@ struct TerminalTests {
     }
 
     @Test(
-        "colour needs a terminal that is not dumb, and no NO_COLOR",
+        "color needs a terminal that is not dumb, and no NO_COLOR",
         arguments: [
             (["TERM": "xterm"], true), (["TERM": "xterm", "NO_COLOR": "1"], false),
             (["TERM": "xterm", "NO_COLOR": ""], true), (["TERM": "dumb"], false), ([:], false),
@@ -104,7 +104,7 @@ struct TerminalTests {
     }
 
     @Test(
-        "links are shown on terminals that are known to have them, and never without colour",
+        "links are shown on terminals that are known to have them, and never without color",
         arguments: [
             (["TERM": "xterm-kitty"], true), (["TERM": "alacritty"], true), (["TERM": "xterm"], false),
             (["TERM": "xterm-256color"], false), (["TERM": "linux"], false), (["TERM": "dumb"], false),
@@ -148,7 +148,7 @@ struct TerminalTests {
         try #require(full >= 0)
         defer { close(full) }
         #expect(
-            throws: OIDCError(.failed, "standard output can't be written: No space left on device")
+            throws: OIDCError(.failed, "standard output cannot be written: No space left on device")
         ) { try StandardOutput.write([1], to: FileDescriptor(rawValue: full)) }
     }
 
@@ -158,7 +158,7 @@ struct TerminalTests {
         let pipe = try FileDescriptor.pipe()
         pipe.reading.close()
         defer { pipe.writing.close() }
-        #expect(throws: OIDCError(.failed, "standard output can't be written: broken pipe")) {
+        #expect(throws: OIDCError(.failed, "standard output cannot be written: broken pipe")) {
             try StandardOutput.write([1], to: pipe.writing)
         }
     }
@@ -173,7 +173,7 @@ struct TerminalTests {
             do {
                 try StandardOutput.write("token")
             } catch let error as OIDCError {
-                exit(error.message == "standard output can't be written: it is closed" ? 9 : 2)
+                exit(error.message == "standard output cannot be written: it is closed" ? 9 : 2)
             }
         }
     }

@@ -7,9 +7,9 @@ import Synchronization
 package final class HTTP2Server: Sendable {
     /// A step of an answer.
     package enum Step: Sendable {
-        /// A frame HEADERS with these fields; `:status` comes first.
+        /// A HEADERS frame with these fields; `:status` comes first.
         case fields([(String, String)], ends: Bool = false)
-        /// Frames DATA with this text, so many times.
+        /// DATA frames with this text, so many times.
         case data(String, times: Int = 1, ends: Bool = false)
         /// Waits for the end of the request.
         case request

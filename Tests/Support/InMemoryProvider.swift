@@ -107,7 +107,7 @@ package final class InMemoryProvider: HTTPTransport {
         return try login.finish(try pending.acceptPasted(callback(of: url)))
     }
 
-    /// The URL that the browser of a user who agrees ends on.
+    /// Returns the callback URL after the user agrees.
     package func callback(of url: WebURL, _ choice: BrowserStandIn.Choice = .approve) throws -> String {
         // A user who agrees needs no pages, whose forms take longer to read than the rest of a sign-in.
         let person = with { $0.configuration.person }

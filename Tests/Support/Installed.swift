@@ -1,6 +1,6 @@
 import Foundation
 
-/// What of the machine a test leans on; without it the test is skipped, and says so.
+/// A program or ability of the machine that a test needs; without it, the test is skipped and says why.
 package enum Installed {
     /// Whether programs of these names are on PATH, or where daemons are.
     package static func programs(_ names: String...) -> Bool {

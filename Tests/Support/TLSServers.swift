@@ -94,7 +94,7 @@ package final class TLSServers: Sendable {
                     with context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False) as s:
                         try: s.do_handshake()
                         except OSError:
-                            # An end in good order: a reset would overtake the alert that says why.
+                            # Closes in order: a reset would overtake the alert.
                             rest = socket.socket(fileno=os.dup(s.fileno()))
                             rest.shutdown(socket.SHUT_WR)
                             while rest.recv(4096): pass

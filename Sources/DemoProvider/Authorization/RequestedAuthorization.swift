@@ -16,8 +16,6 @@ struct RequestedAuthorization: Sendable {
     let details: JSONValue?
     /// The thumbprint of the only key that may redeem the code (RFC 9449 §10).
     let keyThumbprint: String?
-
-    var isOpenID: Bool { scope.contains("openid") }
 }
 
 /// The redirect URI and response mode of the answer to an authorization request.

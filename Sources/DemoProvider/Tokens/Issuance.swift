@@ -93,14 +93,4 @@ extension DemoProvider {
             binding: issue.binding)
         return token
     }
-
-    /// Ends all access tokens, as if the provider had restarted.
-    package mutating func revokeAccessTokens() {
-        for token in state.access.keys { state.access[token]?.isRevoked = true }
-    }
-
-    /// Ends all sign-ins, with their access and refresh tokens.
-    package mutating func revokeAll() {
-        for id in state.grants.keys { revokeGrant(id) }
-    }
 }

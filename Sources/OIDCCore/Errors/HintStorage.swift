@@ -1,6 +1,6 @@
 extension Hint {
     /// The JSON form in which a failure is stored for other processes: a string for text, else a code and a
-    /// value. Versions that do not know the codes read no hint.
+    /// value. Other versions ignore codes that they do not know.
     package var stored: JSONValue {
         switch self {
         case .text(let text): .string(text)

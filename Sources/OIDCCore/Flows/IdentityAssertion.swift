@@ -104,7 +104,7 @@ package struct IdentityAssertion: Sendable {
 
     private static let type = "oauth-id-jag+jwt"
 
-    /// Checks that a claim, a string or an array of strings, names nothing but what was asked for.
+    /// Checks that a claim, a string or an array of strings, names nothing but what was requested.
     private func match(
         _ name: String, _ value: JSONValue?, _ expected: [String], isRequired: Bool
     ) throws(OIDCError) {

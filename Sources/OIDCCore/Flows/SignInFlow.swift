@@ -141,14 +141,14 @@ package struct SignInFlow: Sendable {
             if isExpected && self.requiresIDToken || tokens.idToken != nil {
                 let missing = metadata.issuer == nil ? "issuer" : "jwks_uri"
                 warnings.append(
-                    "without \(missing) an ID token cannot be checked: it is neither stored nor believed")
+                    "without \(missing) an ID token cannot be checked: it is not used")
             }
             return nil
         }
         guard let compact = tokens.idToken?.revealed else {
             guard isExpected, self.requiresIDToken else { return nil }
             throw OIDCError.protocolViolation(
-                .token, "id_token", expected: "an ID token, as openid was asked for", found: "none",
+                .token, "id_token", expected: "an ID token, as openid was requested", found: "none",
                 hint: "leave openid out of the scope for plain OAuth 2.0")
         }
         let rules = IDTokenRules(

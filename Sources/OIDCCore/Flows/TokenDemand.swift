@@ -51,8 +51,8 @@ extension Session {
             scope != granted, tokens.refreshToken == nil, source(for: demand) == .own
         else { return nil }
         return Warning(
-            "the session has no refresh token to get a token for \(DisplayText.quoted(scope.text)) alone: "
-                + "this one has the scope \(DisplayText.quoted(granted.text))")
+            "cannot request a token for \(DisplayText.quoted(scope.text)) alone (no refresh token); using the token "
+                + "for \(DisplayText.quoted(granted.text))")
     }
 
     /// The access token that answers the demand as it stands, fresh or not.

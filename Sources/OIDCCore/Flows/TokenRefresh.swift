@@ -29,8 +29,8 @@ package struct TokenRefresh: Sendable {
         let tokens: Result<TokenSet, OIDCError>
     }
 
-    /// The session with its new tokens, to be saved whatever `access` is. `access` is the token that was asked
-    /// for, or why it cannot be handed out.
+    /// The session with its new tokens, to be saved whatever `access` is. `access` is the requested
+    /// token, or the reason why there is none.
     package struct Outcome: Sendable {
         package var session: Session
         package var access: Result<AccessToken, OIDCError>
@@ -66,7 +66,7 @@ package struct TokenRefresh: Sendable {
         guard !others.isEmpty else { return session.sendsResources == true ? session.requestedResources : [] }
         guard tokenEndpoint.sendsResources, session.sendsResources != false else {
             throw .usage(
-                "resource: the parameter is off for this provider, so a token for another resource needs a sign-in",
+                "resource is not sent to this provider, so another resource needs its own sign-in",
                 hint: .set(.resourceParameter, to: "on"))
         }
         return others
@@ -74,7 +74,7 @@ package struct TokenRefresh: Sendable {
 
     /// The error of a session without a refresh token.
     package static let impossible = OIDCError(
-        .loginRequired, "there is no refresh token to get another access token with", hint: .signIn,
+        .loginRequired, "the session has no refresh token", hint: .signIn,
         stage: .token)
 
     /// Checks the answer. An error means that nothing of it but the refresh token may be used.
@@ -157,7 +157,7 @@ package struct TokenRefresh: Sendable {
     }
 
     /// Refuses a token for another audience. A token of another scope is handed out, but never kept under the
-    /// scope that was asked for.
+    /// scope that was requested.
     private func keepDerived(
         _ access: AccessToken, _ source: TokenSource, in session: inout Session, warnings: inout [Warning]
     ) throws(OIDCError) -> AccessToken {
@@ -171,8 +171,8 @@ package struct TokenRefresh: Sendable {
         if let scope, let granted = access.scope, granted != scope {
             warnings.append(
                 Warning(
-                    "the provider gave the scope \(DisplayText.quoted(granted.text)) instead of "
-                        + "\(DisplayText.quoted(scope.text)): this token is not kept"))
+                    "the provider granted the scope \(DisplayText.quoted(granted.text)) instead of "
+                        + "\(DisplayText.quoted(scope.text)); the token was not stored"))
             return access
         }
         session.keep(access, scope: scope, resources: resources)

@@ -25,7 +25,7 @@ package enum RedirectURI {
     /// Checks for an absolute URI without a fragment. Plain http is for loopback only, as the URI transports the
     /// code; schemes that a browser itself runs or shows are refused.
     package static func check(_ text: String, setting: String = "redirect_uri") throws(OIDCError) {
-        let isPlain = text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"\"<>\\^`{|}".utf8.contains($0) }
+        let isPlain = text.utf8.allSatisfy { ASCII.isVisible($0) && !"\"<>\\^`{|}".utf8.contains($0) }
         let scheme = text.prefix { $0 != ":" }
         let isScheme =
             scheme.utf8.count < text.utf8.count
@@ -62,7 +62,7 @@ package enum ResourceIndicator {
         let isAbsolute =
             scheme.utf8.count + 1 < text.utf8.count
             && scheme.utf8.first.map { ASCII.isAlphanumeric($0) } == true
-            && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x23 }
+            && text.utf8.allSatisfy { ASCII.isVisible($0) && $0 != 0x23 }
         guard isAbsolute else {
             throw .usage(
                 "resource: expected an absolute URI without a fragment, found \(DisplayText.clean(text))",

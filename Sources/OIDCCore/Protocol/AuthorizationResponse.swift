@@ -17,7 +17,7 @@ extension PendingAuthorization {
         switch judgement {
         case .code(let code): return code
         case .end(let error): throw error
-        case .stranger: return nil
+        case .stray: return nil
         }
     }
 
@@ -27,12 +27,12 @@ extension PendingAuthorization {
         if let pairs = FormEncoding.decode(form) { return judge(pairs) }
         let parts = form.split(separator: "&")
         if let mismatch = stateMismatch(parts.flatMap { FormEncoding.decode($0) ?? [] }) {
-            return .stranger(mismatch)
+            return .stray(mismatch)
         }
         let name = ["code", "error"].first { name in
             parts.contains { $0.hasPrefix("\(name)=") && FormEncoding.decode($0) == nil }
         }
-        guard let name else { return .stranger(.unreadable) }
+        guard let name else { return .stray(.unreadable) }
         return .end(
             .protocolViolation(
                 .authorization, name, expected: "percent-encoded UTF-8", found: "something else"))
@@ -41,19 +41,19 @@ extension PendingAuthorization {
     /// Checks a pasted URL or query. No other answer can follow, so one that does not belong to this sign-in is an
     /// error too. A whole URL must be the redirect URL.
     public func acceptPasted(_ text: String) throws(OIDCError) -> AuthorizationCode {
-        let pasted = try PastedAddress(text)
+        let pasted = try PastedURL(text)
         let judgement = judge(pasted.pairs)
-        if case .stranger(let mismatch) = judgement { throw mismatch.error }
+        if case .stray(let mismatch) = judgement { throw mismatch.error }
         guard pasted.leads(to: redirectURI) else {
             throw .untrusted(
                 .authorization,
                 "the pasted URL: expected \(DisplayText.clean(redirectURI)), "
-                    + "found \(DisplayText.address(pasted.place))", hint: PastedAddress.hint)
+                    + "found \(DisplayText.address(pasted.beforeQuery))", hint: PastedURL.hint)
         }
         switch judgement {
         case .code(let code): return code
         case .end(let error): throw error
-        case .stranger(let mismatch): throw mismatch.error
+        case .stray(let mismatch): throw mismatch.error
         }
     }
 
@@ -68,15 +68,15 @@ extension PendingAuthorization {
 
     private func judge(_ pairs: [FormEncoding.Pair]) -> CallbackJudgement {
         func values(_ name: String) -> [String] { pairs.filter { $0.name == name }.map(\.value) }
-        if let mismatch = stateMismatch(pairs) { return .stranger(mismatch) }
+        if let mismatch = stateMismatch(pairs) { return .stray(mismatch) }
         for name in ["code", "iss", "error"] where values(name).count > 1 {
-            return .stranger(.repeated(name))
+            return .stray(.repeated(name))
         }
         let (code, error, iss) = (values("code").first, values("error").first, values("iss").first)
         if let issuer, let iss, !ExactText.isSame(iss, issuer), IssuerTemplate(issuer)?.tenant(of: iss) == nil
         {
             let mismatch = CallbackMismatch.otherIssuer(expected: issuer, found: iss)
-            return error != nil && code == nil ? .stranger(mismatch) : .end(mismatch.error)
+            return error != nil && code == nil ? .stray(mismatch) : .end(mismatch.error)
         }
         let isIssuerMissing = isIssuerPromised && iss == nil
         if isIssuerMissing, error != nil, rejectsErrorsWithoutIssuer { return .end(missingIssuer) }
@@ -113,11 +113,11 @@ extension PendingAuthorization {
         guard let code else {
             return .end(
                 OIDCError(
-                    .refused, "authorize: the answer holds neither code nor error", stage: .authorization))
+                    .refused, "authorize: the answer contains neither code nor error", stage: .authorization))
         }
-        guard (1...8_192).contains(code.utf8.count), code.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+        guard (1...8_192).contains(code.utf8.count), code.utf8.allSatisfy({ ASCII.isPrintable($0) })
         else {
-            let found = code.isEmpty ? "an empty one" : "another kind of text"
+            let found = code.isEmpty ? "an empty one" : "other characters"
             return .end(
                 .protocolViolation(
                     .authorization, "code", expected: "up to 8192 ASCII characters", found: found))
@@ -131,7 +131,7 @@ extension PendingAuthorization {
         _ answer: OAuthErrorResponse, isWithCode: Bool, isIssuerMissing: Bool
     ) -> OIDCError {
         var message = "authorize: the provider answered \(answer.text)"
-        if isWithCode { message += ", and sent a code along, which is not used" }
+        if isWithCode { message += "; the code beside it was not used" }
         if isIssuerMissing { message += "; the answer lacks iss, which the provider promises" }
         return OIDCError(
             answer.isTemporary && !isWithCode ? .unreachable : .refused, message,

@@ -4,7 +4,7 @@ package enum CallbackJudgement: Sendable {
     /// The sign-in is over.
     case end(OIDCError)
     /// Not the answer to this sign-in: the wait continues.
-    case stranger(CallbackMismatch)
+    case stray(CallbackMismatch)
 }
 
 /// Why a request to the redirect URL is not the answer to a sign-in.

@@ -108,8 +108,8 @@ extension ProviderMetadata {
 /// every document. A provider that is out of reach (DNS, TLS, a time-out) has decided nothing: that error ends the
 /// search, so no other answer hides it. So do 429 and 5xx, unless `passesOverFaults`.
 package struct MetadataSearch {
-    /// What to report if no URL holds: the first document that could not be trusted, else the first 429 or 5xx, else
-    /// the first refusal.
+    /// The error to report if no URL has usable metadata: the first document that could not be trusted, else the first
+    /// 429 or 5xx, else the first refusal.
     package private(set) var failure: OIDCError?
     /// The hint of refusals that have none.
     private let hint: Hint
@@ -131,7 +131,8 @@ package struct MetadataSearch {
             response = answer
             return try call.read(answer).map { ($0, answer) }
         } catch {
-            // Before an answer, only a redirect to elsewhere or an answer that is not HTTP is a refusal.
+            // If there was no answer at all, only a refused redirect or an answer that is not HTTP moves on to the next
+            // URL.
             let isFault = passesOverFaults && error.kind == .unreachable && response != nil
             guard error.kind == .refused || isFault || (error.kind == .untrusted && response != nil) else {
                 throw error

@@ -37,7 +37,7 @@ enum ExtraMembers {
         }
     }
 
-    /// Returns the other parameters of a redirect, each of which stands there once.
+    /// Returns the other parameters of a redirect, without repeated ones.
     static func redirect(_ pairs: [FormEncoding.Pair]) -> JSONObject {
         var counts: [String: Int] = [:]
         for pair in pairs { counts[pair.name, default: 0] += 1 }

@@ -43,7 +43,7 @@ package struct ExtraParameters: Sendable {
         for pair in extra {
             guard !pairs.contains(where: { $0.name == pair.name }) else {
                 throw .usage(
-                    "\(request): \(DisplayText.clean(pair.name)) has a setting of its own, which is set too",
+                    "\(request): \(DisplayText.clean(pair.name)) is also set by its own setting",
                     hint: hint)
             }
         }

@@ -26,7 +26,7 @@ package struct IssuerTemplate: Hashable, Sendable {
         self.after = String(after)
     }
 
-    /// Returns the issuer of a tenant; nil if the name is not one: it could reach into another segment.
+    /// Returns the issuer of a tenant; nil if the name is not a single path segment.
     package func issuer(of tenant: String) -> String? {
         guard IssuerTemplate.isTenant(tenant) else { return nil }
         return "\(before)\(tenant)\(after)"

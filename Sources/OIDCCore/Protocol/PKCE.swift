@@ -1,6 +1,6 @@
 import OIDCCrypto
 
-/// Proof Key for Code Exchange (RFC 7636): binds the code to the program that asked for it.
+/// Proof Key for Code Exchange (RFC 7636): binds the code to the program that requested it.
 public struct PKCE: Hashable, Sendable {
     /// `code_verifier`, which only the token request shows.
     public let verifier: Redacted<String>

@@ -33,7 +33,7 @@ public struct PendingAuthorization: Hashable, Sendable {
     /// Whether an error without the promised `iss` is rejected unread, as RFC 9207 §2.4 demands; otherwise it is
     /// reported, since some providers send `iss` with codes only.
     package var rejectsErrorsWithoutIssuer = false
-    /// From the configuration; what is discovered is discovered again, from the same issuer.
+    /// The configured token endpoint; nil if it is discovered again from the issuer.
     public let tokenEndpoint: WebURL?
     /// The URL of the issuer's keys.
     public let jwksURI: WebURL?

@@ -77,7 +77,7 @@ package struct Registration: Sendable {
             headers: HTTPHeaders([("Content-Type", "application/json"), ("Accept", "application/json")]),
             body: JSONValue.object(try document()).bytes)
         if let token = initialAccessToken?.revealed {
-            guard !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            guard !token.isEmpty, token.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
                 throw .usage("the initial access token: expected visible ASCII characters")
             }
             request.headers["Authorization"] = "Bearer \(token)"
@@ -105,7 +105,7 @@ package struct Registration: Sendable {
     }
 }
 
-/// The registered client (RFC 7591 §3.2.1). The provider may have replaced what was asked for. URLs of the answer other
+/// The registered client (RFC 7591 §3.2.1). The provider may have replaced requested values. URLs of the answer other
 /// than redirect URLs are not used.
 package struct RegisteredClient: Sendable {
     package let clientID: String
@@ -129,7 +129,7 @@ package struct RegisteredClient: Sendable {
                 expected: "at most \(RegisteredClient.clientIDLimit) characters",
                 found: "\(clientID.utf8.count)")
         }
-        guard clientID.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+        guard clientID.utf8.allSatisfy({ ASCII.isPrintable($0) }) else {
             throw .protocolViolation(
                 answer.stage, "client_id", expected: "ASCII characters", found: clientID)
         }
@@ -177,10 +177,5 @@ extension RegisteredClient {
             return (method, clientSecret)
         }
         return clientSecret == nil ? ("none", nil) : (nil, clientSecret)
-    }
-
-    /// Whether the secret has expired (RFC 7591 §3.2.1), so the client must be registered again.
-    package func isExpired(at now: Instant) -> Bool {
-        clientSecret != nil && clientSecretExpiresAt.map { $0 <= now } == true
     }
 }

@@ -144,7 +144,7 @@ enum TokenResponse {
                 .token, name, expected: "at most \(maximumByteCount) characters",
                 found: "\(token.utf8.count)")
         }
-        guard token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        guard token.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
             throw .protocolViolation(
                 .token, name, expected: "visible ASCII characters", found: "something else among them")
         }

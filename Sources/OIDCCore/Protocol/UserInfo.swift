@@ -3,7 +3,7 @@ package enum UserInfoAnswer: Hashable, Sendable {
     case claims(JSONObject)
     /// 401 or `invalid_token`: the token is no longer accepted; a refresh may help, once. The error says why.
     case unauthorized([AuthenticationChallenge], OIDCError)
-    /// 401: a proof with this nonce is asked for (RFC 9449 §9).
+    /// 401: a proof with this nonce is demanded (RFC 9449 §9).
     case nonceDemanded(String)
 }
 
@@ -64,7 +64,7 @@ package enum UserInfo {
         keys: (any KeySource)?, now: Instant
     ) throws(OIDCError) -> EndpointCall<UserInfoAnswer> {
         let token = accessToken.token.revealed
-        guard !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        guard !token.isEmpty, token.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
             throw OIDCError(
                 .refused, "\(Stage.userInfo.title): access_token: expected printable ASCII characters",
                 stage: .userInfo)
@@ -141,7 +141,7 @@ package enum UserInfo {
         }
         guard let issuer = rules.issuer, let source else {
             throw .untrusted(
-                .userInfo, "a signed answer can't be checked without issuer and jwks_uri",
+                .userInfo, "a signed answer cannot be checked without issuer and jwks_uri",
                 hint: .advice(.setIssuerOrKeys))
         }
         let signing = try rules.signing()

@@ -1,8 +1,21 @@
 /// Dates in HTTP headers, in all three formats (RFC 9110 §5.6.7).
 package enum HTTPDate {
+    private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
     private static let months = [
-        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
+
+    /// Returns a date in the format that is sent: `Sat, 31 Jan 2026 12:00:00 GMT`.
+    package static func text(_ moment: Instant) -> String {
+        // The description has the form 2026-01-31T12:00:00Z.
+        let parts = moment.description.split { "-T:Z".contains($0) }
+        guard parts.count == 6, let month = Int(parts[1]), (1...12).contains(month) else {
+            return "Thu, 01 Jan 1970 00:00:00 GMT"
+        }
+        let day = Int((moment.secondsSinceEpoch / 86_400) % 7 + 7) % 7
+        let time = parts[3...].joined(separator: ":")
+        return "\(days[day]), \(parts[2]) \(months[month - 1]) \(parts[0]) \(time) GMT"
+    }
 
     /// Parses a date; nil for any other text or a date that does not exist.
     package static func instant(_ text: String) -> Instant? {
@@ -16,7 +29,8 @@ package enum HTTPDate {
             return nil
         }
         guard let day = number(fields.day, digits: 1...2), let year = year(fields.year),
-            let month = months.firstIndex(where: { $0 == fields.month }), let second = clock(fields.clock),
+            let month = months.firstIndex(where: { ASCII.isSameIgnoringCase($0, fields.month) }),
+            let second = clock(fields.clock),
             day >= 1, day <= length(month: month + 1, year: year)
         else { return nil }
         let days = dayNumber(year: year, month: Int64(month) + 1, day: day)

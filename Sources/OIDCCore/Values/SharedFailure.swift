@@ -33,11 +33,10 @@ public struct SharedFailure: Hashable, Sendable {
 
     /// The longest Retry-After that is honored, in seconds.
     private static let longestRetryAfter: Int64 = 300
-    /// The seconds after the failure in which it applies to processes that start beside others that adopted it, and to
-    /// processes that were started before it, which a busy machine delays.
+    /// Seconds for which a failure applies: to new processes once another one has adopted it, and to processes started
+    /// before it, which a busy machine may delay.
     private static let crowd: (newcomers: Int64, delayed: Int64) = (2, 15)
-    /// A crowd that takes longer to start adopts the failure at intervals below this many nanoseconds. Who asks again
-    /// after a pause is not of it.
+    /// New processes that start this close together, in nanoseconds, count as one crowd.
     private static let crowdPause: Int64 = 150_000_000
     /// The nanoseconds after which adopting it again is worth noting.
     private static let notePause: Int64 = 50_000_000

@@ -10,15 +10,15 @@ package enum BrowserChoice: Hashable, Sendable {
     }
 
     /// Returns the `browser` setting, else the commands in `$BROWSER`, else this machine's command to open a
-    /// URL. The first two are used even without a display. `remark` is called with the reason why an entry of
+    /// URL. The first two are used even without a display. `warn` is called with the reason why an entry of
     /// `$BROWSER` is not used.
     package static func resolve(
-        setting: [String] = [], _ surroundings: BrowserSurroundings, remark: (String) -> Void = { _ in }
+        setting: [String] = [], _ surroundings: BrowserSurroundings, warn: (String) -> Void = { _ in }
     ) -> BrowserChoice {
         if !setting.isEmpty { return .commands([setting]) }
         let named = BrowserCommand.commands(
             ofVariable: surroundings.environment["BROWSER", default: ""],
-            isExecutable: { (try? Spawn.isExecutableFile($0).get()) != nil }, remark: remark)
+            isExecutable: { (try? Spawn.isExecutableFile($0).get()) != nil }, warn: warn)
         if !named.isEmpty { return .commands(named) }
         if surroundings.isDarwin {
             return surroundings.isRemote && !surroundings.hasDisplay

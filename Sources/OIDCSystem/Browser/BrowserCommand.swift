@@ -73,7 +73,7 @@ extension BrowserCommand {
     /// Returns the commands in `$BROWSER`, separated by colons. Words may be quoted as in a shell; an entry
     /// that is the path of an executable file is used whole, even with spaces.
     static func commands(
-        ofVariable text: String, isExecutable: (String) -> Bool, remark: (String) -> Void
+        ofVariable text: String, isExecutable: (String) -> Bool, warn: (String) -> Void
     ) -> [[String]] {
         var commands: [[String]] = []
         var rest = text[...]
@@ -87,7 +87,7 @@ extension BrowserCommand {
             let entry = Entry(&rest)
             guard !entry.words.isEmpty || !entry.isClosed else { continue }
             if let problem = entry.isClosed ? problem(entry.words) : "a quote is not closed" {
-                remark("an entry of $BROWSER is not used: \(problem)")
+                warn("an entry of $BROWSER is not used: \(problem)")
             } else {
                 commands.append(entry.words)
             }

@@ -29,14 +29,14 @@ extension OIDCClient {
             }
         }
         guard !onDevice else {
-            var device = DeviceSignIn(login: login, deadline: deadline, notice: notice)
+            var device = DeviceSignIn(flow: login, deadline: deadline, notice: notice)
             device.isCancelled = isCancelled
             return try device.run(keep: keep).session
         }
         let variables = ProcessEnvironment.current
         let choice = BrowserChoice.resolve(.current(environment: variables))
         var browser = BrowserSignIn(
-            login: login, redirect: try RedirectAddress(configuration.redirectURI), readsInput: false,
+            flow: login, redirect: try RedirectAddress(configuration.redirectURI), readsInput: false,
             browser: configuration.opensBrowser && choice.isAvailable ? choice : nil,
             environment: ProcessEnvironment.withoutSecrets(variables), deadline: deadline, notice: notice)
         browser.isCancelled = isCancelled

@@ -59,11 +59,7 @@ package struct ProtectedRequest {
 
         /// Adds the token and its proof (RFC 6750 §2.1, RFC 9449 §7.1), in place of the caller's own headers.
         package func authorize(_ request: inout HTTPRequest) throws(OIDCError) {
-            let token = delivery.access.token.revealed
-            guard !token.isEmpty, token.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
-                throw OIDCError(
-                    .refused, "resource: access_token: expected printable ASCII characters", stage: .resource)
-            }
+            let token = try delivery.headerToken()
             request.headers["Authorization"] = "\(delivery.access.type) \(token)"
             request.headers[DPoP.header] = try proof(request.method, request.url)
         }

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// The request for other tokens: the successor of the refresh token is stored before the rest of the answer is checked.
+/// The request for new tokens: the successor of the refresh token is stored before the rest of the answer is checked.
 extension SessionTokens {
     func requested(
         _ current: Session?, _ source: TokenSource, after failure: SharedFailure?

@@ -35,6 +35,16 @@ package struct SessionTokens {
             self.access = access
             self.warnings = warnings
         }
+
+        /// Returns the token, as a header may contain it.
+        func headerToken() throws(OIDCError) -> String {
+            let token = access.token.revealed
+            guard !token.isEmpty, token.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
+                throw OIDCError(
+                    .refused, "resource: access_token: expected printable ASCII characters", stage: .resource)
+            }
+            return token
+        }
     }
 
     /// The token that the caller had before, so a token that was refreshed meanwhile is accepted.

@@ -179,8 +179,8 @@ struct CurlSetup {
         guard isName, isValue else {
             throw OIDCError(
                 .usage,
-                "\(stage.title): the request header \(DisplayText.quoted(field.name, limit: 60)) holds a "
-                    + "character that a header cannot hold", stage: stage)
+                "\(stage.title): the request header \(DisplayText.quoted(field.name, limit: 60)) "
+                    + "contains a character that a header cannot contain", stage: stage)
         }
         let framing = ["host", "content-length", "transfer-encoding", "expect"]
         guard !framing.contains(ASCII.lowercased(field.name)) else {

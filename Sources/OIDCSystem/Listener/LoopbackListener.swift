@@ -21,7 +21,7 @@ struct LoopbackListener {
             }
         }
         guard let failure else {
-            throw OIDCError(.usage, "redirect_ports names no port", stage: .settings)
+            throw OIDCError(.usage, "there is no port to listen on", stage: .settings)
         }
         throw LoopbackListener.error(address, failure.port, failure.reason)
     }

@@ -128,7 +128,7 @@ extension ResultPage {
         var path: String { self == .good ? "M15.5 25.2l6.4 6.3 11.1-13.4" : "M17 17l14 14M31 17L17 31" }
 
         /// The color, encoded for a `data:` URL.
-        var iconColour: String { self == .good ? "%231d7f5a" : "%23b5472f" }
+        var iconColor: String { self == .good ? "%231d7f5a" : "%23b5472f" }
     }
 
     /// Returns headers that forbid loading, framing, caching, content sniffing and referrers.
@@ -154,7 +154,7 @@ extension ResultPage {
         headers["Connection"] = "close"
         let icon =
             "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 48 48'%3E"
-            + "%3Crect width='48' height='48' rx='14' fill='\(tone.iconColour)'/%3E%3Cpath d='\(tone.path)' "
+            + "%3Crect width='48' height='48' rx='14' fill='\(tone.iconColor)'/%3E%3Cpath d='\(tone.path)' "
             + "fill='none' stroke='white' stroke-width='5' stroke-linecap='round' stroke-linejoin='round'/%3E"
             + "%3C/svg%3E"
         let html = """

@@ -9,7 +9,7 @@ import CPlatform
 /// The way a program ended.
 package enum ExitStatus: Hashable, Sendable {
     case exited(Int32)
-    case signalled(Int32)
+    case signaled(Int32)
 
     package var isSuccess: Bool { self == .exited(0) }
 }
@@ -19,7 +19,7 @@ extension ExitStatus: CustomStringConvertible {
     package var description: String {
         switch self {
         case .exited(let status): "exited with \(status)"
-        case .signalled(let number): "was ended by \(Interruption.name(ofSignal: number))"
+        case .signaled(let number): "was ended by \(Interruption.name(ofSignal: number))"
         }
     }
 }
@@ -42,7 +42,7 @@ struct Child: Hashable, Sendable {
         var signal: Int32 = -1
         switch wait(processID, &status, &signal) {
         case 0: return nil
-        case 1: return signal >= 0 ? .signalled(signal) : .exited(status)
+        case 1: return signal >= 0 ? .signaled(signal) : .exited(status)
         default: return .exited(0)
         }
     }

@@ -40,7 +40,7 @@ package struct AttendedChild {
         Interruption.uninstall()
         switch child.awaitEnd() {
         case .exited(let status): return status
-        case .signalled(let number): return 128 + number
+        case .signaled(let number): return 128 + number
         }
     }
 }

@@ -72,7 +72,7 @@ extension ChildProcess.Failure {
         switch self {
         case .notStarted(let reason):
             return OIDCError(
-                reason.isShortage ? .failed : .usage, "\(setting): \(program) can't be run: \(reason)",
+                reason.isShortage ? .failed : .usage, "\(setting): \(program) cannot be run: \(reason)",
                 hint: reason.shortageHint ?? "check the program in \(setting)", stage: .settings)
         case .timedOut(let milliseconds):
             return OIDCError(

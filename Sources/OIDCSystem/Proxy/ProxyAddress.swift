@@ -76,7 +76,7 @@ struct ProxyListener {
                     "cannot listen on the socket \(DisplayText.clean(path)): \(error)",
                     hint: error == .addressInUse
                         ? "end the program that uses it, or choose another path"
-                        : "choose a path in a directory of yours, of at most 100 characters")
+                        : "choose a path in a directory of your own, of at most 100 characters")
             }
             address = .socket(path: path)
             file = try? FilePath.status(path)

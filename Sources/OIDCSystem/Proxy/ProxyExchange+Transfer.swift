@@ -24,7 +24,7 @@ extension ProxyExchange: ProxyTransferOwner {
         switch head.take(line) {
         case .more: return true
         case .interim where head.status == 101:
-            problem = ProxyProblem(502, "refused", "\(host) upgraded the connection, which was not asked for")
+            problem = ProxyProblem(502, "refused", "\(host) upgraded the connection without a request to")
             return false
         case .interim:
             passInterimOn()
@@ -57,7 +57,7 @@ extension ProxyExchange: ProxyTransferOwner {
         return beginAnswer()
     }
 
-    /// Refreshes a refused token although this request can't be sent again, so the next one succeeds.
+    /// Refreshes a refused token although this request cannot be sent again, so the next one succeeds.
     private func refreshForOthers(_ state: ProxyServer.RouteState) {
         let response = head.response
         guard mayRefresh, let grant, state.refused != grant.token, StepUp(response.challenges) == nil,

@@ -10,7 +10,7 @@ struct ProxyGate {
     struct Admission {
         let route: Int
         let target: WebURL
-        /// The request target as the caller wrote it, if it has characters that a URL can't hold.
+        /// The request target as the caller wrote it, if it has characters that a URL cannot contain.
         let rawTarget: String?
         /// The start of targets on this route, without the `/` at its end.
         let prefix: String

@@ -69,7 +69,7 @@ struct ProxyProblem: Hashable, Sendable {
             ("X-Content-Type-Options", "nosniff"),
         ])
         // RFC 9110 §15.5.2 demands a challenge.
-        if status == 401 { headers.append("WWW-Authenticate", "Bearer realm=\"oidc proxy\"") }
+        if status == 401 { headers.append("WWW-Authenticate", "Bearer realm=\"proxy\"") }
         return HTTPResponse(
             status: status, headers: headers, body: Array(JSONValue.object(object).compact.utf8))
     }

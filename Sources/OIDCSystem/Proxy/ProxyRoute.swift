@@ -30,7 +30,7 @@ package struct ProxyRoute: Sendable {
             ProxyTarget.isWithin(trimmed[...]), !path.utf8.contains(.percent)
         else {
             throw OIDCError(
-                .usage, "proxy_routes: \(DisplayText.quoted(path)) is not a path such as /api",
+                .usage, "the path of a route is \(DisplayText.quoted(path)), not one such as /api",
                 stage: .settings)
         }
         self.url = url
@@ -49,7 +49,7 @@ package struct ProxyRoute: Sendable {
         pathAndQuery(rest).flatMap { WebURL(root + ProxyTarget.escaped($0[...])) }
     }
 
-    /// Returns the request target byte for byte, if it has characters that a URL can't hold, else nil.
+    /// Returns the request target byte for byte, if it has characters that a URL cannot contain, else nil.
     func rawTarget(_ rest: Substring) -> String? {
         pathAndQuery(rest).flatMap { ProxyTarget.escaped($0[...]) == $0 ? nil : $0 }
     }

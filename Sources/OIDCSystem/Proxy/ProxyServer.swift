@@ -88,7 +88,7 @@ package final class ProxyServer {
             try pipe.writing.setNonBlocking()
             wake = pipe
         } catch {
-            throw OIDCError(.failed, "the proxy can't be started: \(error)", hint: error.shortageHint)
+            throw OIDCError(.failed, "the proxy cannot be started: \(error)", hint: error.shortageHint)
         }
         sessions = sources.map { [wake] in ProxyTokens($0, wake: wake.writing) }
         listener = try ProxyListener(endpoint)

@@ -3,11 +3,7 @@ import OIDCCore
 extension ProxyTokens.Grant {
     /// Reads the key of the session, unless it is that of the last token.
     init(_ delivery: SessionTokens.Delivery, after last: ProxyTokens.Grant?) throws(OIDCError) {
-        let token = delivery.access.token.revealed
-        guard !token.isEmpty, token.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
-            throw OIDCError(
-                .refused, "resource: access_token: expected printable ASCII characters", stage: .resource)
-        }
+        _ = try delivery.headerToken()
         self.delivery = delivery
         if let last, last.delivery.access == delivery.access,
             last.delivery.session.dpopKey == delivery.session.dpopKey

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// What a transfer asks of the request that it belongs to. The functions are called on the proxy's thread.
+/// The callbacks of a transfer to its request. The functions are called on the proxy's thread.
 protocol ProxyTransferOwner: AnyObject {
     /// Takes a header line; returns false to end the transfer.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool

@@ -52,9 +52,9 @@ struct QRMatrix {
     private mutating func drawAlignments(_ version: Int) {
         guard version >= 2 else { return }
         let last = size - 7
-        let centres = version < 7 ? [6, last] : [6, size / 2, last]
-        for row in centres {
-            for column in centres where (column, row) != (6, 6) && (column, row) != (last, 6) {
+        let centers = version < 7 ? [6, last] : [6, size / 2, last]
+        for row in centers {
+            for column in centers where (column, row) != (6, 6) && (column, row) != (last, 6) {
                 guard (column, row) != (6, last) else { continue }
                 drawAlignment(column, row)
             }

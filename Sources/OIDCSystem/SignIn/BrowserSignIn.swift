@@ -6,7 +6,7 @@ package import OIDCCore
 /// One thread does all of it, so only one answer is ever redeemed: callbacks wait in the kernel while the
 /// device code is polled, and a device code that lost is never redeemed.
 package struct BrowserSignIn {
-    package let login: SignInFlow
+    package let flow: SignInFlow
     package let redirect: RedirectAddress
     /// Whether stdin is read for a pasted URL.
     package var readsInput: Bool
@@ -31,11 +31,11 @@ package struct BrowserSignIn {
     }
 
     package init(
-        login: SignInFlow, redirect: RedirectAddress, readsInput: Bool, browser: BrowserChoice?,
+        flow: SignInFlow, redirect: RedirectAddress, readsInput: Bool, browser: BrowserChoice?,
         environment: [String: String], deadline: MonotonicTime,
         notice: @escaping (SignInNotice) -> Void
     ) {
-        self.login = login
+        self.flow = flow
         self.redirect = redirect
         self.readsInput = readsInput
         self.browser = browser
@@ -54,12 +54,12 @@ package struct BrowserSignIn {
         // Nothing listens, so any port will do (RFC 8252 §7.3).
         let redirectURL =
             port.map { redirect.text(port: $0 == 0 ? .random(in: 49_152...65_535) : $0) } ?? redirect.text
-        let (pending, url) = try login.begin(redirectURI: redirectURL)
+        let (pending, url) = try flow.begin(redirectURI: redirectURL)
         let browser = announce(url, server)
         var receiver = RedirectReceiver(
             pending: pending, path: redirect.path, server: server, program: program, words: words,
             warn: { notice(.warning($0)) },
-            turnedAway: { notice(.strayRequest($0)) })
+            onStray: { notice(.strayRequest($0)) })
         let arrival: RedirectReceiver.Arrival
         switch try receive(&receiver, browser, keep: keep) {
         case .signedIn(let outcome): return outcome
@@ -70,7 +70,7 @@ package struct BrowserSignIn {
         let result = Result { () throws(OIDCError) in
             let code = try arrival.code.get()
             return try Interruption.postponedOnceRedeeming { () throws(OIDCError) in
-                let outcome = try login.finish(code)
+                let outcome = try flow.finish(code)
                 try keep(outcome)
                 return outcome
             }
@@ -127,7 +127,7 @@ package struct BrowserSignIn {
         var (device, requested): (DeviceCodeWait?, DeviceCodeRequest?)
         if offersDeviceCode {
             requested = try withoutDeviceCode(isOnlyWay) { () throws(OIDCError) in
-                try DeviceCodeRequest(login)
+                try DeviceCodeRequest(flow)
             }
         }
         var outcome: SignInFlow.Outcome?
@@ -135,7 +135,7 @@ package struct BrowserSignIn {
         let arrival = try receiver.wait(
             until: deadline, reading: &input, isTerminal: Terminal.isTerminal(.standardInput)
         ) { (pastedCount) throws(OIDCError) in
-            guard !isCancelled() else { throw OIDCError(.interrupted, "cancelled", stage: .authorization) }
+            guard !isCancelled() else { throw OIDCError(.interrupted, "canceled", stage: .authorization) }
             if let failure = browser?.check() { notice(.notOpened(reason: failure.message)) }
             let canRedirect = server != nil || pastedCount != nil
             if let code = try deviceCode(&requested, isOnlyWay: !canRedirect) { device = code }
@@ -172,7 +172,7 @@ package struct BrowserSignIn {
         }
         requested = nil
         return try withoutDeviceCode(isOnlyWay) { () throws(OIDCError) in
-            let code = DeviceCodeWait(try result.get(), login, deadline: deadline, notice: notice)
+            let code = DeviceCodeWait(try result.get(), flow, deadline: deadline, notice: notice)
             notice(.device(code.authorization))
             return code
         }

@@ -8,10 +8,10 @@ final class DeviceCodeRequest: Sendable {
     private let answer = Mutex<Result<DeviceAuthorization, OIDCError>?>(nil)
 
     /// Starts the request.
-    init(_ login: SignInFlow) throws(OIDCError) {
+    init(_ flow: SignInFlow) throws(OIDCError) {
         do throws(Errno) {
             let thread = try BackgroundThread { [self] in
-                let result = Result { () throws(OIDCError) in try login.beginOnDevice() }
+                let result = Result { () throws(OIDCError) in try flow.beginOnDevice() }
                 answer.withLock { $0 = result }
             }
             thread.detach()

@@ -16,22 +16,22 @@ struct DeviceCodeWait {
     /// The time of the next request for the tokens; never after `end`.
     private(set) var nextRequest: MonotonicTime
 
-    private let login: SignInFlow
+    private let flow: SignInFlow
     private let deadline: MonotonicTime
     private let notice: (SignInNotice) -> Void
     private var polling: DevicePolling
 
     /// Waits for the approval of a code that was just issued; no request is made after `deadline`.
     init(
-        _ authorization: DeviceAuthorization, _ login: SignInFlow, deadline: MonotonicTime,
+        _ authorization: DeviceAuthorization, _ flow: SignInFlow, deadline: MonotonicTime,
         notice: @escaping (SignInNotice) -> Void
     ) {
-        self.login = login
+        self.flow = flow
         self.deadline = deadline
         self.notice = notice
         self.authorization = authorization
         polling = DevicePolling(authorization)
-        let (date, now) = (login.environment.now(), MonotonicTime.now())
+        let (date, now) = (flow.environment.now(), MonotonicTime.now())
         end = now.adding(seconds: authorization.expiresAt.seconds(since: date))
         nextRequest = min(end, now.adding(seconds: polling.firstWait(now: date)))
     }
@@ -51,7 +51,7 @@ struct DeviceCodeWait {
         if error.kind == .timedOut, error.oauthError == nil, MonotonicTime.now() >= deadline {
             return .pending
         }
-        switch polling.next(after: error, now: login.environment.now()) {
+        switch polling.next(after: error, now: flow.environment.now()) {
         case .failed(let error): return .ended(error)
         case .wait(let seconds):
             if error.kind == .unreachable, error.oauthError != "slow_down" {
@@ -69,11 +69,11 @@ struct DeviceCodeWait {
         keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> Result<SignInFlow.Outcome, OIDCError> {
         try Interruption.postponedOnceRedeeming { () throws(OIDCError) in
-            switch Result(catching: { () throws(OIDCError) in try login.poll(authorization) }) {
+            switch Result(catching: { () throws(OIDCError) in try flow.poll(authorization) }) {
             case .failure(let error): return .failure(error)
             case .success(let issued):
                 notice(.answered)
-                let outcome = try login.outcome(of: issued)
+                let outcome = try flow.outcome(of: issued)
                 try keep(outcome)
                 return .success(outcome)
             }

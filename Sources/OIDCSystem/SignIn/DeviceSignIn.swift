@@ -2,14 +2,14 @@ package import OIDCCore
 
 /// A sign-in on another device, with a code (RFC 8628).
 package struct DeviceSignIn {
-    package let login: SignInFlow
+    package let flow: SignInFlow
     package var notice: (SignInNotice) -> Void
     package var deadline: MonotonicTime
     /// Called every second; true ends the wait with an error of kind `interrupted`.
     package var isCancelled: () -> Bool = { false }
 
-    package init(login: SignInFlow, deadline: MonotonicTime, notice: @escaping (SignInNotice) -> Void) {
-        self.login = login
+    package init(flow: SignInFlow, deadline: MonotonicTime, notice: @escaping (SignInNotice) -> Void) {
+        self.flow = flow
         self.deadline = deadline
         self.notice = notice
     }
@@ -18,7 +18,7 @@ package struct DeviceSignIn {
     package func run(
         keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> SignInFlow.Outcome {
-        var code = try DeviceCodeWait(login.beginOnDevice(), login, deadline: deadline, notice: notice)
+        var code = try DeviceCodeWait(flow.beginOnDevice(), flow, deadline: deadline, notice: notice)
         notice(.device(code.authorization))
         while true {
             try sleep(until: code.nextRequest, codeEnd: code.end)
@@ -39,7 +39,7 @@ package struct DeviceSignIn {
             notice(.waiting(secondsLeft: (left + 999) / 1_000, pastedCount: nil))
             Poll.sleep(until: min(end, MonotonicTime.now().adding(milliseconds: 1_000)))
             try Interruption.throwIfPending()
-            guard !isCancelled() else { throw OIDCError(.interrupted, "cancelled", stage: .token) }
+            guard !isCancelled() else { throw OIDCError(.interrupted, "canceled", stage: .token) }
         }
         guard MonotonicTime.now() < deadline else { throw DeviceSignIn.late }
     }

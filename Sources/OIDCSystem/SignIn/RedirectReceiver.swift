@@ -12,13 +12,13 @@ struct RedirectReceiver {
     let words: (Hint) -> String
     /// The program that is signed in, as the browser's pages name it.
     let program: String?
-    private let turnedAway: StrayRequestLog
+    private let strayRequests: StrayRequestLog
     private var unusable: OIDCError?
 
     init(
         pending: PendingAuthorization, path: String, server: LoopbackServer?, program: String? = nil,
         words: @escaping (Hint) -> String, warn: @escaping (Warning) -> Void,
-        turnedAway: @escaping (StrayRequest) -> Void
+        onStray: @escaping (StrayRequest) -> Void
     ) {
         self.pending = pending
         self.path = path
@@ -26,8 +26,8 @@ struct RedirectReceiver {
         self.warn = warn
         self.words = words
         self.program = program
-        let log = StrayRequestLog(report: turnedAway)
-        self.turnedAway = log
+        let log = StrayRequestLog(report: onStray)
+        self.strayRequests = log
         server?.answerRejection = { rejection, found in
             let request = StrayRequest(
                 reason: .notServed(reason: rejection.reason), status: rejection.status, method: "",
@@ -94,11 +94,11 @@ struct RedirectReceiver {
         finish(showing: page)
     }
 
-    /// Adds to an error which callbacks came, and what to compare with the client's registration: if no
-    /// browser comes back, the provider often refused the redirect URI.
+    /// Adds the callbacks that came, and what to compare with the client's registration: if no browser comes
+    /// back, the provider often refused the redirect URI.
     private func unfinished(_ error: OIDCError) -> OIDCError {
         var error = error
-        if let summary = turnedAway.summary { error.message += "; \(summary)" }
+        if let summary = strayRequests.summary { error.message += "; \(summary)" }
         error.hint = .checkRegistration(redirectURL: pending.redirectURI, clientID: pending.clientID)
         return error
     }
@@ -123,12 +123,12 @@ struct RedirectReceiver {
         var accepted: Result<AuthorizationCode, OIDCError>?
         let event = server.run(until: deadline, also: others) { request in
             switch judge(request, at: server) {
-            case .turnedAway(let reason, let status):
+            case .stray(let reason, let status):
                 let stray = StrayRequest(
                     reason: reason, status: status, method: request.method.name, path: request.path,
                     isCallback: reason != .otherPath,
                     wantsPage: request.wantsPage)
-                turnedAway.note(stray)
+                strayRequests.note(stray)
                 return .respond(stray.page(program: program, words))
             case .answer(let answer):
                 accepted = answer
@@ -145,41 +145,41 @@ struct RedirectReceiver {
     }
 
     private enum Judgement {
-        case turnedAway(StrayRequest.Reason, status: Int)
+        case stray(StrayRequest.Reason, status: Int)
         case answer(Result<AuthorizationCode, OIDCError>)
     }
 
     /// Checks path, user, method and Host, and then the answer itself; `Origin`, `Referer` and the like are
     /// ignored. Some providers ignore `response_mode=form_post` and redirect, so GET is also accepted then.
     private func judge(_ request: HTTPServerRequest, at server: LoopbackServer) -> Judgement {
-        guard request.path == path else { return .turnedAway(.otherPath, status: 404) }
+        guard request.path == path else { return .stray(.otherPath, status: 404) }
         // `state` is in the browser's arguments, which every user of the machine can read.
         guard !request.peer.isStranger else {
-            return .turnedAway(request.peer == .gone ? .goneSender : .anotherUser, status: 404)
+            return .stray(request.peer == .gone ? .goneSender : .anotherUser, status: 404)
         }
         let isPost = request.method == .post && pending.responseMode == .formPost
         guard request.method == .get || isPost else {
             let expected = pending.responseMode == .formPost ? "POST" : "GET"
-            return .turnedAway(.method(found: request.method.name, expected: expected), status: 405)
+            return .stray(.method(found: request.method.name, expected: expected), status: 405)
         }
         guard server.isOurHost(request.host) else {
             let expected = "\(server.host.text):\(server.port)"
-            return .turnedAway(.host(expected: expected, found: request.host), status: 400)
+            return .stray(.host(expected: expected, found: request.host), status: 400)
         }
         let text: String?
         if isPost {
             guard request.mediaType == "application/x-www-form-urlencoded" else {
-                return .turnedAway(.bodyType(found: request.mediaType), status: 400)
+                return .stray(.bodyType(found: request.mediaType), status: 400)
             }
             text = String(validating: request.body, as: UTF8.self)
         } else {
             text = request.query ?? ""
         }
-        guard let text else { return .turnedAway(.mismatch(.unreadable), status: 400) }
+        guard let text else { return .stray(.mismatch(.unreadable), status: 400) }
         switch pending.judge(form: text) {
         case .code(let code): return .answer(.success(code))
         case .end(let error): return .answer(.failure(error))
-        case .stranger(let mismatch): return .turnedAway(.mismatch(mismatch), status: 400)
+        case .stray(let mismatch): return .stray(.mismatch(mismatch), status: 400)
         }
     }
 

@@ -73,7 +73,7 @@ struct CredentialHelper: Sendable {
                 throw absent
             case .notStarted(let reason):
                 throw OIDCError(
-                    reason.isShortage ? .failed : .usage, "store: \(program) can't be run: \(reason)",
+                    reason.isShortage ? .failed : .usage, "store: \(program) cannot be run: \(reason)",
                     hint: reason.shortageHint ?? .set(.store, to: "file"), stage: .store)
             case .timedOut(let milliseconds):
                 throw storeError(

@@ -15,7 +15,7 @@ extension CredentialHelperStore {
     func open(_ stored: EncryptedSession, _ name: String) throws(OIDCError) -> Session {
         guard stored.helper == helper.name else {
             throw storeError(
-                .damaged("its key is in \(keeper(of: stored)), store names \(helper.program)"),
+                .damaged("its key is in \(keeper(of: stored)), but store is \(helper.program)"),
                 name)
         }
         let plain = try opened(stored, name)

@@ -22,7 +22,7 @@ package struct ResourceLink: Hashable, Sendable {
     package var registration: String?
     /// Whether the resource takes only tokens that are bound to a key (RFC 9728 §2).
     package var bindsTokens = false
-    /// Whether the user's settings named the issuer, so that a client's secret may go there.
+    /// Whether the user's settings named the issuer, so a client's secret may go there.
     package var isIssuerNamed = false
     /// What options set for the sign-in, and later ones at the same server repeat: the redirect URL, for the same client,
     /// and whether `resource` is sent.

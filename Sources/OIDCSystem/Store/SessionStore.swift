@@ -28,8 +28,9 @@ public protocol SessionStoring: Sendable {
     /// Removes an entry that `all` listed.
     func remove(_ stored: StoredSession) throws(OIDCError)
 
-    /// Removes sessions that were never stored, as their sign-in was killed while it wrote them: of `key`, or of any if it
-    /// is nil, where `isMeant` says so; nil stands for one that cannot be read. Returns those that can.
+    /// Removes the unfinished files of sign-ins that were killed while they wrote a session, and returns the sessions
+    /// that can be read. Only those of `key` (nil: any key) for which `isMeant` returns true are removed; it is called
+    /// with nil for a session that cannot be read.
     func takeLeftovers(
         of key: SessionKey?, where isMeant: (Session?) -> Bool
     ) throws(OIDCError) -> [Session]
@@ -39,8 +40,8 @@ public protocol SessionStoring: Sendable {
         _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value
 
-    /// Runs `body` while no other process replaces the tokens of this key. If that takes a wait, a store may call
-    /// `settled` now and then, and return its value as soon as there is one.
+    /// Runs `body` while no other process replaces the tokens of this key. While it waits, a store may call
+    /// `settled`, and return its value as soon as there is one.
     func withLock<Value>(
         _ key: SessionKey, _ wait: LockWait, unless settled: () throws(OIDCError) -> Value?,
         _ body: () throws(OIDCError) -> Value

@@ -14,7 +14,7 @@ enum SessionFault: Hashable, Sendable {
         }
     }
 
-    /// Returns the fault of JSON with the key of another session, or without one.
+    /// Returns the fault of a file whose key is missing or another session's.
     static func ofUnmatched(_ bytes: [UInt8]) -> SessionFault {
         let key = (try? JSONValue(parsing: bytes))?["key"]?.string
         return key == nil ? SessionFault(.member("key")) : .otherKey

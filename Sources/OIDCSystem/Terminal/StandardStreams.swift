@@ -22,7 +22,7 @@ package enum StandardOutput {
                 rest = rest.dropFirst(try descriptor.write(rest.prefix(portion)))
             } catch {
                 guard error != .wouldBlock else { continue }
-                throw OIDCError(.failed, "standard output can't be written: \(reason(error))")
+                throw OIDCError(.failed, "standard output cannot be written: \(reason(error))")
             }
         }
     }

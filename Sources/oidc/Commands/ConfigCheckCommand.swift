@@ -38,7 +38,9 @@ struct ConfigCheckCommand: RunnableCommand {
             }
         }
         if let failure { throw failure }
-        if file.profiles.isEmpty { context.console.note("\(DisplayText.clean(file.path)) holds no profile") }
+        if file.profiles.isEmpty {
+            context.console.note("\(DisplayText.clean(file.path)) contains no profile")
+        }
         if context.console.isJSON {
             try context.console.output(
                 [

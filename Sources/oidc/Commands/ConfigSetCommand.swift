@@ -42,7 +42,7 @@ struct ConfigSetCommand: RunnableCommand {
             ConfigSetCommand.sharedStores(context)[outcome.profile] != server
         {
             context.console.note(
-                "A session on \(server) stays there: to end it, set store back and run oidc logout.")
+                "the session on \(server) stays there: to end it, set store back and run oidc logout")
         }
         return 0
     }

@@ -10,7 +10,7 @@ struct CredentialHeadersCommand: RunnableCommand {
             Prints a JSON object with the Authorization header, for programs that run a helper for it. Never prompts: \
             without a session it fails. --setup prints what to paste for an agent: claude-code runs this command for \
             an MCP server, claude-code-gateway runs oidc token for the gateway to its models, codex reads a \
-            variable. VS Code and Cursor sign in by themselves.
+            variable. VS Code and Cursor sign in on their own.
             """,
         examples: [
             Example("oidc credential headers https://mcp.example.com/mcp", "after oidc login URL"),
@@ -94,6 +94,6 @@ enum AgentSetup: String, CaseIterable, OptionValue, Sendable {
     }
 
     private static func uppercased(_ name: String) -> String {
-        String(decoding: name.utf8.map { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 }, as: UTF8.self)
+        String(decoding: name.utf8.map { ASCII.uppercased($0) }, as: UTF8.self)
     }
 }

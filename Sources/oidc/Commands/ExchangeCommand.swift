@@ -62,7 +62,7 @@ struct ExchangeCommand: RunnableCommand {
         let file = try UserFile.require(path, limit: 1 << 20, named: "--pending")
         guard !file.isUnderForeignControl, file.permissions & 0o077 == 0 else {
             throw OIDCError.usage(
-                "--pending \(DisplayText.clean(path)) holds secrets, and others may read or write it",
+                "--pending \(DisplayText.clean(path)) contains secrets, and others may read or write it",
                 hint: "chmod 600 \(ShellWord.quoted(path))")
         }
         let json: JSONValue

@@ -27,7 +27,7 @@ struct ExecCommand: RunnableCommand {
         ],
         stopsAtFirstOperand: true,
         options: [
-            .value(\.variable, "--env", "NAME", "the variable that holds the token"),
+            .value(\.variable, "--env", "NAME", "the variable for the token"),
             .flag(\.isIDToken, "--id-token", "pass the ID token instead of the access token"),
             .repeated(
                 \.proxies, "--proxy", "URL",
@@ -141,7 +141,7 @@ struct ExecCommand: RunnableCommand {
     /// Reports a command that cannot be run, with a shell's exit code.
     private func report(_ failure: (reason: Errno, status: Int32), _ context: CommandContext) -> Int32 {
         let error = OIDCError(
-            .failed, "\(DisplayText.quoted(command.first ?? "")) can't be run: \(failure.reason)",
+            .failed, "\(DisplayText.quoted(command.first ?? "")) cannot be run: \(failure.reason)",
             hint: failure.status == 127
                 ? "check its name and PATH, or give its path" : "check that the file may be executed")
         StandardError.write(

@@ -191,7 +191,7 @@ struct LogoutCommand: RunnableCommand {
         return Ending(answer: answer, hadSession: hadSession, failure: error)
     }
 
-    /// Returns the error of a revocation that did not happen with a hint about the tokens, as they can't be revoked
+    /// Returns the error of a revocation that did not happen with a hint about the tokens, as they cannot be revoked
     /// any more.
     private func unrevoked(_ failure: OIDCError) -> OIDCError {
         guard failure.kind != .refused, failure.kind != .interrupted else { return failure }

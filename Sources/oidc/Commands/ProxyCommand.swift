@@ -8,8 +8,8 @@ struct ProxyCommand: RunnableCommand {
     static let declaration = Declaration<ProxyCommand>(
         discussion: """
             Listens on this machine, prints one line for each URL, and forwards requests to it with a fresh token, \
-            until a signal. The token is that of the resource if you signed in to it by URL, else the profile's: \
-            name only servers that it is meant for. The printed URL contains a secret: whoever knows it can use the \
+            until it gets a signal. If you signed in to the URL, that session's token is used, otherwise the \
+            profile's: name only servers that it is meant for. The printed URL contains a secret: whoever knows it can use the \
             token, but never sees it. Without URLs, the routes are those of the setting proxy_routes.
             """,
         examples: [

@@ -22,7 +22,7 @@ struct TokenCommand: RunnableCommand {
         options: [
             .number(
                 \.minimumValidity, "--min-valid", "SECONDS", in: 0...86_400,
-                "required remaining validity; half the lifetime is enough"),
+                "minimum remaining validity, but never more than half of the lifetime"),
             .value(\.type, "--type", "TYPE", "the token to print"),
             .flag(\.isHeader, "--header", "print it as an Authorization header"),
             .flag(\.isForced, "--refresh", "get a new one even if the stored one is fresh"),
@@ -45,7 +45,7 @@ struct TokenCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        // A sign-in brings a new token, so a session that comes of one is not refreshed.
+        // A sign-in returns a new token, so its session is not refreshed.
         var earlier: Session?
         let body = { (access: SessionAccess) throws(OIDCError) in
             guard type == .access || access.key.grant.needsUser else {

@@ -24,7 +24,7 @@ struct AWSCredential {
             let layers = settings.layers
             self.arn = try layers.checking(.awsRoleARN) { () throws(OIDCError) in
                 guard arn.hasPrefix("arn:"), arn.utf8.count <= 2_048,
-                    arn.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+                    arn.utf8.allSatisfy({ ASCII.isVisible($0) })
                 else {
                     throw .usage(
                         "aws_role_arn: expected arn:aws:iam::ACCOUNT:role/NAME, found "
@@ -76,7 +76,7 @@ struct AWSCredential {
         func member(_ name: String) throws(OIDCError) -> String {
             let found = credentials.children.filter { $0.name == name }
             guard found.count == 1, let text = found.first?.text, !text.isEmpty,
-                text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+                text.utf8.allSatisfy({ ASCII.isVisible($0) })
             else {
                 throw OIDCError(
                     .refused, "sts: \(name): expected one of visible ASCII characters", stage: stage)

@@ -15,7 +15,7 @@ enum GoogleCredential {
             throw .usage(
                 "gcp_token_type is \(DisplayText.quoted(setting, limit: 100)), and the caller's "
                     + "subject_token_type is \(DisplayText.quoted(asked, limit: 100))",
-                hint: "make the two the same, or leave gcp_token_type out")
+                hint: "set gcp_token_type to the caller's value, or remove it")
         }
         let type = asked ?? setting ?? standard
         guard [idTokenType, jwtType].contains(type) else {

@@ -73,5 +73,5 @@ extension HTTPResponse {
     /// this machine (DNS rebinding) gets nothing.
     static let misdirected = HTTPResponse(
         status: 421, headers: HTTPHeaders([("Content-Type", "text/plain")]),
-        body: Array("421 this is not the host that was asked for\n".utf8))
+        body: Array("421 wrong Host\n".utf8))
 }

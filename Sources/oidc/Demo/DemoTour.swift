@@ -54,7 +54,7 @@ struct DemoTour {
         _ issuer: String, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> ProviderMetadata {
         let metadata = try ProviderDocuments(environment: environment).metadata(issuer: issuer)
-        try say("Discovery: GET \(issuer)/.well-known/openid-configuration. `issuer` is the one asked for.")
+        try say("Discovery: GET \(issuer)/.well-known/openid-configuration. `issuer` is the requested one.")
         for endpoint in [ProviderEndpoint.authorization, .token, .userInfo, .keys] {
             try line("\(endpoint.rawValue): \(metadata[endpoint]?.text ?? "none")")
         }
@@ -78,7 +78,7 @@ struct DemoTour {
             key: SessionKey(provider: stage.origin, clientID: client.id, resources: resources))
         let narrator = DemoNarrator(tour: self, stage: stage, isBrief: resource != nil)
         let signIn = BrowserSignIn(
-            login: login, redirect: try RedirectAddress(nil), readsInput: false, browser: browser,
+            flow: login, redirect: try RedirectAddress(nil), readsInput: false, browser: browser,
             environment: context.environment, deadline: MonotonicTime.now().adding(seconds: 300),
             notice: narrator.narrate)
         let outcome = Result { () throws(OIDCError) in try signIn.run { _ in } }
@@ -104,7 +104,7 @@ extension DemoTour {
         guard let idToken else { return }
         try say("The id_token was verified before anything was used:")
         try line("signature: by a key of jwks_uri, with an algorithm that fits it")
-        try line("iss: \(DisplayText.clean(idToken.issuer)) — the issuer that was asked")
+        try line("iss: \(DisplayText.clean(idToken.issuer)) — the issuer that was requested")
         try line("aud: \(DisplayText.clean(idToken.audience.joined(separator: " "))) — this client")
         try line("exp: \(TimeWords.relative(idToken.expiresAt, to: context.now)); iat: not in the future")
         try line("nonce: the one of the authorization URL")

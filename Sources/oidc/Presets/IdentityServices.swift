@@ -157,7 +157,8 @@ extension Preset {
             name: "apple", title: "Sign in with Apple",
             parameters: [
                 PresetParameter(
-                    "redirect", "https://example.com/callback", .address, "an https URL of a domain of yours")
+                    "redirect", "https://example.com/callback", .address,
+                    "an https URL of a domain of your own")
             ],
             settings: [
                 .issuer: "https://appleid.apple.com", .scope: "openid", .redirectURI: "{redirect}",

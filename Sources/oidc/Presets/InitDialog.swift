@@ -120,7 +120,7 @@ struct InitDialog {
             isTaken = true
         }
         let otherwise = isTaken ? "none" : "none, or type the secret next"
-        let named = try required("File that holds the client secret (Enter: \(otherwise)): ") {
+        let named = try required("File that contains the client secret (Enter: \(otherwise)): ") {
             let isThere = UserFile.isThere(SettingFile.path($0, home: home))
             return $0.isEmpty || isThere ? nil : "there is no such file"
         }

@@ -140,6 +140,6 @@ final class ProviderContext: Sendable {
     func browserChoice() throws(OIDCError) -> BrowserChoice {
         BrowserChoice.resolve(
             setting: try settings.signIn.checkedBrowser(), .current(environment: context.environment),
-            remark: { [console = context.console] in console.warn($0) })
+            warn: { [console = context.console] in console.warn($0) })
     }
 }

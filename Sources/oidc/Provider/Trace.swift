@@ -69,7 +69,7 @@ extension ProviderContext {
         guard context.console.isVerbose, let token else { return }
         let now = context.now
         var checks = [
-            "iss is \(token.issuer)", "aud holds \(settings.client.id ?? "the client")",
+            "iss is \(token.issuer)", "aud contains \(settings.client.id ?? "the client")",
             "sub is \(token.subject)",
             "exp \(token.expiresAt) (\(TimeWords.relative(token.expiresAt, to: now)))",
             "iat \(token.issuedAt) (\(TimeWords.relative(token.issuedAt, to: now)))",

@@ -10,7 +10,7 @@ struct UnavailableStore: SessionStoring {
     init(_ environment: [String: String]) {
         failure = OIDCError(
             .failed, "no state directory is available: \(UnavailableStore.reason(environment))",
-            hint: "set OIDC_STATE_DIR to a directory of yours, or OIDC_STORE=none", stage: .store)
+            hint: "set OIDC_STATE_DIR to a directory of your own, or OIDC_STORE=none", stage: .store)
     }
 
     /// Says which variable is missing or useless.

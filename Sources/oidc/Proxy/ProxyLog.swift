@@ -24,7 +24,7 @@ final class ProxyLog {
                 case .noReader: "it is a pipe that nobody reads"
                 default: "\(error)"
                 }
-            throw .usage("--log \(DisplayText.clean(path)) can't be written: \(reason)")
+            throw .usage("--log \(DisplayText.clean(path)) cannot be written: \(reason)")
         }
     }
 

@@ -29,7 +29,8 @@ struct RequestOptions: OptionGroup {
                 throw UsageError("--header: \(UsageError.quoted(name)) is not a header name")
             }
             guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
-                throw UsageError("--header \(name): the value holds a line end or another control character")
+                throw UsageError(
+                    "--header \(name): the value contains a line break or another control character")
             }
             guard !Self.ours.contains(ASCII.lowercased(name)) else {
                 throw UsageError("--header: \(name) is set by this program alone")
@@ -76,8 +77,7 @@ extension RequestOptions {
 extension HTTPMethod {
     /// Parses a method (RFC 9110 §9.1). TRACE and CONNECT are for proxies, and TRACE would echo the token.
     init(operand: String) throws(UsageError) {
-        let name = String(
-            decoding: operand.utf8.map { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 }, as: UTF8.self)
+        let name = String(decoding: operand.utf8.map { ASCII.uppercased($0) }, as: UTF8.self)
         guard !name.isEmpty, name.utf8.count <= 32,
             name.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || $0 == 0x2D || $0 == 0x5F }),
             !["TRACE", "CONNECT"].contains(name)

@@ -47,7 +47,7 @@ struct OwnProvider {
         let session = try access.session()
         let own = try provider.environment()
         provider.context.console.trace(
-            "id_jag: \(DisplayText.clean(access.key.provider)) vouches for the user at "
+            "id_jag: requesting an assertion from \(DisplayText.clean(access.key.provider)) for "
                 + DisplayText.clean(key.provider))
         let metadata = try provider.metadata(own, for: [.token])
         let client = try provider.client(metadata, method: session.clientAuthentication, own)

@@ -3,7 +3,7 @@ import OIDCSystem
 
 /// Sign-ins and sessions of a URL operand.
 extension ResourceOperand {
-    /// Always starts a new sign-in. If the server does not know the registered client any more, registers another one.
+    /// Always starts a new sign-in. If the server no longer knows the registered client, registers another one.
     func signedIn(
         _ evidence: Evidence = Evidence(), _ change: (inout SignIn) -> Void = { _ in }
     ) throws(OIDCError) -> (Session, SessionAccess) {
@@ -169,7 +169,7 @@ extension ProviderContext {
         return error
     }
 
-    /// Returns whether a failure means that the server does not know the registered client any more, so another
+    /// Returns whether a failure means that the server no longer knows the registered client, so another
     /// one can be registered. Notes it for the next registration. A sign-in that times out is only noted: a server that
     /// does not know a client says so on a page of its own, and never redirects.
     func hasLostClient(_ error: OIDCError) -> Bool {

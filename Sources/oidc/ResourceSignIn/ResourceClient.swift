@@ -178,7 +178,7 @@ struct ResourceClient {
         throw OIDCError(
             .usage,
             "no client is set for \(DisplayText.clean(issuer, limit: 200)), which only takes clients with "
-                + "\(names): register one there with a key or a certificate of yours",
+                + "\(names): register one there with a key or a certificate of your own",
             hint:
                 "oidc login \(ShellWord.quoted(operand.url.text)) --client-id ID --set private_key_file=FILE",
             stage: .registration)

@@ -43,13 +43,13 @@ struct ResourceTarget: Sendable {
         try ResourceRecords(context)?.links.probe(url)
     }
 
-    /// Returns the access to a session that another process started meanwhile at another server, or as another client.
+    /// Returns the session that another process created meanwhile at another server or for another client.
     /// Throws if the client of this target was given up meanwhile.
     func movedAccess(_ provider: ProviderContext, than earlier: Session?) throws(OIDCError) -> SessionAccess?
     {
         if try registered(provider.context)?.isRetired == true {
             throw OIDCError(
-                .refused, "the server does not know the client any more", hint: provider.settings.loginLine,
+                .refused, "the server no longer knows the client", hint: provider.settings.loginLine,
                 stage: .token, oauthError: "invalid_client")
         }
         guard let current = try operand.link(), current.resource == link.resource,
@@ -78,7 +78,7 @@ struct ResourceTarget: Sendable {
         guard let name = link.registration, let records = ResourceRecords(context) else { return false }
         // A new client that is not known is the server's fault, unless another process gave it up meanwhile.
         guard !isNewlyRegistered || (try? registered(context))??.isRetired == true else { return false }
-        context.console.trace("the server does not know the client \(link.clientID) any more")
+        context.console.trace("the server no longer knows the client \(link.clientID)")
         let retired: Void? = try? records.registrations.retire(link.clientID, in: name, issuer: link.issuer)
         return retired != nil
     }

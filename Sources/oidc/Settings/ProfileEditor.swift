@@ -150,7 +150,7 @@ struct ProfileEditor {
     private var noFile: OIDCError {
         .usage(
             UserFile.isThere(path)
-                ? "\(DisplayText.clean(path)) holds no profile"
+                ? "\(DisplayText.clean(path)) contains no profile"
                 : "there is no configuration file at \(DisplayText.clean(path))",
             hint: "write one with: oidc config init\(loader.configOption)")
     }

@@ -71,7 +71,7 @@ struct ProfileWriter {
         guard !name.isEmpty else { throw OIDCError.usage("a profile needs a name", hint: "-p NAME") }
         guard DisplayText.clean(name).utf8.elementsEqual(name.utf8) else {
             throw OIDCError.usage(
-                "a profile's name has at most 300 characters, none of them invisible", hint: "-p NAME")
+                "a profile name may have at most 300 characters, and no invisible ones", hint: "-p NAME")
         }
     }
 

@@ -124,7 +124,7 @@ struct SettingsLoader: Sendable {
                 ? "the password of a store" : nil
         if let secret {
             throw ConfigurationFile.error(
-                path, "holds \(secret) and may be read by others",
+                path, "contains \(secret) and may be read by others",
                 hint: "chmod 600 \(ShellWord.quoted(path))")
         }
         return file

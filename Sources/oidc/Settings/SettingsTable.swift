@@ -32,7 +32,7 @@ extension Setting {
 
     static let clientID = Setting("client_id", .text, "the client ID", owner: .provider)
     static let clientSecretFile = Setting(
-        "client_secret_file", .path, "a file that holds the secret", owner: .client)
+        "client_secret_file", .path, "a file that contains the secret", owner: .client)
     static let clientSecretCommand = Setting(
         "client_secret_command", .command, "a program that prints the secret", owner: .client)
     static let clientSecret = Setting(
@@ -51,12 +51,13 @@ extension Setting {
         owner: .client)
     static let privateKeyFile = Setting(
         "private_key_file", .path, "PEM key for private_key_jwt", owner: .client)
-    static let privateKeyID = Setting("private_key_id", .text, "its `kid`", owner: .client)
+    static let privateKeyID = Setting("private_key_id", .text, "the `kid` of the private key", owner: .client)
     static let privateKeyPassphraseFile = Setting(
-        "private_key_passphrase_file", .path, "a file that holds the key's passphrase", owner: .client)
+        "private_key_passphrase_file", .path, "a file that contains the key's passphrase", owner: .client)
     static let tlsClientCertificate = Setting(
         "tls_client_certificate", .path, "PEM certificate for mutual TLS", owner: .client)
-    static let tlsClientKey = Setting("tls_client_key", .path, "its PEM key", owner: .client)
+    static let tlsClientKey = Setting(
+        "tls_client_key", .path, "the PEM key of `tls_client_certificate`", owner: .client)
 
     static let idTokenSignedResponseAlg = Setting(
         "id_token_signed_response_alg", .choice(SignatureAlgorithm.allCases.map(\.rawValue)),
@@ -83,7 +84,7 @@ extension Setting {
         "response_mode", .choice(["query", "form_post"]), "how the response is returned")
     static let nonce = Setting(
         "nonce", .choice(["on", "off"]),
-        "off for providers whose ID tokens have none, with a warning (default: on)",
+        "off: accept ID tokens without a nonce, with a warning (default: on)",
         owner: .provider)
     static let prompt = Setting(
         "prompt", .text,
@@ -93,7 +94,8 @@ extension Setting {
     static let loginHint = Setting("login_hint", .text, "account to suggest")
     static let acrValues = Setting("acr_values", .text, "the authentication strength to request")
     static let uiLocales = Setting("ui_locales", .text, "languages of the sign-in page")
-    static let authorizationDetails = Setting("authorization_details", .array, "RFC 9396 details")
+    static let authorizationDetails = Setting(
+        "authorization_details", .array, "authorization details (RFC 9396)")
     static let extraAuthorizeParams = Setting(
         "extra_authorize_params", .parameters, "more parameters of the authorization URL",
         owner: .provider)
@@ -118,17 +120,19 @@ extension Setting {
         "subject_token_source", .choice(SubjectTokenSource.names), "where the token to exchange comes from",
         owner: .tokenRequest)
     static let subjectTokenFile = Setting(
-        "subject_token_file", .path, "the file of `file` and `kubernetes`",
+        "subject_token_file", .path, "the file to read if `subject_token_source` is `file` or `kubernetes`",
         owner: .tokenRequest)
     static let subjectTokenEnv = Setting(
-        "subject_token_env", .text, "the variable that holds it, for `env` and CI systems",
+        "subject_token_env", .text, "the variable with that token, for `env` and CI systems",
         owner: .tokenRequest)
-    static let subjectTokenType = Setting("subject_token_type", .text, "its type (default: a JWT)")
+    static let subjectTokenType = Setting(
+        "subject_token_type", .text, "the type of the token to exchange (default: a JWT)")
     static let subjectTokenAudience = Setting(
         "subject_token_audience", .text, "the audience to request from a CI system (default: the issuer)")
     static let actorTokenFile = Setting(
-        "actor_token_file", .path, "a token of who acts for the subject (RFC 8693)", owner: .tokenRequest)
-    static let actorTokenType = Setting("actor_token_type", .text, "its type (default: an access token)")
+        "actor_token_file", .path, "a file with the actor's token (RFC 8693)", owner: .tokenRequest)
+    static let actorTokenType = Setting(
+        "actor_token_type", .text, "the type of the actor's token (default: an access token)")
     static let requestedTokenType = Setting(
         "requested_token_type", .text, "the token type to request (RFC 8693)")
     static let browser = Setting(
@@ -140,7 +144,8 @@ extension Setting {
         "http_timeout", .integer(1...3_600), "seconds for one request (default: 30)")
     static let leeway = Setting(
         "leeway", .integer(0...3_600), "seconds that clocks may differ by (default: 60)")
-    static let caFile = Setting("ca_file", .path, "PEM certificates to trust, else SSL_CERT_FILE")
+    static let caFile = Setting(
+        "ca_file", .path, "PEM certificates to trust (default: SSL_CERT_FILE, then the system's)")
     static let allowInsecureHTTP = Setting(
         "allow_insecure_http", .flag, "allow plain http beyond this machine; warns each time")
     static let store = Setting(
@@ -150,10 +155,10 @@ extension Setting {
     static let storeKeyFile = Setting(
         "store_key_file", .path, "a file with the key that seals the sessions of a shared store")
     static let storeKeyCommand = Setting(
-        "store_key_command", .command, "a program that prints that key")
+        "store_key_command", .command, "a program that prints the key of a shared store")
     static let storeCache = Setting(
         "store_cache", .flag,
-        "use a token of a shared store until it expires, in one process (default: false)")
+        "keep a shared store's token in memory until it expires (default: false)")
 
     static let resources = Setting(
         "resources", .records(required: ["title", "url"], optional: ["scope", "method"]),

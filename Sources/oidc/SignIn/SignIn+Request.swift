@@ -24,7 +24,7 @@ extension SignIn {
     func login(
         _ metadata: ProviderMetadata, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> SignInFlow {
-        remarkOnPrompt()
+        warnOfUnknownPrompt()
         let client = try provider.client(metadata, environment)
         let scope = scope(metadata)
         try metadata.validate(for: [.token], scope: needsIDToken ? scope : Scope(""))
@@ -48,7 +48,7 @@ extension SignIn {
     }
 
     /// Warns of unknown prompts in a setting; providers have values of their own.
-    private func remarkOnPrompt() {
+    private func warnOfUnknownPrompt() {
         let known = Setting.prompts
         for value in (settings.prompt ?? "").split(separator: " ") where !known.contains(String(value)) {
             console.warn(

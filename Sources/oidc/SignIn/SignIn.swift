@@ -37,13 +37,13 @@ struct SignIn {
         let outcome: SignInFlow.Outcome
         switch flow {
         case .device:
-            outcome = try DeviceSignIn(login: login, deadline: deadline, notice: reporter.report).run(
+            outcome = try DeviceSignIn(flow: login, deadline: deadline, notice: reporter.report).run(
                 keep: keep)
         case .browser(let browser, let readsInput, let offersDeviceCode):
             let redirect = try settings.redirect()
             if !offersDeviceCode { try refuseUnreadable(redirect) }
             var browserSignIn = BrowserSignIn(
-                login: login, redirect: redirect,
+                flow: login, redirect: redirect,
                 readsInput: (readsInput || redirect.loopback == nil) && hasInput,
                 browser: browser, environment: provider.childEnvironment, deadline: deadline,
                 notice: reporter.report)
@@ -58,7 +58,7 @@ struct SignIn {
         provider.traceIDToken(outcome.idToken, nonce: true)
         for warning in outcome.warnings { console.warn(warning.commandLine) }
         remember()
-        remarkOnTokenRefresh(outcome.session, metadata)
+        warnOfMissingRefreshToken(outcome.session, metadata)
         return outcome.session
     }
 
@@ -133,13 +133,13 @@ struct SignIn {
         }
     }
 
-    /// Whether the sign-in asked for consent, unless the metadata say that the provider does not know it.
+    /// Whether the settings request consent, by `prompt` or by default for `offline_access`.
     private var sendsConsent: Bool {
         guard let prompt = settings.prompt else { return !settings.isPromptOff }
         return prompt.split(separator: " ").contains("consent")
     }
 
-    private func remarkOnTokenRefresh(_ session: Session, _ metadata: ProviderMetadata) {
+    private func warnOfMissingRefreshToken(_ session: Session, _ metadata: ProviderMetadata) {
         let known = Preset.matching(provider.settings)
         if let warning = known?.refreshWarning(for: session, provider.settings) {
             return console.warn(warning.commandLine)

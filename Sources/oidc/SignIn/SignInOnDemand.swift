@@ -10,7 +10,7 @@ struct SignInOnDemand {
     let earlier: Session?
     /// Whether any other session than the earlier one is taken, so the resource decides whether it is enough.
     var takesAny = false
-    /// The scope that the resource asked for, with what the session had; nil if it named none.
+    /// The scope that the resource requested, with what the session had; nil if it named none.
     var needed: Scope?
 
     /// Runs `body` while no other process signs in to the same. A resource also has a lock for each account, whatever
@@ -68,7 +68,7 @@ struct SignInOnDemand {
         }
     }
 
-    /// Returns whether a session of another process will do: the same was asked for, whatever was granted.
+    /// Returns whether a session of another process will do: the same was requested, whatever was granted.
     private func isEnough(_ session: Session) -> Bool {
         if let needed, !needed.isSubset(of: session.knownScope) { return false }
         return takesAny || session.source(for: access.demand()).isGranted
@@ -135,6 +135,6 @@ extension SessionAccess {
 }
 
 extension Session {
-    /// What was asked for and what was granted.
+    /// What was requested and what was granted.
     var knownScope: Scope { (requestedScope ?? Scope("")).union(grantedScope ?? Scope("")) }
 }

@@ -47,17 +47,23 @@ struct MachineGrant {
             random: environment.random)
     }
 
-    private func request(_ environment: ProviderEnvironment) throws(OIDCError) -> TokenRequest {
+    /// Returns the token request of the grant. An unknown grant is an error: another one's token could be of
+    /// somebody else.
+    func request(_ environment: ProviderEnvironment) throws(OIDCError) -> TokenRequest {
         switch key.grant {
         case .tokenExchange: return .tokenExchange(try exchange(environment))
         case .jwtBearer:
             return .jwtBearer(
                 assertion: try SubjectToken(provider).token(environment.transport),
                 scope: key.scope, audience: key.audience, resources: key.resources)
-        default:
+        case .clientCredentials:
             return .clientCredentials(
                 scope: key.scope, audience: key.audience, resources: key.resources,
                 authorizationDetails: provider.settings.token.authorizationDetails)
+        default:
+            throw .usage(
+                "grant: \(DisplayText.quoted(key.grant.rawValue)) has no token request of its own",
+                hint: "choose another with --grant")
         }
     }
 

@@ -142,7 +142,7 @@ struct SessionAccess {
     private func completed(_ error: OIDCError) -> OIDCError {
         if key.grant.needsUser, provider.hasLostClient(error) {
             return OIDCError(
-                .loginRequired, "\(error.message): the registered client is not known there any more",
+                .loginRequired, "\(error.message): the provider no longer knows the registered client",
                 hint: provider.settings.scopedLoginLine, stage: .token, oauthError: error.oauthError)
         }
         guard error.kind == .loginRequired || error.hint == .signIn else {

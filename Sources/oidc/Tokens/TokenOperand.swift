@@ -20,7 +20,7 @@ struct TokenOperand {
         if source != nil {
             let text = ASCII.trimmed(try InputText.read("-", named: "stdin"))
             guard !text.isEmpty else {
-                throw OIDCError.usage("stdin holds no token", hint: "name a file with one after <")
+                throw OIDCError.usage("stdin is empty", hint: "name a file with one after <")
             }
             return (Redacted(text), nil)
         }

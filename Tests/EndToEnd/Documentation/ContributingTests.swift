@@ -1,15 +1,14 @@
 import Foundation
 import Testing
 
-@Suite("CONTRIBUTING and the code")
+@Suite("CONTRIBUTING, the guides and the code")
 struct ContributingTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
     /// The words in backticks, outside blocks of code.
-    private static func words() throws -> [String] {
-        let page = try String(
-            contentsOf: root.appendingPathComponent(".github/CONTRIBUTING.md"), encoding: .utf8)
+    private static func words(of file: String) throws -> [String] {
+        let page = try String(contentsOf: root.appendingPathComponent(file), encoding: .utf8)
         let prose = page.components(separatedBy: "```").enumerated().filter { $0.offset % 2 == 0 }
         let spans = prose.flatMap { part in
             part.element.components(separatedBy: "`").enumerated().filter { $0.offset % 2 == 1 }.map(
@@ -18,9 +17,9 @@ struct ContributingTests {
         return spans.flatMap { $0.split(whereSeparator: \.isWhitespace).map(String.init) }
     }
 
-    /// The sources by the name of their file.
-    private static func sources() throws -> [(name: String, text: String)] {
-        let folder = root.appendingPathComponent("Sources")
+    /// The files of a folder by name.
+    private static func sources(_ folder: String = "Sources") throws -> [(name: String, text: String)] {
+        let folder = root.appendingPathComponent(folder)
         let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
         return try (files?.allObjects ?? []).compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
             .map { ($0.lastPathComponent, try String(contentsOf: $0, encoding: .utf8)) }
@@ -32,9 +31,27 @@ struct ContributingTests {
         }
     }
 
+    @Test(
+        "every function and member that a guide names is in the code",
+        arguments: [
+            "OIDCCore/Documentation.docc/LoginStepByStep.md", "OIDCSystem/Documentation.docc/CallAnAPI.md",
+            "OIDCSystem/Documentation.docc/GetAToken.md", "OIDCSystem/Documentation.docc/OwnTheStorage.md",
+            "OIDCSystem/Documentation.docc/OwnTheTransport.md", "OIDCSystem/Documentation.docc/SignIn.md",
+        ])
+    func guides(page: String) throws {
+        let sources = try Self.sources().map(\.text)
+        let kinds = ["func", "let", "var", "case", "struct", "enum", "class", "protocol"]
+        for word in try Self.words(of: "Sources/\(page)") where word != "oidc" && word != "login" {
+            // Names with `_` or `{` are those of the wire.
+            guard !word.contains(where: { "_{".contains($0) }) || word.contains("(") else { continue }
+            let name = word.prefix { $0 != "(" }.split(separator: ".").last ?? ""
+            #expect(sources.contains { Self.declares($0, name, kinds) }, "\(word)")
+        }
+    }
+
     @Test("every path, file, type and function that it names is there")
     func names() throws {
-        let words = try Self.words()
+        let words = try Self.words(of: ".github/CONTRIBUTING.md")
         let sources = try Self.sources()
         let paths = words.filter { $0.contains("/") }
         #expect(paths.count > 5)
@@ -50,6 +67,10 @@ struct ContributingTests {
         for word in types {
             let target = Self.root.appendingPathComponent("Sources/\(word)").path
             if FileManager.default.fileExists(atPath: target) { continue }
+            if word.hasSuffix("Tests") {
+                #expect(try Self.sources("Tests").contains { $0.name == "\(word).swift" }, "\(word)")
+                continue
+            }
             if word.hasSuffix(".swift") {
                 #expect(sources.contains { $0.name == word }, "\(word)")
                 continue

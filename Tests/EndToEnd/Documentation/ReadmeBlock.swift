@@ -5,9 +5,9 @@ struct ReadmeBlock {
     let section: String
     let language: String
     let lines: [String]
-    /// Marked as one that is not run.
+    /// Whether the block is marked as an example, which is not run.
     let isExample: Bool
-    /// Marked as one of a provider's, which `Tests/Providers` runs against a stand-in.
+    /// Whether the block is marked `provider:`, and so run by `Tests/Providers` against a stand-in.
     let isOfProvider: Bool
 
     var text: String { lines.joined(separator: "\n") }

@@ -194,7 +194,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake("register", "issuer is not set", "oidc register --issuer URL"),
         Mistake("exec", "oidc exec needs CMD", "oidc help exec"),
         Mistake(
-            "exec -- nosuch", "“nosuch” can't be run: No such file or directory", "check its name and PATH",
+            "exec -- nosuch", "“nosuch” cannot be run: No such file or directory", "check its name and PATH",
             status: 127),
         Mistake("exec --env 1X -- env", "--env takes a variable's name", "oidc help exec"),
         Mistake("inspect eyJhbGci", "a token is not taken from the command line", "oidc inspect - < FILE"),

@@ -87,7 +87,7 @@ extension Mistake {
             "token --config writable.json", "may be written by others, and it can name programs",
             "chmod go-w writable.json"),
         Mistake(
-            "token --config secret.json", "holds a client_secret and may be read by others",
+            "token --config secret.json", "contains a client_secret and may be read by others",
             "chmod 600 secret.json"),
         Mistake("config check --config plain.json", "issuer: plain http is for loopback only", "use https"),
         Mistake(

@@ -111,7 +111,7 @@ struct InitDialogTests {
     func profile() throws {
         let script = Script(["bitbucket", "default", "a\u{1}b", "work", "key", "", "x"])
         let result = try script.run(profiles: ["default": [:]])
-        #expect(script.shown.contains { $0.contains("none of them invisible") })
+        #expect(script.shown.contains { $0.contains("no invisible ones") })
         #expect(result.command.common.profile == "work")
         #expect(result.secret?.place.file == "/config/work.secret")
     }

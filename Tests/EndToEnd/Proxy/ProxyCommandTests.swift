@@ -74,7 +74,7 @@ struct ProxyCommandTests {
         }
     }
 
-    @Test("a socket that the command line names wrongly is a usage error, as a log is")
+    @Test("--listen with an unusable path is a usage error, as is --log")
     func fileAsSocket() throws {
         let world = try ToolWorld()
         let path = "\(world.home)/file"
@@ -251,7 +251,7 @@ struct ProxyExecTests {
         let world = try ToolWorld()
         for (command, status) in [("no-such-command", 127), ("/etc/passwd", 126)] {
             let result = try world.run(["exec", "--proxy", "https://a.example", command], world.machine)
-            #expect(Int(result.code ?? -1) == status && result.errors.contains("can't be run"), "\(result)")
+            #expect(Int(result.code ?? -1) == status && result.errors.contains("cannot be run"), "\(result)")
         }
         for option in [["--id-token"], ["--env", "X"]] {
             #expect(

@@ -59,7 +59,7 @@ struct DiscoveryScenarioTests {
             places == ["/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"])
     }
 
-    @Test("metadata-var3: a place of its own in the challenge, OpenID metadata with it appended")
+    @Test("metadata-var3: the challenge names the metadata URL, and OpenID metadata is below the issuer")
     func metadataVar3() throws {
         let world = try ResourceWorld {
             $0.prefix = "/tenant1"

@@ -45,7 +45,7 @@ struct IssuerScenarioTests {
         expectSuccess(try world.call())
     }
 
-    @Test("iss-supported-missing: promised and missing is refused")
+    @Test("iss-supported-missing: a missing iss is refused if the metadata promises it")
     func missing() throws {
         try expectRefusal(world(promised: true) { _ in nil })
     }

@@ -34,7 +34,7 @@ struct ResourceServerChoiceTests {
         let refused = try world.run(signIn)
         #expect(refused.status == 2 && world.tabs.isEmpty, "\(refused)")
         #expect(refused.errorOutput.contains("add --issuer \(world.other.issuer) "), "\(refused)")
-        // What was allowed once for a server and a client needs no second word.
+        // What was allowed once for a server and a client need not be allowed again.
         expectSuccess(try world.run(signIn + ["--issuer", world.other.issuer]))
         expectSuccess(try world.run(signIn))
         #expect(world.other.tokenRequests.allSatisfy { $0.form["client_secret"] == "s3cret" })

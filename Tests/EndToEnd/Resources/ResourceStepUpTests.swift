@@ -146,7 +146,7 @@ struct ResourceStepUpTests {
         #expect(asked.status == 4 && asked.errorOutput.contains("invalid_scope"), "\(asked)")
     }
 
-    @Test("twenty parallel step-ups make one tab, and all succeed")
+    @Test("twenty parallel step-ups open one tab, and all succeed")
     func crowd() throws {
         let world = try world()
         expectSuccess(try world.run(["login", world.url]))

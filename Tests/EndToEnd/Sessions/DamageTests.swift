@@ -37,7 +37,9 @@ struct DamageTests {
             try $0.edit { $0["access"] = nil }
             _ = $1
         },
-        Case(description: "a newer version", message: "newer", hint: "newer oidc", isRepaired: false) {
+        Case(
+            description: "a newer version", message: "newer", hint: "newer version of oidc", isRepaired: false
+        ) {
             try $0.edit { $0["version"] = 2 }
             _ = $1
         },

@@ -104,7 +104,7 @@ struct FaultyRefreshTests {
     }
 
     @Test(
-        "an access token that is too long, or broken otherwise, in an answer that rotates",
+        "a rotated refresh token is kept even if the access token is unusable",
         arguments: [
             String(repeating: "a", count: 65_537), "a\r\nX-Injected: yes", "",
         ])

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A server with which no exchange succeeds, by python3: a self-signed certificate, or a
-/// connection that ends before the answer.
+/// A server in Python that fails every exchange: it has a self-signed certificate, or closes the connection before
+/// the answer.
 final class OddServer {
     enum Kind: String {
         case untrusted

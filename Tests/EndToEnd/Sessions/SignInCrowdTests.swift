@@ -41,7 +41,7 @@ struct SignInCrowdTests {
         #expect(world.provider.requestCount(grant: "authorization_code") == 1)
     }
 
-    @Test("--login --refresh: the token of a new sign-in is new enough, also if it cannot be refreshed")
+    @Test("--login --refresh does not refresh the token of a new sign-in")
     func loginAndRefresh() throws {
         let world = try withBrowser()
         defer { world.remove() }

@@ -70,7 +70,7 @@ struct DockerTests {
                 && misconfigured.output.contains("issuer"), "\(misconfigured)")
     }
 
-    @Test("a full stdout is one error")
+    @Test("a full stdout is reported in one line")
     func fullOutput() throws {
         let world = try world()
         try world.signIn()

@@ -49,7 +49,7 @@ struct ExecTests {
     }
 
     @Test(
-        "the command's end is ours, as with env",
+        "exec ends with the command's status or signal, as env does",
         arguments: ["exit 42", "kill -9 $$", "kill -TERM $$", "cat"])
     func status(script: String) throws {
         let world = try ToolWorld()
@@ -64,7 +64,7 @@ struct ExecTests {
         for (command, status) in [("no-such-command", 127), ("/etc/passwd", 126), ("/no/such", 127)] {
             let result = try world.run(["exec", command], world.machine)
             #expect(Int(result.code ?? -1) == status && result.output == "", "\(result)")
-            #expect(result.errors.hasPrefix("error: “\(command)” can't be run: "))
+            #expect(result.errors.hasPrefix("error: “\(command)” cannot be run: "))
         }
         #expect(world.requests.isEmpty)
     }

@@ -165,7 +165,7 @@ struct RegisterTests {
         #expect(JSONValue.object(written) == (try JSONValue(parsing: expected)))
     }
 
-    @Test("a profile has a name", arguments: ["register", "config init"])
+    @Test("an empty profile name is refused", arguments: ["register", "config init"])
     func noName(command: String) throws {
         let world = try ToolWorld()
         let result = try world.run(

@@ -50,7 +50,7 @@ struct TenantTests {
         #expect(provider.with { $0.requestCount(.revocation) } > 0)
     }
 
-    @Test("at any other provider tid means nothing")
+    @Test("any other provider may put anything into tid")
     func ordinary() throws {
         let provider = try provider {
             $0.metadataIssuer = Tenancy.common

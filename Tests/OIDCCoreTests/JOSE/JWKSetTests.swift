@@ -21,7 +21,7 @@ struct JWKSetTests {
         #expect(error?.reason == reason)
     }
 
-    @Test("a set, or a single key")
+    @Test("a key set may also be a single key")
     func forms() throws {
         #expect(try Self.parse(RFCVector.es256.key).keys.count == 1)
         #expect(try Self.parse("{\"keys\":[\(RFCVector.es256.key)]}").keys.count == 1)

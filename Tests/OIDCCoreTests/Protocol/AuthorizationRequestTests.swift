@@ -132,7 +132,7 @@ struct AuthorizationRequestTests {
         let error = Fixture.error { try request.begin(Fixture.metadata(), random: Fixture.random()) }
         #expect(
             error?.message
-                == "authorization request: prompt has a setting of its own, which is set too")
+                == "authorization request: prompt is also set by its own setting")
         #expect(error?.kind == .usage)
     }
 

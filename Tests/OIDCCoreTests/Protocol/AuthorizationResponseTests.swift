@@ -169,19 +169,19 @@ struct AuthorizationResponseTests {
     @Test(
         "the right state with neither error nor a usable code ends the sign-in",
         arguments: [
-            ("state=STATE&\(iss)", "authorize: the answer holds neither code nor error"),
-            ("state=STATE", "authorize: the answer holds neither code nor error"),
+            ("state=STATE&\(iss)", "authorize: the answer contains neither code nor error"),
+            ("state=STATE", "authorize: the answer contains neither code nor error"),
             (
                 "state=STATE&code=&\(iss)",
                 "authorize: code: expected up to 8192 ASCII characters, found an empty one"
             ),
             (
                 "state=STATE&code=a%0D%0Ab&\(iss)",
-                "authorize: code: expected up to 8192 ASCII characters, found another kind of text"
+                "authorize: code: expected up to 8192 ASCII characters, found other characters"
             ),
             (
                 "state=STATE&code=LONG&\(iss)",
-                "authorize: code: expected up to 8192 ASCII characters, found another kind of text"
+                "authorize: code: expected up to 8192 ASCII characters, found other characters"
             ),
         ])
     func noCode(_ query: String, _ message: String) throws {
@@ -198,7 +198,7 @@ struct AuthorizationResponseTests {
             try pending.accept(pairs("\(error)&code=abc&state=STATE&\(Self.iss)", pending))
         }
         #expect(thrown?.kind == .refused)
-        #expect(thrown?.message.contains("sent a code along, which is not used") == true)
+        #expect(thrown?.message.contains("; the code beside it was not used") == true)
     }
 
     @Test(

@@ -76,7 +76,7 @@ struct DPoPVerificationTests {
     }
 
     @Test("query, fragment, default port and the case of the host do not matter in htu")
-    func normalisedTarget() throws {
+    func normalizedTarget() throws {
         for text in ["https://SERVER.example.com:443/token?x=y", "https://server.example.com/token#f"] {
             #expect(throws: Never.self) { try Self.verify(try Self.proof(["htu": .string(text)])) }
         }

@@ -232,14 +232,14 @@ struct DevicePollingTests {
         #expect(polling.interval == 3_600)
     }
 
-    @Test("Retry-After is honoured, a minute at most")
+    @Test("Retry-After is honored, a minute at most")
     func retryAfter() throws {
         var polling = try polling()
         let later = error(nil, kind: .unreachable, retryAfter: 86_400)
         #expect(seconds(polling.next(after: later, now: Fixture.now)) == 60)
     }
 
-    @Test("expires_in ends it; the last wait is cut to it")
+    @Test("polling ends when the code expires")
     func expiry() throws {
         var polling = try polling(lifetime: 8)
         let pending = error("authorization_pending")

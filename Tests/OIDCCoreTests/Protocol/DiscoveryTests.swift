@@ -176,7 +176,7 @@ struct DiscoveryTests {
         #expect(error?.message == message && error?.kind == message.map { _ in .usage })
     }
 
-    @Test("metadata that are not on loopback name no plain-http endpoint, also for an issuer that is")
+    @Test("metadata from another machine must not name a plain-http endpoint, even for a loopback issuer")
     func elsewhere() throws {
         let issuer = "http://127.0.0.1:9480"
         let document = Fixture.json(

@@ -18,7 +18,7 @@ struct EndpointTests {
     }
 
     @Test(
-        "a refusal to introspect says that it is for confidential clients, if that is the reason",
+        "a refusal to introspect says that introspection needs a confidential client, if that is the reason",
         arguments: [
             (ClientAuthentication.none, 401, "invalid_client", Hint.advice(.introspectAsOtherClient)),
             (.none, 400, "invalid_request", .advice(.introspectAsOtherClient)),

@@ -41,7 +41,7 @@ struct MetadataDocumentTests {
     }
 
     @Test("an issuer that looks the same in other code points is another one")
-    func normalisation() throws {
+    func normalization() throws {
         let document = try Fixture.document(["issuer": "https://op.example/\u{E9}"])
         let error = Fixture.error {
             try ProviderMetadata(document: document, expectedIssuer: "https://op.example/e\u{301}")

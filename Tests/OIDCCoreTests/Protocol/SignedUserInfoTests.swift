@@ -133,7 +133,7 @@ struct SignedUserInfoTests {
         var rules = UserInfoTests.rules
         rules.issuer = nil
         let error = Sample.untrusted(
-            "a signed answer can't be checked without issuer and jwks_uri", stage: .userInfo,
+            "a signed answer cannot be checked without issuer and jwks_uri", stage: .userInfo,
             hint: .advice(.setIssuerOrKeys))
         #expect(throws: error) { try Self.read(try Self.body(), rules: rules, keys: try Self.keys()) }
         #expect(throws: error) { try Self.read(try Self.body(), keys: nil) }

@@ -136,7 +136,7 @@ struct TokenRequestTests {
         }
         #expect(error?.kind == .usage)
         #expect(
-            error?.message == "token request: audience has a setting of its own, which is set too")
+            error?.message == "token request: audience is also set by its own setting")
     }
 
     @Test("a scope or resource that breaks its grammar is never sent")

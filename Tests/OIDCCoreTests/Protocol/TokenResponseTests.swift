@@ -24,7 +24,7 @@ struct TokenResponseTests {
         try read(Fixture.json(text))
     }
 
-    @Test("everything right")
+    @Test("a complete response is read")
     func complete() throws {
         let tokens = try read(
             #"{"access_token":"at","token_type":"Bearer","expires_in":3600,"refresh_token":"rt","#

@@ -1,9 +1,8 @@
-import Foundation
 import Testing
 
 @testable import OIDCCore
 
-@Suite("hints are values, and the library names no command, option or setting")
+@Suite("hints are values")
 struct HintTests {
     private static let hints: [Hint] =
         Hint.Advice.allCases.map { .advice($0) } + Hint.Setting.allCases.map { .set($0, to: "x") }
@@ -45,35 +44,6 @@ struct HintTests {
         let error = OIDCError(.refused, "x", hint: .orSignIn(.useIssuer("https://op/very-secret")))
         let shown = error.withholding(WithheldSecrets(["very-secret"]))
         #expect(shown.hint == .orSignIn(.useIssuer("https://op/(secret)")))
-    }
-
-    @Test("no string in OIDCCore or OIDCSystem names a command, an option or a setting")
-    func sources() throws {
-        let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../../Sources")
-        let names =
-            #"\boidc (login|logout|token|status|config|request|exec|credential|inspect|discover|doctor|man|help)\b"#
-            + #"|(^|[ "(])--[a-z]|\bset [a-z]+_[a-z_]+\b|\b(set|correct|or) OIDC_[A-Z_]+"#
-        let forbidden = try Regex(names)
-        for target in ["OIDCCore", "OIDCSystem"] {
-            let root = sources.appendingPathComponent(target)
-            let files = FileManager.default.enumerator(at: root, includingPropertiesForKeys: nil)
-            for case let file as URL in try #require(files) where file.pathExtension == "swift" {
-                let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
-                for line in lines where !line.drop(while: { $0 == " " }).hasPrefix("//") {
-                    let strings = line.split(separator: "\"", omittingEmptySubsequences: false).enumerated()
-                        .filter { $0.offset % 2 == 1 }.map { "\"\($0.element)" }
-                    for string in strings where !isBrowserOption(string) {
-                        #expect(!string.contains(forbidden), "\(file.lastPathComponent): \(line)")
-                    }
-                }
-            }
-        }
-    }
-
-    /// Options of browsers, which are recognized in `$BROWSER`.
-    private func isBrowserOption(_ string: String) -> Bool {
-        ["\"--command", "\"--session-command"].contains(string)
     }
 
     @Test("a library that lacked memory is not to be installed")

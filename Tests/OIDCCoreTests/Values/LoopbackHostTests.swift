@@ -17,7 +17,7 @@ struct LoopbackHostTests {
     }
 
     @Test(
-        "other hosts are not, however similar",
+        "similar names and addresses are not loopback",
         arguments: [
             "localhost.example.com", "notlocalhost", "localhost-a.example", "127.0.0.1.example.com",
             "128.0.0.1",

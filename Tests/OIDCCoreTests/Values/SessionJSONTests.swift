@@ -209,7 +209,7 @@ struct EarlierSessionTests {
         return try #require(try Session(stored: Array(text.utf8), for: key))
     }
 
-    @Test("with a scope separated by commas, it gives a narrower one")
+    @Test("a scope separated by commas can be narrowed")
     func commas() throws {
         let session = try session(#""scope":"gist,repo,user""#, refreshToken: "rt")
         #expect(session.grantedScope == Scope("gist repo user"))

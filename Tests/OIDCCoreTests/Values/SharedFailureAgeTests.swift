@@ -79,7 +79,7 @@ struct SharedFailureAgeTests {
         #expect(SharedFailure(stored: Array(crowded.json.compact.utf8)) == crowded)
     }
 
-    @Test("a failure that has just happened may still be adopted, which is worth a second look")
+    @Test("a failure less than 100 ms old may still be adopted")
     func justNow() {
         func awaits(_ failure: SharedFailure, after milliseconds: Int64) -> Bool {
             failure.awaitsAdoption(

@@ -13,7 +13,7 @@ package enum ProofFault: String, Sendable, CaseIterable {
 }
 
 extension FaultyProvider {
-    /// Returns a demand for another nonce, for any nonce in the request's proof.
+    /// Demands a new nonce whatever nonce the proof has.
     func demandingProof(_ call: FaultyCall) -> HTTPResponse? {
         let endpoints: Set<Endpoint> = [.token, .pushedAuthorization, .userinfo, .resource]
         guard has(.proof(.nonceAlwaysDemanded)), endpoints.contains(call.endpoint),

@@ -25,7 +25,7 @@ public struct Client: Sendable {
     /// RFC 6749 appendix A.1: visible ASCII and spaces; an empty one identifies no client.
     func check() throws(OIDCError) {
         guard !id.isEmpty else { throw .usage("client_id is not set", hint: .advice(.giveClientID)) }
-        guard id.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+        guard id.utf8.allSatisfy({ ASCII.isPrintable($0) }) else {
             throw .usage("client_id: expected ASCII text, found \(DisplayText.quoted(id))")
         }
     }

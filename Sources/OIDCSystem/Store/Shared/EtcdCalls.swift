@@ -156,7 +156,7 @@ final class EtcdCalls: Sendable {
         if text.includes("authentication failed") || text.includes("user name is empty")
             || text.includes("authentication is not enabled")
         {
-            throw .sharedStoreRefusal(url.server, words, hint: "check user and password in the setting store")
+            throw .sharedStoreRefusal(url.server, words, hint: "check user and password in the store's URL")
         }
         throw .sharedStore(url.server, words)
     }
@@ -167,7 +167,7 @@ final class EtcdCalls: Sendable {
             return EtcdCalls.nonsense
         }
         let words = DisplayText.clean(String(decoding: response.body, as: UTF8.self), limit: 200)
-        // etcd takes the name for a user's, which its gateway cannot act as.
+        // etcd reads the CommonName as a user name, which its JSON gateway does not support.
         guard words.includes("CommonName") else { return .sharedStore(url.server, words) }
         return .sharedStoreRefusal(
             url.server, words, hint: "use a client certificate without CommonName, and a user and a password")

@@ -36,7 +36,7 @@ enum RedisRefusal {
         let words = DisplayText.clean(text, limit: 200)
         switch text.prefix(while: { $0 != " " }) {
         case "NOAUTH", "WRONGPASS":
-            return .sharedStoreRefusal(server, words, hint: "check user and password in the setting store")
+            return .sharedStoreRefusal(server, words, hint: "check user and password in the store's URL")
         case "NOPERM":
             return .sharedStoreRefusal(
                 server, words,
@@ -49,10 +49,10 @@ enum RedisRefusal {
             return .sharedStoreRefusal(
                 server, "refuses connections from other machines", hint: "set a password on it")
         case "ERR" where text.includes("AUTH") || text.includes("invalid password"):
-            return .sharedStoreRefusal(server, words, hint: "check user and password in the setting store")
+            return .sharedStoreRefusal(server, words, hint: "check user and password in the store's URL")
         case "ERR" where text.includes("DB index") || text.includes("SELECT is not allowed"):
             return .sharedStoreRefusal(
-                server, words, hint: "check the number of the database in the setting store")
+                server, words, hint: "check the number of the database in the store's URL")
         default: return .sharedStore(server, words)
         }
     }

@@ -2,46 +2,46 @@ package import OIDCCore
 
 extension RedisEngine {
     /// Checks version, clock, persistence and eviction: of each master, in a cluster.
-    package func health(now: Instant) throws(OIDCError) -> [SharedEngineRemark] {
+    package func health(now: Instant) throws(OIDCError) -> [HealthReport] {
         let masters = try masters()
-        var found: [(remark: SharedEngineRemark, servers: [String])] = []
+        var found: [(report: HealthReport, servers: [String])] = []
         for master in masters.engines {
-            for remark in try master.ownHealth(now: now) {
+            for report in try master.ownHealth(now: now) {
                 let server = master.url.hosts.first?.text ?? ""
-                if let index = found.firstIndex(where: { $0.remark == remark }) {
+                if let index = found.firstIndex(where: { $0.report == report }) {
                     found[index].servers.append(server)
                 } else {
-                    found.append((remark, [server]))
+                    found.append((report, [server]))
                 }
             }
         }
-        var remarks = found.map { remark, servers in
+        var reports = found.map { report, servers in
             servers.count == masters.engines.count
-                ? remark
-                : SharedEngineRemark(
-                    "\(servers.joined(separator: ", ")): \(remark.text)", warning: remark.warning)
+                ? report
+                : HealthReport(
+                    "\(servers.joined(separator: ", ")): \(report.text)", warning: report.warning)
         }
         if let slots = masters.slots {
-            remarks.append(RedisHealth.cluster(masters: masters.engines.count, slots: slots))
+            reports.append(RedisHealth.cluster(masters: masters.engines.count, slots: slots))
         }
-        return remarks + unreachable() + (url.isOpen ? [.unencrypted(secureScheme: "rediss")] : [])
+        return reports + unreachable() + (url.isOpen ? [.unencrypted(secureScheme: "rediss")] : [])
     }
 
-    private func ownHealth(now: Instant) throws(OIDCError) -> [SharedEngineRemark] {
+    private func ownHealth(now: Instant) throws(OIDCError) -> [HealthReport] {
         let info = try info()
-        var remarks = [RedisHealth.version(info)]
+        var reports = [RedisHealth.version(info)]
         if let clock = try? send(RedisCommand("TIME")).array?.first?.text.flatMap({ Int64($0) }) {
-            remarks.append(.clock(differingBy: clock - now.secondsSinceEpoch))
+            reports.append(.clock(differingBy: clock - now.secondsSinceEpoch))
         }
-        remarks += [RedisHealth.persistence(info), RedisHealth.eviction(info)]
+        reports += [RedisHealth.persistence(info), RedisHealth.eviction(info)]
         if info["role"] == "slave" {
-            remarks.append(SharedEngineRemark("is a replica", warning: "name the master, or the sentinels"))
+            reports.append(HealthReport("is a replica", warning: "name the master, or the sentinels"))
         }
-        return remarks
+        return reports
     }
 
     /// Checks that each server of the list can be reached.
-    private func unreachable() -> [SharedEngineRemark] {
+    private func unreachable() -> [HealthReport] {
         guard url.hosts.count > 1 else { return [] }
         return listed.compactMap { server in
             do throws(OIDCError) { try server.connect() } catch { return .unreachable(error) }
@@ -52,9 +52,9 @@ extension RedisEngine {
 
 /// The reading of `INFO`
 enum RedisHealth {
-    static func cluster(masters: Int, slots: Int64) -> SharedEngineRemark {
+    static func cluster(masters: Int, slots: Int64) -> HealthReport {
         let isWhole = slots == RedisCluster.allSlots
-        return SharedEngineRemark(
+        return HealthReport(
             "a cluster of \(masters) master\(masters == 1 ? "" : "s")"
                 + (isWhole ? "" : " with \(slots) of \(RedisCluster.allSlots) slots"),
             warning: isWhole ? nil : "bring its masters back, so every slot is served again")
@@ -69,25 +69,25 @@ enum RedisHealth {
         return fields
     }
 
-    static func version(_ info: [String: String]) -> SharedEngineRemark {
+    static func version(_ info: [String: String]) -> HealthReport {
         let valkey = info["valkey_version"].map { "Valkey \($0)" }
         let version = info["redis_version"] ?? ""
         let isOld = (Int(version.prefix { $0 != "." }) ?? 0) < 6
-        return SharedEngineRemark(
+        return HealthReport(
             DisplayText.clean(valkey ?? "Redis \(version.isEmpty ? "of an unknown version" : version)"),
             warning: isOld ? "use Redis 6 or later" : nil)
     }
 
-    static func persistence(_ info: [String: String]) -> SharedEngineRemark {
-        if info["aof_enabled"] == "1" { return SharedEngineRemark("append-only file") }
+    static func persistence(_ info: [String: String]) -> HealthReport {
+        if info["aof_enabled"] == "1" { return HealthReport("append-only file") }
         let hasSaved = info["rdb_last_save_time"] != nil && info["rdb_saves"] != "0"
-        return SharedEngineRemark(
+        return HealthReport(
             hasSaved ? "snapshots only" : "keeps nothing on disk",
             warning:
                 "set appendonly yes: a restart may lose the newest refresh token, and with it the session")
     }
 
-    static func eviction(_ info: [String: String]) -> SharedEngineRemark {
+    static func eviction(_ info: [String: String]) -> HealthReport {
         let policy = info["maxmemory_policy"] ?? "unknown"
         let warning: String? =
             if policy.hasPrefix("allkeys") {
@@ -97,6 +97,6 @@ enum RedisHealth {
             } else {
                 nil
             }
-        return SharedEngineRemark("maxmemory-policy \(DisplayText.clean(policy))", warning: warning)
+        return HealthReport("maxmemory-policy \(DisplayText.clean(policy))", warning: warning)
     }
 }

@@ -176,7 +176,7 @@ final class RedisLink: Sendable {
         } catch {
             guard case .broken(let reason) = error else { throw error }
             var refusal = OIDCError.sharedStore(description, reason)
-            refusal.hint = "check that Redis runs, and the path in the setting store"
+            refusal.hint = "check that Redis runs, and the path in the store's URL"
             throw .other(refusal)
         }
     }

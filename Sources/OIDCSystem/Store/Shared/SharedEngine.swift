@@ -32,7 +32,7 @@ package protocol SharedEngine: Sendable {
     func release(_ lease: String, owner: String) throws(OIDCError)
 
     /// Checks the server for `oidc doctor`.
-    func health(now: Instant) throws(OIDCError) -> [SharedEngineRemark]
+    func health(now: Instant) throws(OIDCError) -> [HealthReport]
 }
 
 /// A value and its revision.
@@ -49,7 +49,7 @@ package struct SharedValue: Hashable, Sendable {
 }
 
 /// One result of `SharedEngine.health`.
-package struct SharedEngineRemark: Hashable, Sendable {
+package struct HealthReport: Hashable, Sendable {
     package var text: String
     /// What to do about it; nil if all is well.
     package var warning: String?
@@ -59,23 +59,23 @@ package struct SharedEngineRemark: Hashable, Sendable {
         self.warning = warning
     }
 
-    /// The remark about the difference between the server's clock and ours.
-    static func clock(differingBy seconds: Int64) -> SharedEngineRemark {
+    /// The report about the difference between the server's clock and ours.
+    static func clock(differingBy seconds: Int64) -> HealthReport {
         let isClose = (-5...5).contains(seconds)
-        return SharedEngineRemark(
+        return HealthReport(
             isClose ? "same time" : "its clock differs by \(seconds) s",
             warning: isClose ? nil : "set the clock of this machine or of the server")
     }
 
-    /// The remark about a server of the list that does not answer, though another one does.
-    static func unreachable(_ error: OIDCError) -> SharedEngineRemark {
-        SharedEngineRemark(
-            error.message, warning: "start this server, or take it out of the setting store")
+    /// A server of the list does not answer, but another one does.
+    static func unreachable(_ error: OIDCError) -> HealthReport {
+        HealthReport(
+            error.message, warning: "start this server, or remove it from the store's URL")
     }
 
-    /// The remark about a connection without TLS.
-    static func unencrypted(secureScheme scheme: String) -> SharedEngineRemark {
-        SharedEngineRemark(
+    /// The report about a connection without TLS.
+    static func unencrypted(secureScheme scheme: String) -> HealthReport {
+        HealthReport(
             "the connection is not encrypted: sessions are sealed, the password is not",
             warning: "use \(scheme)://")
     }

@@ -168,10 +168,10 @@ package final class SharedSessionStore: SessionStoring {
     }
 
     /// Checks the server and the key for `oidc doctor`.
-    package func health() throws(OIDCError) -> [SharedEngineRemark] {
-        let remarks = try engine.health(now: records.now())
+    package func health() throws(OIDCError) -> [HealthReport] {
+        let reports = try engine.health(now: records.now())
         _ = try records.keys()
-        return remarks
+        return reports
     }
 
     /// Throws if the key cannot be read.

@@ -110,7 +110,7 @@ package struct SharedStoreURL: Hashable, Sendable {
         }
         let secret = SharedStoreURL.cut(&name, at: ":")
         guard let user = SharedStoreURL.decoded(name), let password = SharedStoreURL.decoded(secret ?? "")
-        else { throw SharedStoreURL.mistake("the user or the password holds a bad % escape") }
+        else { throw SharedStoreURL.mistake("the user or the password contains a bad % escape") }
         self.user = user.isEmpty ? nil : user
         self.password = password.isEmpty ? nil : Redacted(password)
         guard engine == .redis || (self.user == nil) == (self.password == nil) else {
@@ -132,7 +132,7 @@ package struct SharedStoreURL: Hashable, Sendable {
         switch engine {
         case .redis:
             guard let number = Int(name), (0...65_535).contains(number) else {
-                throw SharedStoreURL.mistake("expected the number of a database after the slash")
+                throw SharedStoreURL.mistake("expected a database number after the slash")
             }
             database = number
         case .etcd:

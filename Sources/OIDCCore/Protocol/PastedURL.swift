@@ -1,45 +1,45 @@
 /// The URL that the browser was redirected to, as a user pastes it: all of it, or only its query.
-struct PastedAddress {
+struct PastedURL {
     /// The part before the query; empty if only the query was pasted.
-    let place: String
+    let beforeQuery: String
     let pairs: [FormEncoding.Pair]
 
     init(_ pasted: String) throws(OIDCError) {
-        let text = PastedAddress.unwrapped(pasted)
+        let text = PastedURL.unwrapped(pasted)
         guard text.utf8.count <= 65_536 else {
             throw .usage("the pasted URL is longer than 65536 characters")
         }
         let beforeFragment = text.prefix { $0 != "#" }
         let query: Substring
-        var place: Substring = ""
+        var beforeQuery: Substring = ""
         if let mark = beforeFragment.firstIndex(of: "?") {
             query = beforeFragment[beforeFragment.index(after: mark)...]
-            place = beforeFragment[..<mark]
+            beforeQuery = beforeFragment[..<mark]
         } else if let equals = beforeFragment.firstIndex(of: "="), !beforeFragment[..<equals].contains(":") {
             query = beforeFragment
         } else {
-            throw PastedAddress.withoutQuery(text)
+            throw PastedURL.withoutQuery(text)
         }
         guard let pairs = FormEncoding.decode(query) else {
-            throw .usage("the pasted URL has an invalid percent-encoding", hint: PastedAddress.hint)
+            throw .usage("the pasted URL has an invalid percent-encoding", hint: PastedURL.hint)
         }
         if pairs.contains(where: { $0.name == "response_type" || $0.name == "code_challenge" }) {
             throw .usage(
                 "the pasted URL is the one to open, not the one your browser was redirected to",
-                hint: PastedAddress.hint)
+                hint: PastedURL.hint)
         }
-        self.place = String(place)
+        self.beforeQuery = String(beforeQuery)
         self.pairs = pairs
     }
 
     /// Returns whether scheme, host, port and path are those of the redirect URL. Browsers may show a URL without
     /// its scheme, or with a slash as its path.
     func leads(to redirectURI: String) -> Bool {
-        guard !place.isEmpty else { return true }
+        guard !beforeQuery.isEmpty else { return true }
         guard let expected = WebURL(redirectURI) else {
-            return ASCII.lowercased(place) == ASCII.lowercased(redirectURI.prefix { $0 != "?" })
+            return ASCII.lowercased(beforeQuery) == ASCII.lowercased(redirectURI.prefix { $0 != "?" })
         }
-        let whole = place.includes("://") ? place : "\(expected.scheme)://\(place)"
+        let whole = beforeQuery.includes("://") ? beforeQuery : "\(expected.scheme)://\(beforeQuery)"
         guard let found = WebURL(whole) else { return false }
         return found.origin == expected.origin
             && (found.path.isEmpty ? "/" : found.path) == (expected.path.isEmpty ? "/" : expected.path)

@@ -12,7 +12,7 @@ extension ResourceOperand {
         }.max { $0.reach.utf8.count < $1.reach.utf8.count }
     }
 
-    /// Returns whether a link has the grant, account, issuer and client that are asked for.
+    /// Returns whether a link has the requested grant, account, issuer and client.
     func fits(_ link: ResourceLink, _ ownership: ResourceOwnership) -> Bool {
         func isAsked(_ setting: Setting, _ value: String?, in layers: Set<SettingLayers.Layer>) -> Bool {
             ownership.text(setting, in: layers).map { $0 == value } ?? true
