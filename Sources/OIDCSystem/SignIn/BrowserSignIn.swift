@@ -211,7 +211,7 @@ package struct BrowserSignIn {
         case .success(let outcome):
             ResultPage.success(outcome.session, program: program)
         case .failure(let error):
-            ResultPage.failure(error, issuer: login.key.provider, program: program, words)
+            ResultPage.failure(error, issuer: flow.key.provider, program: program, words)
         }
     }
 }
