@@ -30,6 +30,16 @@ struct SignInTextTests {
         #expect(TextStyle(isOn: true).linked("  \(url)") == "  \(url)")
     }
 
+    @Test("a device code that has expired is named as that, and the URL that still works")
+    func expiredCode() {
+        let expired = OIDCError(
+            .timedOut, "token: the code expired", stage: .token, oauthError: "expired_token")
+        let other = OIDCError(.refused, "device: refused", stage: .deviceAuthorization)
+        let next = "Use the URL under “Sign in at”."
+        #expect(SignInReporter.withoutDeviceCode(expired) == "The device code has expired. \(next)")
+        #expect(SignInReporter.withoutDeviceCode(other) == "No device code: device: refused. \(next)")
+    }
+
     @Test(
         "a table that is wider than the terminal becomes a block for each row; wide characters take two columns"
     )

@@ -48,9 +48,13 @@ struct RequestCommand: RunnableCommand {
         if request.includesHead, common.output == .json {
             throw UsageError("--include and -o json exclude each other: headers have no JSON form")
         }
-        if let method, WebURL(method) != nil, Self.methods.contains(url) {
-            throw UsageError(
-                "the method comes before the URL", hint: "oidc request \(url) \(ShellWord.quoted(method))")
+        if let method, WebURL(method) != nil, WebURL(url) == nil {
+            let target = ShellWord.quoted(method)
+            throw Self.methods.contains(url)
+                ? UsageError("the method comes before the URL", hint: "oidc request \(url) \(target)")
+                : UsageError(
+                    "unexpected argument \(UsageError.quoted(url)) after the URL",
+                    hint: "oidc request POST \(target) -d DATA")
         }
         if let method { _ = try HTTPMethod(operand: method) }
         guard WebURL(url) != nil else {

@@ -48,15 +48,20 @@ final class SignInReporter {
         case .device(let authorization): reportDevice(authorization)
         case .noDeviceCode(let error):
             awaited.removeAll { $0 == SignInReporter.deviceCode }
-            let reason =
-                error.oauthError == "expired_token"
-                ? "The device code has expired" : "No device code: \(error.message)"
-            console.note("\(reason). Use the URL under “Sign in at”.")
+            console.note(SignInReporter.withoutDeviceCode(error))
         case .unanswered(let url, let clientID): reportSilence(url, clientID)
         case .warning(let warning): console.warn(warning.commandLine)
         case .strayRequest(let request): reportStrayRequest(request)
         case .answered, .waiting: break
         }
+    }
+
+    /// Says why no device code can be used any more, and what can. A dead URL may stand right above.
+    static func withoutDeviceCode(_ error: OIDCError) -> String {
+        let reason =
+            error.oauthError == "expired_token"
+            ? "The device code has expired" : "No device code: \(error.message)"
+        return "\(reason). Use the URL under “Sign in at”."
     }
 
     private static let deviceCode = "the device code"

@@ -185,6 +185,9 @@ struct Mistake: CustomTestStringConvertible, Sendable {
             "request https://a.example GET", "the method comes before the URL",
             "oidc request GET https://a.example"),
         Mistake(
+            "request https://a.example '{}'", "unexpected argument '{}' after the URL",
+            "oidc request POST https://a.example -d DATA"),
+        Mistake(
             "request https://a.example --allow-origin b.example",
             "--allow-origin takes scheme, host and port",
             "give --allow-origin https://b.example"),
