@@ -67,7 +67,7 @@ struct IdentityAssertionTests {
         #expect(try own.refresh(tokens.text("refresh_token")).status == 200)
     }
 
-    @Test("one provider may be both")
+    @Test("one provider may be the user's own and the resource's")
     func alone() throws {
         var (own, _) = try worlds()
         let changes = ["audience": "http://127.0.0.1:9480", "resource": "http://127.0.0.1:9480/mcp"]

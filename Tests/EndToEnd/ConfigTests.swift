@@ -167,7 +167,7 @@ struct ConfigTests {
         #expect(outcome.errorOutput.hasSuffix("  try: oidc config init --config \(file.path)\n"))
     }
 
-    @Test("set makes the first profile, but no second one: its name may be misspelled")
+    @Test("set creates the first profile, but not a second one, whose name may be misspelled")
     func profiles() throws {
         defer { program.remove() }
         #expect(try program.run("config", "set", "-p", "work", "issuer=https://a.example").status == 0)

@@ -239,7 +239,7 @@ struct DevicePollingTests {
         #expect(seconds(polling.next(after: later, now: Fixture.now)) == 60)
     }
 
-    @Test("expires_in ends it; the last wait is cut to it")
+    @Test("expires_in ends the polling, and shortens the last wait")
     func expiry() throws {
         var polling = try polling(lifetime: 8)
         let pending = error("authorization_pending")

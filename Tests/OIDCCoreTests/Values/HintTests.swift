@@ -30,7 +30,7 @@ struct HintTests {
         #expect(Hint(stored: try JSONValue(parsing: json)) == hint)
     }
 
-    @Test("a shared failure keeps hint and kind")
+    @Test("a shared failure keeps its hint and kind")
     func sharedFailure() {
         for hint in Self.hints {
             let error = OIDCError(.refused, "token: no", hint: hint, stage: .token, oauthError: "no")
@@ -76,7 +76,7 @@ struct HintTests {
         ["\"--command", "\"--session-command"].contains(string)
     }
 
-    @Test("a library that lacked memory is not to be installed")
+    @Test("if a library could not be loaded for lack of memory, the hint is not to install it")
     func loading() {
         for problem in [
             "libcurl-gnutls.so.4 cannot be loaded: libcrypto.so.3: failed to map segment from shared object",
