@@ -110,7 +110,7 @@ struct RefreshEndpointTests {
 
 @Suite("other members of a token answer")
 struct ExtraMemberFlowTests {
-    @Test("other parameters of the redirect and the answer are kept, and a refresh replaces those that it repeats")
+    @Test("parameters of the redirect and the answer are kept, and a refresh replaces what it repeats")
     func merged() throws {
         let provider = try InMemoryProvider()
         provider.faults = [.tokenResponse(.unknownMembers)]
