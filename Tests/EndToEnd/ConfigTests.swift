@@ -103,7 +103,11 @@ struct ConfigTests {
         #expect(outcome.status == 2)
         #expect(outcome.error != nil && !outcome.errorOutput.contains("hunter2"))
         #expect(text == Self.two)
-        try FileManager.default.removeItem(at: file)
+    }
+
+    @Test("no file is created for a value that is refused", arguments: ["port=0", "client_secret=x", "port"])
+    func notCreated(assignment: String) throws {
+        defer { program.remove() }
         #expect(try program.run("config", "set", assignment).status == 2)
         #expect(!FileManager.default.fileExists(atPath: file.path))
     }
