@@ -3,15 +3,13 @@ import Testing
 
 @Suite("the claims of the README and the pages, and their proof")
 struct ClaimsTests {
-    private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent()
-    private static let root = tests.deletingLastPathComponent()
+    private static let root = TestCatalog.tests.deletingLastPathComponent()
     private static let page = root.appendingPathComponent(
         "Sources/OIDCCore/Documentation.docc/Claims.md")
-    private static let catalog = Result { try TestCatalog(below: tests) }
 
     private static func claims() throws -> Claims {
-        Claims(try String(contentsOf: tests.appendingPathComponent("claims.txt"), encoding: .utf8))
+        Claims(
+            try String(contentsOf: TestCatalog.tests.appendingPathComponent("claims.txt"), encoding: .utf8))
     }
 
     @Test(
@@ -21,7 +19,7 @@ struct ClaimsTests {
         let claims = try Self.claims()
         #expect(!claims.sections.isEmpty)
         let problems = try claims.problems(
-            Self.catalog.get(),
+            TestCatalog.all.get(),
             pages: { try? String(contentsOf: Self.root.appendingPathComponent($0), encoding: .utf8) },
             isFile: {
                 $0.contains("/")
@@ -33,7 +31,8 @@ struct ClaimsTests {
     @Test("the page Claims matches the table; OIDC_WRITE_DOCUMENTATION=1 updates it")
     func current() throws {
         try WrittenTable.expect(
-            try Self.claims().page(Self.catalog.get()), in: Self.page, mark: "claims", suite: "ClaimsTests")
+            try Self.claims().page(TestCatalog.all.get()), in: Self.page, mark: "claims", suite: "ClaimsTests"
+        )
     }
 
     @Test("a sentence, a test, a file or a section that is gone is reported, and an item without a claim")

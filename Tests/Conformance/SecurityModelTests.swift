@@ -3,22 +3,20 @@ import Testing
 
 @Suite("the table of requirements and tests")
 struct SecurityModelTests {
-    private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent()
-    private static let page = tests.deletingLastPathComponent()
+    private static let page = TestCatalog.tests.deletingLastPathComponent()
         .appendingPathComponent("Sources/OIDCCore/Documentation.docc/SecurityModel.md")
-    private static let catalog = Result { try TestCatalog(below: tests) }
 
     private static func requirements() throws -> Requirements {
         Requirements(
-            try String(contentsOf: tests.appendingPathComponent("requirements.txt"), encoding: .utf8))
+            try String(
+                contentsOf: TestCatalog.tests.appendingPathComponent("requirements.txt"), encoding: .utf8))
     }
 
     @Test("every requirement has a test, and every test that is named is there")
     func complete() throws {
         let requirements = try Self.requirements()
         #expect(!requirements.rows.isEmpty)
-        let problems = try requirements.problems(Self.catalog.get())
+        let problems = try requirements.problems(TestCatalog.all.get())
         #expect(problems == [])
     }
 
@@ -32,7 +30,7 @@ struct SecurityModelTests {
     @Test("the page Security model matches the table; OIDC_WRITE_DOCUMENTATION=1 updates it")
     func current() throws {
         try WrittenTable.expect(
-            try Self.requirements().page(Self.catalog.get()), in: Self.page, mark: "requirements",
+            try Self.requirements().page(TestCatalog.all.get()), in: Self.page, mark: "requirements",
             suite: "SecurityModelTests")
     }
 

@@ -2,6 +2,10 @@ import Foundation
 
 /// The tests of the package, as their sources declare them.
 struct TestCatalog {
+    static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    /// The catalog of this package, read once.
+    static let all = Result { try TestCatalog(below: tests) }
+
     /// The display name of a test function, or its name; two functions of one name have both.
     private var titles: [String: [String]] = [:]
     /// The file of a test function, from the directory that was read.
@@ -50,6 +54,7 @@ struct TestCatalog {
         var types: [Int: String] = [:]
         var attribute: String?
         for line in source.split(separator: "\n") {
+            guard attribute != nil || TestCatalog.mayDeclare(line) else { continue }
             let words = line.split { " (:<".contains($0) }.map(String.init)
             let indentation = line.prefix { $0 == " " }.count
             if attribute == nil,
@@ -67,6 +72,12 @@ struct TestCatalog {
             files[name] = file
             attribute = nil
         }
+    }
+
+    /// Returns whether a line starts like a declaration; most do not, and splitting them into words is slow.
+    private static func mayDeclare(_ line: Substring) -> Bool {
+        guard let first = line.utf8.first(where: { $0 != UInt8(ascii: " ") }) else { return false }
+        return "@cefmps".utf8.contains(first)
     }
 
     private static func name(after keywords: Set<String>, in words: [String]) -> String? {

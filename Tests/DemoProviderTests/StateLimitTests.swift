@@ -61,7 +61,7 @@ struct StateLimitTests {
         var provider = try DemoProvider(
             issuer: try #require(WebURL("http://127.0.0.1:1")), configuration: configuration)
         let url = try #require(WebURL("http://127.0.0.1:1/device_authorization"))
-        for _ in 0..<2_500 {
+        for _ in 0..<1_600 {
             _ = provider.handle(
                 .form(url, [FormEncoding.Pair("client_id", "demo"), FormEncoding.Pair("scope", "openid")]),
                 at: Self.now)

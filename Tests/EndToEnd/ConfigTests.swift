@@ -103,7 +103,11 @@ struct ConfigTests {
         #expect(outcome.status == 2)
         #expect(outcome.error != nil && !outcome.errorOutput.contains("hunter2"))
         #expect(text == Self.two)
-        try FileManager.default.removeItem(at: file)
+    }
+
+    @Test("no file is created for a value that is refused", arguments: ["port=0", "client_secret=x", "port"])
+    func notCreated(assignment: String) throws {
+        defer { program.remove() }
         #expect(try program.run("config", "set", assignment).status == 2)
         #expect(!FileManager.default.fileExists(atPath: file.path))
     }
@@ -167,7 +171,7 @@ struct ConfigTests {
         #expect(outcome.errorOutput.hasSuffix("  try: oidc config init --config \(file.path)\n"))
     }
 
-    @Test("set makes the first profile, but no second one: its name may be misspelled")
+    @Test("set creates the first profile, but not a second one, whose name may be misspelled")
     func profiles() throws {
         defer { program.remove() }
         #expect(try program.run("config", "set", "-p", "work", "issuer=https://a.example").status == 0)

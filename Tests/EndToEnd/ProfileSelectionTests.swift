@@ -21,7 +21,7 @@ struct ProfileSelectionTests {
         #"{"profiles":{"only":{"client_secret":"x"}}}"#, #"{"profiles":{"a":{},"b":{}}}"#,
     ]
 
-    @Test("it is the one that the whole file gives", arguments: files)
+    @Test("reading one profile gives the same values as reading the whole file", arguments: files)
     func same(text: String) throws {
         let file = try ConfigurationFile(parsing: Array(text.utf8), path: "/f")
         for name in [nil, "a", "b", "default", "only", "missing"] {
@@ -31,7 +31,7 @@ struct ProfileSelectionTests {
     }
 
     @Test(
-        "what is unusual is left to the reader of the whole file, which reports it",
+        "an unusual file is left to the reader of the whole file, which reports it",
         arguments: [
             "", "{}", "[]", #"{"issuer":"x"}"#, #"{"profiles":[]}"#, #"{"profiles":{"a":1}}"#,
             #"{"profiles":{"a":{}},"stray":1}"#, #"{"profiles":{"a":{}},"default_profile":"b"}"#,

@@ -10,11 +10,22 @@ import Testing
     "a sign-in on a terminal, by the built program", .serialized, .waiting,
     .enabled(if: Installed.programs("setsid"), "setsid is not installed"))
 struct SignInTerminalTests {
-    private func provider(_ person: DemoConfiguration.Person = .atBrowser) throws -> ProviderServer {
-        var configuration = DemoConfiguration()
-        configuration.person = person
-        configuration.deviceInterval = 1
-        return try ProviderServer(configuration)
+    private func world(_ person: DemoConfiguration.Person = .atBrowser) throws -> SessionWorld {
+        try SessionWorld {
+            $0.person = person
+            $0.deviceInterval = 1
+        }
+    }
+
+    /// Starts a sign-in, and returns once it waits for the user.
+    private func waitingLogin(
+        _ world: SessionWorld, _ options: [String] = ["--no-browser"],
+        _ variables: [String: String] = ["DISPLAY": ""], columns: UInt16 = 80, rows: UInt16 = 24
+    ) throws -> TerminalRun {
+        let run = try TerminalRun(
+            world.program, ["login"] + options, columns: columns, rows: rows, variables)
+        _ = try #require(run.wait { $0.contains(" left") ? 0 : nil })
+        return run
     }
 
     private func authorizationURL(_ run: TerminalRun) -> WebURL? {
@@ -33,16 +44,15 @@ struct SignInTerminalTests {
         "a pasted URL wins against a device code; it is not shown, and three lines say who, where and until when"
     )
     func paste() throws {
-        let provider = try provider()
-        let program = try Program(provider)
-        defer { program.remove() }
+        let world = try world()
+        defer { world.remove() }
         let run = try TerminalRun(
-            program, ["login", "--flow", "auto"], ["DISPLAY": "", "SSH_TTY": "/dev/pts/0"])
+            world.program, ["login", "--flow", "auto"], ["DISPLAY": "", "SSH_TTY": "/dev/pts/0"])
         let url = try #require(authorizationURL(run))
         _ = try #require(
             run.wait { $0.contains("waiting for your browser, a pasted URL or the device code") ? 0 : nil }
         )
-        let callback = try #require(provider.redirect(of: url)).url.text
+        let callback = try #require(world.provider.redirect(of: url)).url.text
         run.type(callback)
         let count = callback.utf8.count
         _ = run.wait { $0.contains("press Enter: \(count) characters pasted") ? 0 : nil }
@@ -53,23 +63,20 @@ struct SignInTerminalTests {
         let lines = text.split(separator: "\n").suffix(3)
         #expect(
             lines.first?.hasSuffix("\u{1B}[32m✓\u{1B}[0m Signed in as alice@example.com") == true, "\(text)")
-        #expect(lines.dropFirst().first == "  where  \(provider.origin)")
+        #expect(lines.dropFirst().first == "  where  \(world.provider.origin)")
         #expect(
             lines.last?.firstMatch(of: /^  until  (\d{4}-\d\d-\d\d )?\d\d:\d\d, in [45] minutes; then/) != nil
         )
-        #expect(program.sessionFiles.count == 1)
+        #expect(world.program.sessionFiles.count == 1)
     }
 
     @Test(
         "the terminal shows what is typed again, however a sign-in is stopped",
         arguments: ["\u{3}", "\u{1C}"])
     func echo(key: String) throws {
-        let provider = try provider()
-        defer { withExtendedLifetime(provider) {} }
-        let program = try Program(provider)
-        defer { program.remove() }
-        let run = try TerminalRun(program, ["login", "--no-browser"], ["DISPLAY": ""])
-        _ = try #require(run.wait { $0.contains(" left") ? 0 : nil })
+        let world = try world()
+        defer { world.remove() }
+        let run = try waitingLogin(world)
         #expect(!run.echoes)
         run.type(key)
         #expect(run.finish().status != 0)
@@ -78,11 +85,9 @@ struct SignInTerminalTests {
 
     @Test("after the end of input nobody is invited to paste, and the terminal is as it was")
     func endOfInput() throws {
-        let provider = try provider()
-        defer { withExtendedLifetime(provider) {} }
-        let program = try Program(provider)
-        defer { program.remove() }
-        let run = try TerminalRun(program, ["login", "--no-browser"], ["DISPLAY": ""])
+        let world = try world()
+        defer { world.remove() }
+        let run = try TerminalRun(world.program, ["login", "--no-browser"], ["DISPLAY": ""])
         _ = try #require(run.wait { $0.contains("waiting for your browser or a pasted URL") ? 0 : nil })
         run.type("\u{4}")
         _ = try #require(run.wait { $0.contains("waiting for your browser\u{1B}[K") ? 0 : nil })
@@ -94,12 +99,9 @@ struct SignInTerminalTests {
 
     @Test("what is pasted stays hidden after a shell has stopped the program and let it go on")
     func resumed() throws {
-        let provider = try provider()
-        defer { withExtendedLifetime(provider) {} }
-        let program = try Program(provider)
-        defer { program.remove() }
-        let run = try TerminalRun(program, ["login", "--no-browser"], ["DISPLAY": ""])
-        _ = try #require(run.wait { $0.contains(" left") ? 0 : nil })
+        let world = try world()
+        defer { world.remove() }
+        let run = try waitingLogin(world)
         #expect(run.resetModes())
         #expect(run.wait { _ in run.echoes ? nil : 0 } != nil)
         run.type("\u{3}")
@@ -109,14 +111,11 @@ struct SignInTerminalTests {
 
     @Test("the URL is a link on a terminal that is known to show links", arguments: [true, false])
     func link(isKnown: Bool) throws {
-        let provider = try provider()
-        defer { withExtendedLifetime(provider) {} }
-        let program = try Program(provider)
-        defer { program.remove() }
-        let run = try TerminalRun(
-            program, ["login", "--no-browser"],
-            ["DISPLAY": "", "TERM": isKnown ? "xterm-kitty" : "xterm-256color", "LC_ALL": "C"])
-        _ = try #require(run.wait { $0.contains(" left") ? 0 : nil })
+        let world = try world()
+        defer { world.remove() }
+        let terminal = isKnown ? "xterm-kitty" : "xterm-256color"
+        let run = try waitingLogin(
+            world, ["--no-browser"], ["DISPLAY": "", "TERM": terminal, "LC_ALL": "C"])
         run.type("\u{3}")
         let text = run.finish().text
         let url = try #require(text.firstMatch(of: #/http://[!-\[\]-~]*code_challenge=[!-\[\]-~]*/#)).output
@@ -139,29 +138,26 @@ struct SignInTerminalTests {
 
     @Test("a device code that is approved elsewhere wins against the URL")
     func device() throws {
-        let provider = try provider(.approves("alice"))
-        defer { withExtendedLifetime(provider) {} }
-        let program = try Program(provider)
-        defer { program.remove() }
-        let run = try TerminalRun(program, ["login"], ["DISPLAY": ""])
+        let world = try world(.approves("alice"))
+        defer { world.remove() }
+        let run = try TerminalRun(world.program, ["login"], ["DISPLAY": ""])
         let (status, text) = run.finish()
         #expect(status == 0 && text.contains("Signed in as alice@example.com"), "\(text)")
-        #expect(program.sessionFiles.count == 1)
+        #expect(world.program.sessionFiles.count == 1)
     }
 
     @Test("a refused device grant is one line, and pasting still signs in; with --flow device it is 4")
     func refused() throws {
-        let provider = try provider()
-        provider.with { $0.faults = [.refuses(.device, "unauthorized_client")] }
-        let program = try Program(provider)
-        defer { program.remove() }
-        let run = try TerminalRun(program, ["login"], ["DISPLAY": ""])
+        let world = try world()
+        defer { world.remove() }
+        world.provider.with { $0.faults = [.refuses(.device, "unauthorized_client")] }
+        let run = try TerminalRun(world.program, ["login"], ["DISPLAY": ""])
         let url = try #require(authorizationURL(run))
         _ = try #require(run.wait { $0.contains("No device code: ") ? 0 : nil })
-        run.type("\(try #require(provider.redirect(of: url)).url.text)\r")
+        run.type("\(try #require(world.provider.redirect(of: url)).url.text)\r")
         let (status, text) = run.finish()
         #expect(status == 0 && text.components(separatedBy: "No device code: ").count == 2, "\(text)")
-        let alone = try program.run("login", "--flow", "device")
+        let alone = try world.program.run("login", "--flow", "device")
         #expect(alone.status == 4 && alone.errorOutput.contains("try: oidc login --flow browser, or allow"))
     }
 
@@ -172,12 +168,9 @@ struct SignInTerminalTests {
             (20, 10, false),
         ] as [(UInt16, UInt16, Bool)])
     func sizes(columns: UInt16, rows: UInt16, isDrawn: Bool) throws {
-        let provider = try provider()
-        defer { withExtendedLifetime(provider) {} }
-        let program = try Program(provider)
-        defer { program.remove() }
-        let run = try TerminalRun(program, ["login", "--flow", "device"], columns: columns, rows: rows)
-        _ = try #require(run.wait { $0.contains(" left") ? 0 : nil })
+        let world = try world()
+        defer { world.remove() }
+        let run = try waitingLogin(world, ["--flow", "device"], [:], columns: columns, rows: rows)
         run.type("\u{3}")
         let (status, text) = run.finish()
         #expect(status == 130)
@@ -191,11 +184,10 @@ struct SignInTerminalTests {
         "no escape sequence with NO_COLOR or TERM=dumb, and only ASCII without a UTF-8 locale",
         arguments: [["NO_COLOR": "1"], ["TERM": "dumb"], ["LANG": "C"], ["LC_ALL": "C", "NO_COLOR": "1"]])
     func plain(variables: [String: String]) throws {
-        let provider = try provider()
-        let program = try Program(provider)
-        defer { program.remove() }
+        let world = try world()
+        defer { world.remove() }
         for options in [["--flow", "device"], ["--flow", "paste"]] {
-            let run = try TerminalRun(program, ["login", "--set", "prompt=odd"] + options, variables)
+            let run = try TerminalRun(world.program, ["login", "--set", "prompt=odd"] + options, variables)
             _ = run.wait { $0.contains("/device\n") || $0.contains("press Enter") ? 0 : nil }
             run.type("\u{3}")
             let (status, text) = run.finish()
@@ -210,17 +202,15 @@ struct SignInTerminalTests {
 
     @Test("errors are red and warnings yellow, on a terminal only")
     func colors() throws {
-        let provider = try provider()
-        defer { withExtendedLifetime(provider) {} }
-        let program = try Program(provider)
-        defer { program.remove() }
+        let world = try world()
+        defer { world.remove() }
         let options = ["login", "--set", "prompt=odd", "--timeout", "1", "--flow", "paste"]
-        let (status, text) = try TerminalRun(program, options).finish()
+        let (status, text) = try TerminalRun(world.program, options).finish()
         #expect(status == 6)
         #expect(text.contains("\u{1B}[33mwarning:\u{1B}[0m unknown prompt “odd”"), "\(text)")
         #expect(
             text.contains("\u{1B}[31merror:\u{1B}[0m timed out waiting for the sign-in\n  try: check that"))
-        let piped = try program.start(options).finish()
+        let piped = try world.program.start(options).finish()
         #expect(!piped.errorOutput.contains("\u{1B}") && piped.errorOutput.contains("\nerror: timed out"))
     }
 }

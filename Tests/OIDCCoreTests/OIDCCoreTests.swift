@@ -3,7 +3,7 @@ import Testing
 
 @Suite("the core as a whole")
 struct OIDCCoreTests {
-    @Test("it imports only OIDCCrypto, so no file, socket or clock is within its reach")
+    @Test("OIDCCore imports only OIDCCrypto, so it can reach no file, socket or clock")
     func imports() throws {
         let core = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../Sources/OIDCCore")

@@ -3,6 +3,7 @@
     import Dispatch
     @testable import OIDCCrypto
     import Synchronization
+    import TestSupport
     import Testing
 
     @Suite("libcrypto")
@@ -77,7 +78,7 @@
 
         @Test("one key can be used by many threads at once")
         func threads() throws {
-            let keys = try PrivateKey.Kind.allCases.map { try PrivateKey.generate($0) }
+            let keys = try PrivateKey.Kind.allCases.map { try SampleKeys.key($0) }
             let valid = Mutex(0)
             DispatchQueue.concurrentPerform(iterations: 200) { turn in
                 let key = keys[turn % keys.count]

@@ -1,4 +1,5 @@
 import OIDCCrypto
+import TestSupport
 import Testing
 
 @Suite("Signing and verifying")
@@ -7,7 +8,7 @@ struct RoundTripTests {
 
     static func pairs() throws -> [(PrivateKey, SignatureAlgorithm)] {
         try PrivateKey.Kind.allCases.flatMap { kind in
-            let key = try PrivateKey.generate(kind)
+            let key = try SampleKeys.key(kind)
             return key.supportedAlgorithms.map { (key, $0) }
         }
     }

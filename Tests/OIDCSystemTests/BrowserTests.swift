@@ -175,13 +175,13 @@ struct BrowserTests {
             ])
     }
 
-    @Test("its arguments have only the URL of ours, and its environment nothing")
+    @Test("the browser's arguments hold nothing of ours but the URL, and its environment nothing")
     func child() throws {
         let text = try output(of: "echo \"$0|$1|$#\"; env | grep -c OIDC", "name")
         #expect(text == "name|https://op.example/authorize?a=b&c=%73|1\n0\n")
     }
 
-    @Test("it has its own session, no input, no output, and none of our descriptors")
+    @Test("the browser has its own session, no input, no output, and none of our descriptors")
     func isolation() throws {
         let pipe = try FileDescriptor.pipe()
         let inherited = dup(pipe.reading.rawValue)

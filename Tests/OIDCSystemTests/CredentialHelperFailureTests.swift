@@ -60,7 +60,7 @@ struct CredentialHelperFailureTests {
         #expect(try fake.store().load(.example) == .example())
     }
 
-    @Test("one that hangs is ended in time")
+    @Test("a helper that hangs is ended in time")
     func hanging() throws {
         let fake = FakeHelper(scratch)
         try fake.store().save(.example(), replacingDamaged: false)
@@ -72,7 +72,7 @@ struct CredentialHelperFailureTests {
                     hint: .advice(.unlockKeychain), stage: .store))
     }
 
-    @Test("one that is missing, or no program, is a fault of the setting and no reason to store elsewhere")
+    @Test("a helper that is missing or not a program is a usage error, and nothing is stored elsewhere")
     func missing() throws {
         let fake = FakeHelper(scratch)
         try fake.store().save(.example(), replacingDamaged: false)
@@ -97,7 +97,7 @@ struct CredentialHelperFailureTests {
                     hint: .set(.store, to: "file"), stage: .store))
     }
 
-    @Test("one that does not keep what it is given is found out by the probe, which leaves nothing behind")
+    @Test("the probe refuses a helper that does not keep what it is given, and leaves nothing behind")
     func forgetful() throws {
         let fake = FakeHelper(scratch)
         try fake.store().probe(.example)

@@ -35,7 +35,7 @@ struct CredentialHelperPassTests {
         #expect(outcome.status.isSuccess, "\(command): \(words)")
     }
 
-    @Test("it stores the key of a session: probe, save, load, refresh, list, remove")
+    @Test("pass stores the key of a session: probe, save, load, refresh, list, remove")
     func wholeLife() throws {
         mkdir(scratch["gnupg"], 0o700)
         defer { try? run("gpgconf", "--kill", "all") }

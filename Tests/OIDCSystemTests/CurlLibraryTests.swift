@@ -51,7 +51,7 @@ struct CurlLibraryTests {
             return String(decoding: maps ?? Data(), as: UTF8.self).contains("libcurl")
         }
 
-        @Test("it is loaded at the first request, and not before", .waiting)
+        @Test("libcurl is loaded at the first request, and not before", .waiting)
         func firstUse() async {
             await #expect(processExitsWith: .success) {
                 let server = try ScriptedServer.answering(answer("200 OK"))

@@ -147,7 +147,7 @@ struct CurlStreamTests {
         }
     }
 
-    @Test("silence ends it, slowness does not")
+    @Test("silence ends a request, slowness does not")
     func silence() throws {
         let server = try ScriptedServer { peer in
             guard peer.readRequest() != nil else { return }

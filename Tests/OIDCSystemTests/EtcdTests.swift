@@ -141,7 +141,7 @@ struct EtcdTests {
         let gateway = Gateway { request in
             .success(request.url.path.hasSuffix("authenticate") ? #"{"token":"t"}"# : answer)
         }
-        let engine = try engine(gateway, "etcds://u:hunter2@a/team")
+        let engine = EtcdEngine(try SharedStoreURL("etcds://u:hunter2@a/team"), gateway, election: 0)
         let refusal = try #require(failure { () throws(OIDCError) in try engine.read("session/x") })
         #expect(refusal.kind == kind && refusal.hint != nil)
         #expect(!refusal.message.contains("hunter2"))

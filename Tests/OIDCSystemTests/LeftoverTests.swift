@@ -155,7 +155,7 @@ struct SealedLeftoverTests {
         #expect(!FileManager.default.fileExists(atPath: path + ".tmp"))
     }
 
-    @Test("that of a killed sign-in is removed with its key")
+    @Test("the leftover of a killed sign-in is removed with its key")
     func withoutSession() throws {
         let helper = FakeHelper(scratch)
         try helper.store().save(.example(), replacingDamaged: false)

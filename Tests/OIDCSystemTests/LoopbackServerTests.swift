@@ -116,7 +116,7 @@ struct LoopbackServerTests {
         #expect(succeeds(server, by: client))
     }
 
-    @Test("a peer that has sent its request and closed its side gets the answer")
+    @Test("a peer that has closed its side after the request gets the answer")
     func halfClosed() throws {
         let server = try LoopbackServer()
         let client = try LoopbackClient(server)

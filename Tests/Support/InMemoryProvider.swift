@@ -30,6 +30,20 @@ package final class InMemoryProvider: HTTPTransport {
         self.clock = clock
     }
 
+    private static let afterSignIn = Result {
+        let provider = try InMemoryProvider()
+        let session = try provider.signIn()
+        return (state: provider.with { $0 }, session: session)
+    }
+
+    /// Returns a provider and the session of a sign-in, which ran once for all callers.
+    package static func signedIn() throws -> (provider: InMemoryProvider, session: Session) {
+        let (state, session) = try afterSignIn.get()
+        let provider = try InMemoryProvider()
+        provider.with { $0 = state }
+        return (provider, session)
+    }
+
     package var now: Instant { clock?() ?? time.withLock { $0 } }
 
     package func pass(_ seconds: Int64) { time.withLock { $0 = $0.adding(seconds) } }

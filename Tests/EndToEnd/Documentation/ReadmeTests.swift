@@ -118,7 +118,7 @@ struct ReadmeTests {
     private static let ofTheGate = [["swift run oidc demo"], ["swift build", "swift test"]]
 
     @Test(
-        "its commands work, from top to bottom on one machine behind a proxy",
+        "the README's commands work, from top to bottom on one machine behind a proxy",
         .enabled(if: Newcomer.isPossible, "nginx, openssl, bash, curl or jq is not installed"))
     func commands() throws {
         let newcomer = try Newcomer()
@@ -168,7 +168,7 @@ struct ReadmeTests {
         #expect(blocks.filter { $0.isExample && $0.language == "sh" }.count <= 6)
     }
 
-    @Test("every link leads to a heading of it or to a file of the repository")
+    @Test("every link leads to a heading of the README or to a file of the repository")
     func links() throws {
         let text = try ReadmeBlock.readme()
         let links = text.components(separatedBy: "](").dropFirst().map { String($0.prefix { $0 != ")" }) }
@@ -199,13 +199,13 @@ struct ReadmeTests {
         }
     }
 
-    @Test("it has at most 350 lines")
+    @Test("README.md has at most 350 lines")
     func length() throws {
         #expect(
             try ReadmeBlock.readme().split(separator: "\n", omittingEmptySubsequences: false).count <= 351)
     }
 
-    @Test("its exit codes are those of the manual")
+    @Test("the README's exit codes are those of the manual")
     func exitCodes() throws {
         let program = try Program()
         defer { program.remove() }

@@ -165,7 +165,7 @@ struct ProxyCommandTests {
         #expect(count > 5 && (2...10).contains(refreshes), "\(count) \(refreshes)")
     }
 
-    @Test("the idle time ends it with exit 0, a socket is only for this user")
+    @Test("after the idle time the proxy exits with 0; its socket is only for this user")
     func socket() throws {
         let world = try ToolWorld()
         let path = world.home + "/api.sock"

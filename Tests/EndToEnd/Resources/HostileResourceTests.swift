@@ -145,7 +145,7 @@ struct HostileResourceTests {
     }
 
     @Test(
-        "a token that a challenge repeats is shown nowhere, with -v neither",
+        "a token that a challenge repeats is not shown, not even with -v",
         arguments: [
             #"resource_metadata="https://evil.example/%t""#, #"scope="%t \\ b""#,
             #"resource_metadata="%o/%t""#, #"error="%t", error_description="%t""#,

@@ -8,7 +8,7 @@ import Testing
 @Suite("kill -9 at random moments", .serialized, .waitingLong)
 struct CrashTests {
     private static let rounds =
-        ProcessInfo.processInfo.environment["OIDC_KILL_ROUNDS"].flatMap { Int($0) } ?? 30
+        ProcessInfo.processInfo.environment["OIDC_KILL_ROUNDS"].flatMap { Int($0) } ?? 18
 
     /// Checks that the session is complete, with both of its tokens, or absent.
     private func checkWhole(_ world: SessionWorld, mayBeMissing: Bool = false) throws {

@@ -155,12 +155,12 @@ struct FreshnessTests {
         #expect(error?["kind"] == "login_required" && error?["hint"] == "oidc login", "\(json.errorOutput)")
     }
 
-    @Test("one session among a thousand: token finds it, and status --all lists them all")
-    func thousand() throws {
+    @Test("one session among two hundred: token finds it, and status --all lists them all")
+    func manySessions() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
         let text = try String(contentsOf: world.file, encoding: .utf8)
-        for index in 0..<1_000 {
+        for index in 0..<200 {
             let copy = text.replacingOccurrences(
                 of: #"\"client_id\":\"demo\""#, with: #"\"client_id\":\"c\#(index)\""#)
             let file = world.directory.appendingPathComponent("c\(index)-0000000000000000.json")
@@ -172,8 +172,8 @@ struct FreshnessTests {
         #expect(outcome.status == 0, "\(outcome.errorOutput.prefix(300))")
         let list = try #require(
             try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [[String: Any]])
-        #expect(list.count == 1_001)
-        #expect(Set(list.compactMap { $0["client_id"] as? String }).count == 1_001)
+        #expect(list.count == 201)
+        #expect(Set(list.compactMap { $0["client_id"] as? String }).count == 201)
     }
 
     @Test("signing out while the provider is down drops the session: 5, and says which tokens stay valid")

@@ -82,13 +82,13 @@ struct HelperTests {
         #expect(Set(calls.split(separator: "\n")) == ["store", "get", "erase"], "no secret in its arguments")
     }
 
-    @Test("twenty processes refresh once through the helper too")
+    @Test("six processes refresh once through the helper too")
     func parallel() throws {
         let world = try world(HelperTests.keeping)
         defer { world.remove() }
         #expect(try world.program.signIn(at: world.provider).status == 0)
         let before = try world.program.run("token").token
-        let outcomes = try world.crowd(20, ["token", "--min-valid", "86400"])
+        let outcomes = try world.crowd(6, ["token", "--min-valid", "86400"])
         #expect(outcomes.allSatisfy { $0.status == 0 && $0.token == before })
         world.provider.with { $0.configuration.accessTokenLifetime = 1 }
         #expect(try world.program.run("token", "--refresh").status == 0)
@@ -97,7 +97,7 @@ struct HelperTests {
             $0.configuration.accessTokenLifetime = 300
             $0.resetCounts()
         }
-        let renewed = try world.crowd(20, ["token"])
+        let renewed = try world.crowd(6, ["token"])
         #expect(renewed.allSatisfy { $0.status == 0 }, "\(renewed.map(\.errorOutput))")
         #expect(Set(renewed.map(\.output)).count == 1)
         #expect(world.refreshes == 1)

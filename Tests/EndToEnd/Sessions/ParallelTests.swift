@@ -28,9 +28,9 @@ struct ParallelTests {
     ]
 
     @Test(
-        "twenty at once and a provider that refuses: two requests at most, and all exit with the same code",
+        "eight at once and a provider that refuses: two requests at most, and all exit with the same code",
         arguments: refusals)
-    func twentyRefused(_ refusal: (status: Int, error: String, exit: Int32)) throws {
+    func eightRefused(_ refusal: (status: Int, error: String, exit: Int32)) throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
         try world.age()
@@ -40,19 +40,19 @@ struct ParallelTests {
             requests.add()
             return .json(#"{"error":"\#(refusal.error)"}"#, status: refusal.status)
         }
-        let outcomes = try world.crowd(20, ["token"])
+        let outcomes = try world.crowd(8, ["token"])
         #expect(Set(outcomes.map(\.status)) == [refusal.exit], "\(Set(outcomes.map(\.errorOutput)))")
         #expect(outcomes.allSatisfy { $0.output == "" })
         #expect(requests.count <= 2)
     }
 
-    @Test("twenty at once and no server: each reports that, and none a lock")
+    @Test("eight at once and no server: each reports that, and none a lock")
     func unreachable() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
         try world.age()
         try world.point(toEndpoint: "http://127.0.0.1:9/token")
-        let outcomes = try world.crowd(20, ["token"])
+        let outcomes = try world.crowd(8, ["token"])
         #expect(Set(outcomes.map(\.status)) == [5], "\(Set(outcomes.map(\.errorOutput)))")
     }
 
@@ -62,18 +62,18 @@ struct ParallelTests {
         defer { world.remove() }
         try world.age()
         world.provider.delayTokens(milliseconds: 1_500)
-        let outcomes = try world.crowd(20, ["token"])
+        let outcomes = try world.crowd(8, ["token"])
         #expect(outcomes.allSatisfy { $0.status == 0 })
         #expect(world.refreshes == 1)
     }
 
-    @Test("twenty wait for the two seconds that the provider takes, and print that after one")
+    @Test("eight wait for the two seconds that the provider takes, and print that after one")
     func slowProvider() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
         try world.age()
         world.provider.delayTokens(milliseconds: 2_000)
-        let outcomes = try world.crowd(20, ["token"])
+        let outcomes = try world.crowd(8, ["token"])
         #expect(outcomes.allSatisfy { $0.status == 0 })
         #expect(Set(outcomes.map(\.output)).count == 1)
         #expect(world.refreshes == 1)
@@ -98,7 +98,7 @@ struct ParallelTests {
             requests.add()
             return .json(answer)
         }
-        let outcomes = try world.crowd(20, ["token"])
+        let outcomes = try world.crowd(8, ["token"])
         #expect(outcomes.allSatisfy { $0.status == 0 && $0.token == "the-same" })
         #expect(requests.count == 1)
     }

@@ -103,6 +103,14 @@ struct SessionWorld {
         try edit { $0["token_endpoint"] = url }
     }
 
+    /// Whether the provider answers a UserInfo request with this token.
+    func accepts(_ token: String) -> Bool {
+        guard let url = WebURL("\(provider.origin)/userinfo") else { return false }
+        let request = HTTPRequest(
+            .get, url, headers: HTTPHeaders([("Authorization", "Bearer \(token)")]))
+        return provider.with { $0.handle(request, at: Clock.now()) }.status == 200
+    }
+
     /// Runs so many processes at once, started by one shell.
     func crowd(
         _ count: Int, _ arguments: [String], _ variables: [String: String] = [:]
@@ -179,7 +187,10 @@ struct SessionWorld {
         try shell(#"printf %s "$2" > "$1" && chmod 700 "$1""#, [path, script])
     }
 
-    func remove() { program.remove() }
+    /// Removes the home; the provider answers until then.
+    func remove() {
+        withExtendedLifetime(provider) { program.remove() }
+    }
 }
 
 extension Program.Outcome {

@@ -29,11 +29,11 @@ struct SignInCrowdTests {
         return text?.split(separator: "\n").count ?? 0
     }
 
-    @Test("twenty token --login on a cold start open one browser, and all have a token")
+    @Test("eight token --login on a cold start open one browser, and all have a token")
     func coldStart() throws {
         let world = try withBrowser()
         defer { world.remove() }
-        let outcomes = try world.crowd(20, ["token", "--login", "--set", "timeout=30"])
+        let outcomes = try world.crowd(8, ["token", "--login", "--set", "timeout=30"])
         #expect(
             outcomes.allSatisfy { $0.status == 0 }, "\(outcomes.first { $0.status != 0 }?.errorOutput ?? "")")
         #expect(Set(outcomes.map(\.output)).count == 1)

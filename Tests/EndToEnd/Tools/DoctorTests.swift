@@ -29,7 +29,7 @@ struct DoctorTests {
         return world
     }
 
-    @Test("a machine that is well has a line for everything, and exit 0")
+    @Test("if nothing is wrong, each check has a line, and the exit code is 0")
     func well() throws {
         let world = try configured()
         try world.signIn()

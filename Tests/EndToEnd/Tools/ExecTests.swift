@@ -7,7 +7,7 @@ import Testing
 
 @Suite("exec", .serialized, .waiting)
 struct ExecTests {
-    @Test("the command finds a fresh token in its environment, and the client's secret nowhere")
+    @Test("the command finds a fresh token in its environment, but not the client's secret")
     func token() throws {
         let world = try ToolWorld()
         let token = try world.run(["token"], world.machine).output

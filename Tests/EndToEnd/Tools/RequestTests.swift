@@ -34,7 +34,7 @@ struct RequestTests {
     }
 
     @Test(
-        "a resource that repeats the token in its challenge gets it shown nowhere",
+        "a token that a resource repeats in its challenge is not shown",
         arguments: ["text", "json"])
     func echo(format: String) throws {
         let (world, api) = try apiWorld { request in

@@ -39,7 +39,7 @@ struct ResourcesTests {
         #expect(world.requests.count == asked)
     }
 
-    @Test("one is called by its title, with its method")
+    @Test("a resource is called by its title, with its method")
     func call() throws {
         let world = try world()
         try world.signIn(scope: "openid api:read api:write")

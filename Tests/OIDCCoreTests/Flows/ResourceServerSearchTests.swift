@@ -85,7 +85,7 @@ struct ResourceServerSearchTests {
         "https://x.localhost/token",
     ]
 
-    @Test("what no setting can help with is reported as a fault of theirs")
+    @Test("faults that no setting can work around are reported as the provider's")
     func faults() throws {
         func hint(_ answer: HTTPResponse) throws -> String? {
             let places = SearchedPlaces([

@@ -28,8 +28,7 @@ struct TokenRefreshTests {
 
     @Test("the new refresh token of an answer with any fault is the one to use next", arguments: faults)
     func successor(_ fault: Fault) throws {
-        let provider = try InMemoryProvider()
-        let session = try provider.signIn()
+        let (provider, session) = try InMemoryProvider.signedIn()
         let refresh = Self.refresh(provider, session)
         provider.faults = [fault]
         let answer = try refresh.request(session, for: .own)
@@ -47,8 +46,8 @@ struct TokenRefreshTests {
 
     @Test("a scope separated by commas is a list, also in the token that is handed out; without one it stays")
     func commas() throws {
-        let provider = try InMemoryProvider()
-        var session = try provider.signIn()
+        let (provider, signedIn) = try InMemoryProvider.signedIn()
+        var session = signedIn
         session.tokens.access.scope = Scope("a b")
         for (member, granted) in [(#","scope":"a,b""#, "a b"), ("", "a b"), (#","scope":"a""#, "a")] {
             let body = #"{"access_token":"new","token_type":"Bearer"\#(member)}"#
@@ -65,8 +64,7 @@ struct TokenRefreshTests {
 
     @Test("an answer that is broken, or has too long an access token, keeps its new refresh token")
     func brokenAnswers() throws {
-        let provider = try InMemoryProvider()
-        let session = try provider.signIn()
+        let (provider, session) = try InMemoryProvider.signedIn()
         let long = String(repeating: "a", count: 65_537)
         let rest = #""token_type":"Bearer","refresh_token":"next"}"#
         let answers: [(String, String?)] = [
@@ -103,8 +101,7 @@ struct TokenRefreshTests {
 
     @Test("a form-encoded answer keeps its new refresh token too")
     func formEncoded() throws {
-        let provider = try InMemoryProvider()
-        let session = try provider.signIn()
+        let (provider, session) = try InMemoryProvider.signedIn()
         provider.intercept { _ in
             HTTPResponse(
                 status: 200, headers: HTTPHeaders([("Content-Type", "application/x-www-form-urlencoded")]),
@@ -118,8 +115,7 @@ struct TokenRefreshTests {
         "a refusal has no new refresh token",
         arguments: ["invalid_grant", "invalid_client", "temporarily_unavailable"])
     func refusals(code: String) throws {
-        let provider = try InMemoryProvider()
-        let session = try provider.signIn()
+        let (provider, session) = try InMemoryProvider.signedIn()
         provider.faults = [.refuses(.token, code)]
         #expect(throws: OIDCError.self) {
             try Self.refresh(provider, session).request(session, for: .own)
@@ -130,8 +126,7 @@ struct TokenRefreshTests {
         "with a wrong clock the answer is refused and the session stays",
         arguments: [-7_200, -600, 7_200] as [Int64])
     func wrongClock(seconds: Int64) throws {
-        let provider = try InMemoryProvider()
-        let session = try provider.signIn()
+        let (provider, session) = try InMemoryProvider.signedIn()
         let refresh = Self.refresh(provider, session)
         provider.with { $0.configuration.clockOffset = -seconds }
         let answer = try refresh.request(session, for: .own)
@@ -144,8 +139,7 @@ struct TokenRefreshTests {
 
     @Test("if the keys cannot be fetched, the access token is returned and the old ID token stays")
     func keysOutOfReach() throws {
-        let provider = try InMemoryProvider()
-        let session = try provider.signIn()
+        let (provider, session) = try InMemoryProvider.signedIn()
         provider.intercept { request throws(OIDCError) in
             guard request.url.path == "/jwks" else { return nil }
             throw OIDCError(.unreachable, "down", stage: .keys)
@@ -169,7 +163,7 @@ struct DerivedTokenLimitTests {
 
     @Test("expired ones are dropped when one is added")
     func expired() throws {
-        var session = try InMemoryProvider().signIn()
+        var session = try InMemoryProvider.signedIn().session
         for index in 0..<10 {
             session.keep(token("t\(index)", at: now), scope: nil, resources: ["https://api\(index).example"])
         }
@@ -179,7 +173,7 @@ struct DerivedTokenLimitTests {
 
     @Test("with many long tokens, the newest stay and the file stays small")
     func bounded() throws {
-        var session = try InMemoryProvider().signIn()
+        var session = try InMemoryProvider.signedIn().session
         for index in 0..<999 {
             session.keep(
                 token(String(repeating: "x", count: 4_096) + "\(index)", lifetime: nil, at: now), scope: nil,

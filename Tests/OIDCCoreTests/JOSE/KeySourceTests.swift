@@ -52,7 +52,7 @@ struct KeySourceTests {
         #expect(keys.requests == [false, true])
     }
 
-    @Test("a refetch that fails is what it is, and not a bad token")
+    @Test("a failed refetch is reported as such, not as a bad token")
     func outOfReach() throws {
         let error = OIDCError(.unreachable, "jwks: no connection", stage: .keys)
         let keys = RotatingKeys(try Self.oldKeys("k"), thenFailingWith: error)

@@ -23,7 +23,7 @@ struct ClientMetadataDocumentTests {
     }
 
     @Test(
-        "its URL is https with a path, without user, fragment or dot segments",
+        "the document's URL is https with a path, without user, fragment or dot segments",
         arguments: [
             "http://app.example/c.json", "https://app.example", "https://app.example/",
             "https://app.example/c#f",
@@ -35,7 +35,7 @@ struct ClientMetadataDocumentTests {
         #expect(error?.kind == .usage && error?.message.contains("secret") == false)
     }
 
-    @Test("it is used only where the metadata say that it is supported")
+    @Test("the document is used only if the metadata says that the server supports it")
     func support() throws {
         #expect(
             try Fixture.metadata(["client_id_metadata_document_supported": true])

@@ -43,7 +43,7 @@ struct IssuerTemplateTests {
         }
     }
 
-    @Test("it matches an issuer with a word in place of {tenantid}, and never one with a tenant's UUID")
+    @Test("a template matches an issuer with a word for {tenantid}, and never one with a tenant's UUID")
     func alias() throws {
         let template = try #require(IssuerTemplate(Self.text))
         for (configured, mayStand) in [

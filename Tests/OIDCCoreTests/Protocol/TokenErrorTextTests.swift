@@ -4,7 +4,7 @@ import Testing
 
 /// The text of an error, which may repeat a secret.
 extension TokenErrorTests {
-    @Test("that message is shown without the secrets of the request")
+    @Test("a provider's message is shown without the secrets of the request")
     func secretInWords() throws {
         let response = Fixture.json(#"{"message":"no token a-secret-refresh-token"}"#, status: 400)
         let found = try error(response, .refresh(Redacted("a-secret-refresh-token")))

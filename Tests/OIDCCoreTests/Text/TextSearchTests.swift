@@ -4,7 +4,7 @@ import Testing
 @Suite("Searching for a string in a string")
 struct TextSearchTests {
     @Test(
-        "it is found at any position, byte for byte",
+        "a string is found at any position, byte for byte",
         arguments: [
             ("needle in hay", "needle", true), ("hay needle", "needle", true), ("nneedle", "needle", true),
             ("needl", "needle", false), ("", "needle", false), ("Needle", "needle", false),
@@ -15,7 +15,7 @@ struct TextSearchTests {
         #expect(text[...].includes(part) == isThere)
     }
 
-    @Test("what lies between the occurrences comes in pieces, the empty ones too")
+    @Test("the pieces between the occurrences are returned, empty ones too")
     func pieces() {
         #expect("a, b, , c".pieces(between: ", ") == ["a", "b", "", "c"])
         #expect(", a, ".pieces(between: ", ") == ["", "a", ""])

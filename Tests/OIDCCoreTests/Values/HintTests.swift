@@ -29,7 +29,7 @@ struct HintTests {
         #expect(Hint(stored: try JSONValue(parsing: json)) == hint)
     }
 
-    @Test("a shared failure keeps hint and kind")
+    @Test("a shared failure keeps its hint and kind")
     func sharedFailure() {
         for hint in Self.hints {
             let error = OIDCError(.refused, "token: no", hint: hint, stage: .token, oauthError: "no")

@@ -162,7 +162,7 @@ struct SessionJSONTests {
 
 @Suite("members of a session file that this version does not know")
 struct UnknownMemberTests {
-    @Test("they are written again unchanged, after the known members")
+    @Test("unknown members are written again unchanged, after the known ones")
     func kept() throws {
         let text = #"""
             {"version":1,"key":"{}","created_at":1,"token_endpoint":"https://op.example/token",
@@ -177,7 +177,7 @@ struct UnknownMemberTests {
         #expect(again.json["later"] == ["a": [1, .null]] && again.json["other"] == "x")
     }
 
-    @Test("those of a token stay as long as the token, also beside and in a derived one")
+    @Test("unknown members of a token, derived ones included, stay as long as the token")
     func token() throws {
         var session = try SessionJSONTests.full()
         let text = session.json.compact.replacing(

@@ -6,7 +6,7 @@ import Testing
 @testable import OIDCSystem
 
 @Suite(
-    "the proxy and servers that speak HTTP/2", .serialized, .waiting,
+    "the proxy and servers that speak HTTP/2", .serialized, .waitingLong,
     .enabled(if: TLSServers.areAvailable, "needs python3 and openssl to play the server"))
 struct ProxyHTTP2Tests {
     typealias Step = HTTP2Server.Step

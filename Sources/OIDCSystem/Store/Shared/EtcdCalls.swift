@@ -11,10 +11,13 @@ final class EtcdCalls: Sendable {
         var token: Redacted<String>?
     }
     private let state = Mutex(State())
+    /// The milliseconds that an election may take.
+    private let election: Int64
 
-    init(_ url: SharedStoreURL, _ transport: any HTTPTransport) {
+    init(_ url: SharedStoreURL, _ transport: any HTTPTransport, election: Int64) {
         self.url = url
         self.transport = transport
+        self.election = election
     }
 
     static var nonsense: OIDCError {
@@ -39,7 +42,7 @@ final class EtcdCalls: Sendable {
         }
         var last: OIDCError?
         var attempts = 0
-        let patience = MonotonicTime.now().adding(milliseconds: EtcdCalls.election)
+        let patience = MonotonicTime.now().adding(milliseconds: election)
         var isElecting = false
         while true {
             if attempts == max(1, url.hosts.count) {
@@ -125,8 +128,6 @@ final class EtcdCalls: Sendable {
     private static let authentication = "auth/authenticate"
     private static let badToken = "invalid auth token"
     private static let noLeader = "no leader"
-    /// The milliseconds that an election may take.
-    private static let election: Int64 = 5_000
 
     private func read(_ response: HTTPResponse) throws(OIDCError) -> JSONValue {
         guard let json = try? JSONValue(parsing: response.body), json.object != nil else {

@@ -22,10 +22,11 @@ package final class EtcdEngine: SharedEngine {
         self.init(url, CurlTransport(configuration))
     }
 
-    package init(_ url: SharedStoreURL, _ transport: any HTTPTransport) {
+    /// `election`: the milliseconds that the servers may take to elect a leader.
+    package init(_ url: SharedStoreURL, _ transport: any HTTPTransport, election: Int64 = 5_000) {
         self.url = url
         self.transport = transport
-        calls = EtcdCalls(url, transport)
+        calls = EtcdCalls(url, transport, election: election)
     }
 
     package var description: String { url.server }
