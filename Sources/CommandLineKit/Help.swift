@@ -28,7 +28,7 @@ extension Program {
     }
 }
 
-/// The help of one command as text.
+/// The help of a command, for a terminal.
 enum Help {
     static func text(_ command: CommandDescription) -> String {
         var blocks = [usage(command), TextLayout.wrap(command.summary)]

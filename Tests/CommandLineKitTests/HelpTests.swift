@@ -96,7 +96,7 @@ struct HelpTests {
     }
 
     @Test(
-        "help is printed wherever it is asked for, even if other arguments are wrong",
+        "help is printed wherever it is requested, even if other arguments are wrong",
         arguments: [
             ["send", "--help"], ["send", "-h"], ["--help", "send"], ["-h", "send", "x"], ["send", "-vh"],
             ["send", "--bogus", "--help"], ["send", "--help", "--bogus", "--weight"],

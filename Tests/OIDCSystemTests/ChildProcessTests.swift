@@ -24,7 +24,7 @@ struct ChildProcessTests {
                     status: .exited(3), output: Array("hello0\n".utf8), errorOutput: Array("oops".utf8)))
     }
 
-    @Test("error output is not kept unless asked for")
+    @Test("error output is kept only on request")
     func discardedErrors() throws {
         #expect(try shell("echo secret >&2").run().errorOutput == [])
     }

@@ -131,7 +131,7 @@ struct ResourceLinkTests {
         #expect(try found("https://mcp.example/").isEmpty)
     }
 
-    @Test("nothing is created for a link that is only asked for")
+    @Test("nothing is created for a link that is only looked up")
     func absent() throws {
         #expect(try found("https://mcp.example/").isEmpty)
         try links.remove(link())

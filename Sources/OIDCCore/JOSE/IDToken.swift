@@ -4,17 +4,17 @@ public struct IDToken: Hashable, Sendable {
     public let compact: String
     /// All claims.
     public let claims: JSONObject
-    /// `iss`.
+    /// The issuer (`iss`).
     public let issuer: String
-    /// `sub`.
+    /// The user, as the issuer identifies them (`sub`).
     public let subject: String
-    /// `aud`.
+    /// The clients that the token is for (`aud`).
     public let audience: [String]
-    /// `exp`.
+    /// The time from which the token is not valid (`exp`).
     public let expiresAt: Instant
-    /// `iat`.
+    /// The time of issue (`iat`).
     public let issuedAt: Instant
-    /// `auth_time`.
+    /// The time of the user's authentication (`auth_time`).
     public let authenticatedAt: Instant?
 
     /// The user's name or email, fit for a terminal.

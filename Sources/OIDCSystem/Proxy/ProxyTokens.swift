@@ -42,7 +42,7 @@ package final class ProxyTokens {
 
     /// Milliseconds that a token or a failure is used without looking at the session again.
     static let trust: Int64 = 1_000
-    /// Milliseconds that a missing session is believed in: the user may be signing in.
+    /// Milliseconds for which a missing session is not looked up again; few, as the user may be signing in.
     static let signedOutTrust: Int64 = 50
     /// Milliseconds between looks at the session of an idle proxy.
     static let lookInterval: Int64 = 10_000

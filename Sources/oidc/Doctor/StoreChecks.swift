@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// Checks of the store and of the session of the settings.
+/// Doctor's checks of the store and of the session in it.
 struct StoreChecks {
     let provider: ProviderContext
 

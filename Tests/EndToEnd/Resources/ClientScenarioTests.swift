@@ -95,7 +95,7 @@ struct ClientScenarioTests {
         #expect(outcome.errorOutput.contains("http://127.0.0.1/callback"))
     }
 
-    @Test("offline-access-scope: asked for if the server lists it, and refreshing is registered")
+    @Test("offline-access-scope: requested if the server lists it, and refreshing is registered")
     func offlineAccess() throws {
         let world = try ResourceWorld {
             $0.metadata = [
@@ -112,7 +112,7 @@ struct ClientScenarioTests {
         #expect(Set(grants) == ["authorization_code", "refresh_token"])
     }
 
-    @Test("offline-access-not-supported: not asked for if the server does not list it")
+    @Test("offline-access-not-supported: not requested if the server does not list it")
     func offlineAccessNotSupported() throws {
         let world = try ResourceWorld {
             $0.metadata = ["scopes_supported": ["mcp:basic", "mcp:read"]]

@@ -63,8 +63,8 @@ struct IDTokenClaimTests {
             "nonce is ours in an array: it is not shown", ["nonce": [.string(Sample.nonce)]],
             "nonce: expected a string, found [(secret)]"),
         Case("nonce is null", ["nonce": .null], "nonce: expected a string, found null"),
-        Case("a nonce that was not asked for is ignored", ["nonce": "x"]) { $0.nonce = nil },
-        Case("no nonce if none was asked for", ["nonce": nil]) { $0.nonce = nil },
+        Case("a nonce that was not requested is ignored", ["nonce": "x"]) { $0.nonce = nil },
+        Case("no nonce if none was requested", ["nonce": nil]) { $0.nonce = nil },
     ]
 
     static let audiences: [Case] = [

@@ -21,7 +21,7 @@ struct ScopeChoiceTests {
             resource: resource(scopes), server: Fixture.metadata(["scopes_supported": server]))
     }
 
-    @Test("without a user, offline_access is never asked for, except by the caller")
+    @Test("without a user, offline_access is requested only if the caller does so")
     func withoutUser() throws {
         func choice(_ challenge: String?, _ caller: String? = nil) throws -> ScopeChoice {
             try ScopeChoice(
