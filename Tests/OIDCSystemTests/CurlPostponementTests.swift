@@ -43,6 +43,24 @@ struct CurlPostponementTests {
         }
     }
 
+    @Test("signals are postponed before the secret can be sent, and no longer if it was not")
+    func beforeSending() {
+        var limits = CurlChannel.Limits(configuration: CurlConfiguration(), isAwaitedOnceSent: true)
+        var postponement = CurlPostponement(limits)
+        for isSent in [false, true] {
+            postponement.prepare()
+            #expect(Interruption.isPostponed)
+            postponement.settle(isSent: isSent)
+            #expect(Interruption.isPostponed == isSent)
+        }
+        postponement.end()
+        #expect(!Interruption.isPostponed)
+        limits.isAwaitedOnceSent = false
+        postponement = CurlPostponement(limits)
+        postponement.prepare()
+        #expect(!Interruption.isPostponed)
+    }
+
     @Test("a cancellation waits for the answer, and is honored right after")
     func awaited() throws {
         let (isCancelled, isAnswering) = (CancellationFlag(), CancellationFlag())

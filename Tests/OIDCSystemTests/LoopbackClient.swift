@@ -1,4 +1,5 @@
 @testable import OIDCSystem
+import TestSupport
 import Testing
 
 /// A peer of the server under test, on the same thread: what it sends waits in the kernel until the server runs.
@@ -38,4 +39,16 @@ struct LoopbackClient {
     }
 
     func close() { descriptor.close() }
+}
+
+extension RawConnection {
+    /// Whether connections to a port are refused; a program that another test is starting may have the closed listener
+    /// for a moment.
+    static func isRefused(port: UInt16) -> Bool {
+        for _ in 0..<10_000 {
+            if RawConnection(port: port) == nil { return true }
+            Poll.sleep(until: .now().adding(milliseconds: 1))
+        }
+        return false
+    }
 }

@@ -272,7 +272,7 @@ struct RedirectReceiverTests {
             world.server.finish(
                 showing: ResultPage.signedOut(), below: "/callback", milliseconds: 20)
             #expect(visitor?.status() ?? 404 == 404)
-            #expect(RawConnection(port: world.server.port) == nil)
+            #expect(RawConnection.isRefused(port: world.server.port))
         }
     }
 

@@ -81,14 +81,19 @@ final class CurlChannel: @unchecked Sendable {
         var ending = limit(exchange, limits)
         while ending == nil {
             var running: Int32 = 0
-            guard library.pointee.multi_perform(multi, &running) == 0 else {
+            postponement.prepare()
+            let isPerformed = library.pointee.multi_perform(multi, &running) == 0
+            postponement.settle(isSent: isSent(exchange))
+            guard isPerformed else {
                 ending = .code(2)
                 break
             }
-            if isSent(exchange) { postponement.begin() }
             postponement.reportSignal()
             ending = finished() ?? limit(exchange, limits)
-            if ending == nil { wait(exchange, limits) }
+            if ending == nil {
+                wait(exchange, limits)
+                if !Interruption.isPostponed, limits.configuration.isCancelled() { ending = .cancelled }
+            }
         }
         let result = result(ending ?? .code(2), exchange)
         close(ending)

@@ -11,10 +11,19 @@ struct CurlPostponement {
         self.limits = limits
     }
 
-    mutating func begin() {
+    /// Postpones signals before a step that may send the secret: SIGQUIT right after the last byte would end the
+    /// process, and lose the answer.
+    mutating func prepare() {
         guard limits.isAwaitedOnceSent, !isActive else { return }
         isActive = true
         oidc_postpone_interruptions()
+    }
+
+    /// Ends the postponement again if the step has not sent the secret.
+    mutating func settle(isSent: Bool) {
+        guard isActive, !isSent else { return }
+        isActive = false
+        oidc_end_postponement(0)
     }
 
     /// Reports a signal that has to wait, once.
