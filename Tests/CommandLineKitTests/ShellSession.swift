@@ -28,14 +28,15 @@ struct ShellSession {
             try Data().write(to: directory.appendingPathComponent("work/\(name)"))
         }
         for name in ["ask", "answer"] { mkfifo(directory.appendingPathComponent(name).path, 0o600) }
-        let program = directory.appendingPathComponent("toy")
-        try """
-        #!/bin/sh
-        printf '%s\\0' "$@" > '\(directory.path)/ask'
-        cat '\(directory.path)/answer'
+        // Written by another process: a program that another test starts now would keep a file of this one open for
+        // writing, which cannot be executed meanwhile.
+        let toy = """
+            #!/bin/sh
+            printf '%s\\0' "$@" > '\(directory.path)/ask'
+            cat '\(directory.path)/answer'
 
-        """.write(to: program, atomically: false, encoding: .utf8)
-        try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program.path)
+            """
+        _ = try run("sh", ["-c", "cat >../toy; chmod 755 ../toy"], input: toy)
         Thread.detachNewThread { [directory] in Self.answer(in: directory) }
     }
 

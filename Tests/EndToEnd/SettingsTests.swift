@@ -63,15 +63,17 @@ struct SettingsTests {
         #expect(!(outcome.output + outcome.errorOutput).contains("hunt"), "\(outcome.errorOutput)")
     }
 
-    @Test("a state or cache directory that is not an absolute path is ignored, and doctor reports it")
+    @Test("OIDC_STATE_DIR may be relative; doctor reports a relative XDG variable, which is ignored")
     func relativeDirectory() throws {
         let program = try Program(["OIDC_ISSUER": "http://127.0.0.1:9", "OIDC_CLIENT_ID": "demo"])
         defer { program.remove() }
-        let outcome = try program.run("doctor", variables: ["OIDC_STATE_DIR": "here"])
+        let outcome = try program.run("doctor", variables: ["XDG_STATE_HOME": "here"])
         let line = outcome.output.split(separator: "\n").first { $0.hasPrefix("warning  variables ") }
-        #expect(line?.contains("OIDC_STATE_DIR") == true, "\(outcome.output)")
+        #expect(line?.contains("XDG_STATE_HOME") == true, "\(outcome.output)")
         #expect(outcome.output.contains(".local/state/oidc"))
         #expect(program.files(in: "here").isEmpty)
+        let own = try program.run("doctor", variables: ["OIDC_STATE_DIR": "here"])
+        #expect(own.output.contains("~/here"), "\(own.output)")
     }
 
     @Test("profile names are shown without control characters, so similar ones can be distinguished")

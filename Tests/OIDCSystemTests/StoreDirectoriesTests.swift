@@ -38,7 +38,7 @@ struct StoreDirectoriesTests {
                 configuration: "/home/a/.config/oidc/config.json"),
             Case(
                 environment: ["HOME": "/home/a", "OIDC_STATE_DIR": "here", "OIDC_CACHE_DIR": "./there"],
-                state: UserFile.absolute("here"), cache: UserFile.absolute("there"),
+                state: UserFile.absolute("here"), cache: UserFile.absolute("./there"),
                 configuration: "/home/a/.config/oidc/config.json"),
             Case(
                 environment: ["HOME": "/"], state: "/.local/state/oidc", cache: "/.cache/oidc",

@@ -18,7 +18,7 @@ struct UnavailableStore: SessionStoring {
         if let state = StateDirectories(environment: environment).state {
             return "a part of \(DisplayText.clean(state)) is not a directory"
         }
-        let relative = ["OIDC_STATE_DIR", "XDG_STATE_HOME", "HOME"].filter {
+        let relative = ["XDG_STATE_HOME", "HOME"].filter {
             environment[$0]?.isEmpty == false
         }
         guard let first = relative.first else {
