@@ -8,8 +8,10 @@ extension ProviderMetadata {
             let slip = ["https:/", "http:/"].first { text.hasPrefix($0) } ?? ""
             let meant = text.includes("//") ? nil : WebURL.completing(String(text.dropFirst(slip.count)))
             let bare = meant.flatMap { $0.query == nil && $0.fragment == nil ? $0 : nil }
+            let letters =
+                text.utf8.contains { $0 >= 0x80 } ? "in ASCII, with its host as DNS has it (xn--), and " : ""
             throw .usage(
-                "issuer: expected an https URL without query and fragment, "
+                "issuer: expected an https URL \(letters)without query and fragment, "
                     + "found \(DisplayText.address(text))",
                 hint: bare.map { .useIssuer(DisplayText.clean($0.text, limit: 200)) }
                     ?? .advice(.checkIssuerAddress))

@@ -32,7 +32,7 @@ public struct StrayRequest: Hashable, Sendable {
     }
 
     /// The reason in a few words, the same for all requests of one kind.
-    var summary: String {
+    package var summary: String {
         switch reason {
         case .otherPath: "not the callback's path"
         case .anotherUser: "from another user of this machine"

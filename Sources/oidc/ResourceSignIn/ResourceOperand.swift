@@ -59,6 +59,9 @@ struct ResourceOperand: Sendable {
             return "\(shown) has no port between 1 and 65535"
         }
         if text.contains("#") { return "\(shown) has a fragment, which no resource has" }
+        if authority.utf8.contains(where: { $0 >= 0x80 }) {
+            return "\(shown) has a host in other letters than ASCII: write it as DNS does, with xn--"
+        }
         return "\(shown) is not a URL"
     }
 

@@ -10,7 +10,7 @@ final class SignInReporter {
     private let registrationPlace: String?
     private var statusLine: TerminalStatusLine
     private var isOpened = false
-    private var hasWarnedOfCallback = false
+    private var reportedKinds: [String] = []
     /// What can finish the sign-in, as the live line names it.
     private var awaited: [String] = []
     /// The instructions so far, which a QR code must not push off the screen.
@@ -80,11 +80,14 @@ final class SignInReporter {
         return line.count < Terminal.width() ?? 80 ? line : "\(time), waiting"
     }
 
-    /// Warns of the first callback that was turned away. The error at the end counts them all.
+    /// Warns of the first callback of each kind that was turned away: a harmless one, as a preview's, must not hide a
+    /// wrong state. The error at the end counts them all.
     private func reportStrayRequest(_ request: StrayRequest) {
         console.trace(request.logLine)
-        guard request.isCallback, !hasWarnedOfCallback else { return }
-        hasWarnedOfCallback = true
+        guard request.isCallback, reportedKinds.count < 8, !reportedKinds.contains(request.summary) else {
+            return
+        }
+        reportedKinds.append(request.summary)
         console.warn(request.message)
     }
 

@@ -68,6 +68,10 @@ struct Mistake: CustomTestStringConvertible, Sendable {
             "config init localhost:8080", "expected the name of a provider, found the URL",
             "oidc config init --issuer http://localhost:8080 --client-id ID"),
         Mistake("request localhost:1/x", "“localhost:1/x” is not a URL", "oidc request http://localhost:1/x"),
+        Mistake(
+            "login https://bücher.example/x",
+            "“https://bücher.example/x” has a host in other letters than ASCII: write it as DNS does, with xn--",
+            "oidc help login"),
         Mistake("login localhost:1/x", "“localhost:1/x” is not a URL", "oidc login http://localhost:1/x"),
         Mistake("token 127.0.0.1:1/x", "“127.0.0.1:1/x” is not a URL", "oidc token http://127.0.0.1:1/x"),
         Mistake(

@@ -26,12 +26,14 @@ struct TurnedAwayTests {
         #expect(outcome.errorOutput.components(separatedBy: warning).count == 2, "\(outcome.errorOutput)")
     }
 
-    @Test("the first one is reported once, each is logged with -v, and the error counts them")
+    @Test("the first one of a kind is reported once, each is logged with -v, and the error counts them")
     func reported() throws {
         let provider = try TrustWorld.server()
         let program = try Program(provider)
         defer { program.remove() }
         let signIn = try OpenSignIn(program, at: provider, ["-v"])
+        #expect(
+            RawConnection.status(signIn.exchange(signIn.get("/callback?code=c0de", method: "HEAD"))) == 405)
         for target in ["/callback?code=c0de&state=old", "/favicon.ico", "/callback?code=c0de&state=older"] {
             #expect((400..<405).contains(RawConnection.status(signIn.exchange(signIn.get(target))) ?? 0))
         }
@@ -41,14 +43,16 @@ struct TurnedAwayTests {
         #expect(outcome.status == 130 && outcome.isClean)
         #expect(
             lines.filter { $0.hasPrefix("warning: ") } == [
-                "warning: a callback with another state arrived; is an old browser tab open?"
+                "warning: a callback with another method arrived: expected GET, found HEAD",
+                "warning: a callback with another state arrived; is an old browser tab open?",
             ])
         let logged = lines.filter { $0.hasPrefix("debug: turned away: ") }.map { String($0.dropFirst(20)) }
         let callback = "GET /callback: wrong state (400)"
-        #expect(logged == [callback, "GET /favicon.ico: not the callback's path (404)", callback])
+        let head = "HEAD /callback: wrong method (405)"
+        #expect(logged == [head, callback, "GET /favicon.ico: not the callback's path (404)", callback])
         #expect(
             lines.suffix(2) == [
-                "error: interrupted by SIGINT; 2 callbacks were turned away: wrong state",
+                "error: interrupted by SIGINT; 3 callbacks were turned away: wrong method (1), wrong state (2)",
                 "  try: check that the redirect URL http://127.0.0.1:\(signIn.port)/callback is registered for "
                     + "the client demo at the provider",
             ], "\(outcome.errorOutput)")

@@ -31,6 +31,11 @@ struct DiscoveryTests {
             ("op.example", "issuer: expected an https URL without query and fragment, found op.example"),
             ("", "issuer: expected an https URL without query and fragment, found "),
             (
+                "https://bücher.example",
+                "issuer: expected an https URL in ASCII, with its host as DNS has it (xn--), and without query and "
+                    + "fragment, found https://bücher.example"
+            ),
+            (
                 "https://op.example?x=1",
                 "issuer: expected an https URL without query and fragment, found https://op.example?x=1"
             ),
