@@ -280,7 +280,9 @@ struct ProxyExecTests {
         #expect(outcome.status == 9 && outcome.output == "ready\ncaught\n", "\(outcome)")
     }
 
-    @Test("the command's signals, descriptors and limits are those that it would have without us")
+    @Test(
+        "the command's signals, descriptors and limits are those that it would have without us",
+        .disabled(if: Program.isThreadSanitized))
     func surroundings() throws {
         let world = try ToolWorld()
         // One shell runs both, as other tests open descriptors meanwhile.

@@ -73,6 +73,7 @@ struct FaultyRefreshTests {
     @Test(
         "this machine's clock is behind by ten minutes, or ahead by two hours",
         .enabled(if: Installed.programs("faketime"), "faketime is not installed"),
+        .disabled(if: Program.isThreadSanitized),
         arguments: ["-10m", "+2h"])
     func ownClock(offset: String) throws {
         let world = try SessionWorld.signedIn()
@@ -84,7 +85,8 @@ struct FaultyRefreshTests {
 
     @Test(
         "two machines with clocks ten minutes apart and one state directory",
-        .enabled(if: Installed.programs("faketime"), "faketime is not installed"))
+        .enabled(if: Installed.programs("faketime"), "faketime is not installed"),
+        .disabled(if: Program.isThreadSanitized))
     func twoClocks() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }

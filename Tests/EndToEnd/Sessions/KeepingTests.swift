@@ -11,8 +11,6 @@ struct KeepingTests {
         "OIDC_CLIENT_ID": "demo-confidential", "OIDC_CLIENT_SECRET": "demo-secret",
         "OIDC_GRANT": "client_credentials",
     ]
-    /// The thread sanitizer writes a file before `main`, and is ended where no file may be written.
-    private static let isThreadSanitized = ProcessInfo.processInfo.environment["TSAN_OPTIONS"] != nil
 
     @Test("a store that breaks during a refresh: the token is printed, with a warning")
     func breaksMeanwhile() throws {
@@ -61,7 +59,7 @@ struct KeepingTests {
 
     @Test(
         "a store that is known to be broken: the refresh token is not sent, and the session stays",
-        .disabled(if: isThreadSanitized))
+        .disabled(if: Program.isThreadSanitized))
     func brokenBefore() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
@@ -93,7 +91,7 @@ struct KeepingTests {
 
     @Test(
         "a token that needs no user is printed even if it cannot be stored",
-        .disabled(if: isThreadSanitized))
+        .disabled(if: Program.isThreadSanitized))
     func machineUnkept() throws {
         let world = try SessionWorld(KeepingTests.machine)
         defer { world.remove() }
