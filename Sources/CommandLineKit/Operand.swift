@@ -1,5 +1,4 @@
-/// An argument without dashes. Operands are filled in table order. The path to the property is evaluated when there is
-/// an argument to store: the first one costs as much as the rest of the parsing.
+/// An argument without dashes. Operands are filled in table order.
 package struct Operand<Root>: Sendable {
     let text: OperandDescription
     let store: @Sendable (inout Root, String) throws(UsageError) -> Void
