@@ -24,7 +24,12 @@ extension Program {
             }
             route.enter(type, rest: ahead.operands.dropFirst())
             if type == HelpCommand.self, route.request == nil {
-                return try help(for: Scan(route.rest, table: common.table).operands)
+                let scan = Scan(route.rest, table: common.table)
+                route.take(scan)
+                guard route.fault == nil || route.request != nil else {
+                    return try answer(route, or: UsageError(""))
+                }
+                return try help(for: scan.operands)
             }
             guard type.subcommands.isEmpty else { continue }
             return try read(type, route)
