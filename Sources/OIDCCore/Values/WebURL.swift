@@ -1,19 +1,44 @@
 /// An absolute `http` or `https` URL (RFC 3986), kept exactly as it was written.
+///
+/// It has the size of a pointer, so a value with several URLs, such as a session's endpoints, is small.
 public struct WebURL: Hashable, Sendable {
+    private let parts: Parts
+
     /// The URL as it was given; this form is compared, stored and sent.
-    public private(set) var text: String
+    public var text: String { parts.text }
     /// `https` or `http`.
-    public let scheme: String
+    public var scheme: String { parts.scheme }
     /// The host in lower case; an IPv6 address without its brackets.
-    public let host: String
+    public var host: String { parts.authority.host }
     /// The port, if the URL contains one; see `effectivePort`.
-    public let port: Int?
+    public var port: Int? { parts.authority.port }
     /// The path; it starts with `/` or is empty.
-    public let path: String
+    public var path: String { parts.path }
     /// The query, without `?` and not decoded.
-    public private(set) var query: String?
+    public var query: String? { parts.query }
     /// The fragment, without `#`.
-    public private(set) var fragment: String?
+    public var fragment: String? { parts.fragment }
+
+    private final class Parts: Sendable {
+        let text: String
+        let scheme: String
+        let authority: Authority
+        let path: String
+        let query: String?
+        let fragment: String?
+
+        init(
+            text: String, scheme: String, authority: Authority, path: String, query: String?,
+            fragment: String?
+        ) {
+            self.text = text
+            self.scheme = scheme
+            self.authority = authority
+            self.path = path
+            self.query = query
+            self.fragment = fragment
+        }
+    }
 
     /// Parses a URL; nil unless it is absolute, http or https, with a host and without user information,
     /// control characters, spaces, backslashes or non-ASCII characters.
@@ -38,14 +63,20 @@ public struct WebURL: Hashable, Sendable {
             query = tail[tail.utf8.index(after: mark)...]
             tail = tail[..<mark]
         }
-        self.text = text
-        self.scheme = scheme
-        host = authority.host
-        port = authority.port
-        path = String(tail)
-        self.query = query.map(String.init)
-        self.fragment = fragment.map(String.init)
+        parts = Parts(
+            text: text, scheme: scheme, authority: authority, path: String(tail),
+            query: query.map(String.init), fragment: fragment.map(String.init))
     }
+
+    private init(_ parts: Parts) {
+        self.parts = parts
+    }
+
+    /// URLs are the same if their texts are.
+    public static func == (one: WebURL, other: WebURL) -> Bool { one.text == other.text }
+
+    /// Hashes the text.
+    public func hash(into hasher: inout Hasher) { hasher.combine(text) }
 
     /// Returns whether a character is visible ASCII and none of `"<>\\^`{|}`, which RFC 3986 does not allow.
     private static func isPlain(_ byte: UInt8) -> Bool {
@@ -100,11 +131,11 @@ public struct WebURL: Hashable, Sendable {
         let base = text.prefix { $0 != "#" }
         let added = FormEncoding.encode(pairs)
         let separator = query == nil ? "?" : (query?.isEmpty == true || added.isEmpty ? "" : "&")
-        var extended = self
-        extended.text = "\(base)\(separator)\(added)"
-        extended.query = "\(query ?? "")\(query == nil ? "" : separator)\(added)"
-        extended.fragment = nil
-        return extended
+        return WebURL(
+            Parts(
+                text: "\(base)\(separator)\(added)", scheme: scheme,
+                authority: parts.authority, path: path,
+                query: "\(query ?? "")\(query == nil ? "" : separator)\(added)", fragment: nil))
     }
 
     /// Returns the URL of another path on the same origin, without query; nil unless the path starts with
@@ -121,7 +152,7 @@ extension WebURL: CustomStringConvertible {
 }
 
 /// The host and port of a URL (RFC 3986 §3.2).
-private struct Authority {
+private struct Authority: Sendable {
     var host: String
     var port: Int?
 

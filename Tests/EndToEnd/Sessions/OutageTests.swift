@@ -138,7 +138,7 @@ struct OutageTests {
         .enabled(if: Installed.programs("python3"), "python3 is not installed"))
     func lostAnswer() throws {
         let server = try OddServer(.closing)
-        try outage(5, naming: "answer") {
+        try outage(5, naming: "the provider may have acted on it") {
             try $0.point(toEndpoint: "http://127.0.0.1:\(server.port)/token")
         }
         #expect(server.requests == 1)

@@ -21,10 +21,10 @@ struct OIDCClientTests {
         var client = OIDCClient(configuration)
         client.notice = { notice in
             guard case .url(let url) = notice else { return }
-            _ = try? BackgroundThread {
+            try? BackgroundThread {
                 guard let text = try? provider.callback(of: url), let callback = WebURL(text) else { return }
                 _ = try? Visit.send(HTTPRequest(.get, callback))
-            }
+            }.detach()
         }
         return client
     }

@@ -1,4 +1,5 @@
 import DemoProvider
+import Dispatch
 import OIDCCore
 import Synchronization
 import TestSupport
@@ -41,23 +42,24 @@ final class SignInRace {
     final class Page: Sendable {
         final class Answer: Sendable {
             let result = Mutex<Result<HTTPResponse, OIDCError>?>(nil)
+            let arrived = DispatchSemaphore(value: 0)
         }
 
         private let answer = Answer()
-        private let thread: BackgroundThread
 
         init(_ url: String) throws {
             let request = HTTPRequest(.get, try #require(WebURL(url)))
-            thread = try BackgroundThread { [answer] in
+            try BackgroundThread { [answer] in
                 let result = Result { () throws(OIDCError) in
                     try Visit.send(request)
                 }
                 answer.result.withLock { $0 = result }
-            }
+                answer.arrived.signal()
+            }.detach()
         }
 
         func response() throws -> HTTPResponse {
-            thread.join()
+            answer.arrived.wait()
             return try #require(answer.result.withLock { $0 }).get()
         }
     }
