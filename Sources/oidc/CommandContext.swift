@@ -5,7 +5,7 @@ import OIDCSystem
 /// What a command gets besides its own options: console, environment and settings.
 struct CommandContext: Sendable {
     let console: Console
-    let environment: [String: String]
+    let environment: Variables
     let common: CommonOptions
     /// Whether stdin and the screen are ours, and not those of a command that runs beside us.
     var ownsTerminal = true

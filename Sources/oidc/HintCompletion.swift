@@ -1,20 +1,22 @@
 import CommandLineKit
 import OIDCCore
+import OIDCSystem
 
 /// What the commands of a hint need to be about the same profile, file and provider as the command line.
 struct HintCompletion: Sendable {
     var common = CommonOptions()
     /// The names of the settings that options and variables set.
     private var given: Set<String> = []
-    private var environment: [String: String] = [:]
+    private var environment: Variables = [:]
 
     init(_ common: CommonOptions) { self.common = common }
 
-    init(_ common: CommonOptions, words: [String], environment: [String: String]) {
+    init(_ common: CommonOptions, words: [String], environment: Variables) {
         self.common = common
         self.environment = environment
         let options = (try? ProviderOptions.lenient(words).entries())?.map(\.setting) ?? []
-        let variables = environment.filter { !$0.value.isEmpty }.compactMap { Setting.ofVariable($0.key) }
+        let variables = environment.names(startingWith: "OIDC_")
+            .filter { environment[$0] != "" }.compactMap(Setting.ofVariable)
         given = Set((options + variables).map(\.name))
     }
 

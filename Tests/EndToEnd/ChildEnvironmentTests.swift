@@ -1,5 +1,6 @@
 import CommandLineKit
 import OIDCCore
+import OIDCSystem
 import Testing
 
 @testable import oidc
@@ -12,17 +13,18 @@ struct ChildEnvironmentTests {
         "TFC_WORKLOAD_IDENTITY_TOKEN_PROD", "SYSTEM_ACCESSTOKEN", "BUILDKITE_AGENT_ACCESS_TOKEN",
     ]
 
-    private func settings(_ options: [String], _ variables: [String: String]) throws -> Settings {
+    private func settings(_ options: [String], _ variables: Variables) throws -> Settings {
         try SettingsLoader(environment: variables, common: CommonOptions())
             .load(try options.map { try SettingsLoader.assignment($0) }, from: nil, in: "")
     }
 
     @Test("has neither the client's secret nor an identity token of a CI job, and everything else")
     func secrets() throws {
-        let others = [
+        let others: Variables = [
             "PATH": "/bin", "OIDC_ISSUER": "https://op.example", "ACTIONS_ID_TOKEN_REQUEST_URL": "u",
         ]
-        let environment = others.merging(Self.secrets.map { ($0, "hunter2") }) { $1 }
+        var environment = others
+        for name in Self.secrets { environment[name] = "hunter2" }
         #expect(try settings([], [:]).childEnvironment(environment) == others)
     }
 
@@ -35,18 +37,18 @@ struct ChildEnvironmentTests {
                 ["issuer=https://b.example"],
                 ["OIDC_SUBJECT_TOKEN_ENV": "MY_TOKEN", "OIDC_ISSUER": "https://a.example"]
             ),
-        ] as [([String], [String: String])])
-    func subjectToken(options: [String], variables: [String: String]) throws {
-        let environment = ["MY_TOKEN": "hunter2", "PATH": "/bin"]
+        ] as [([String], Variables)])
+    func subjectToken(options: [String], variables: Variables) throws {
+        let environment: Variables = ["MY_TOKEN": "hunter2", "PATH": "/bin"]
         #expect(try settings(options, variables).childEnvironment(environment) == ["PATH": "/bin"])
     }
 
     @Test("does not have the URL of a shared store if it holds a password, used or not")
     func storePassword() throws {
-        let url = ["OIDC_STORE": "redis://:hunter2@h/0", "OIDC_STORE_KEY_FILE": "/k"]
+        let url: Variables = ["OIDC_STORE": "redis://:hunter2@h/0", "OIDC_STORE_KEY_FILE": "/k"]
         #expect(try settings([], url).childEnvironment(url) == ["OIDC_STORE_KEY_FILE": "/k"])
         #expect(try settings(["store=file"], url).childEnvironment(url) == ["OIDC_STORE_KEY_FILE": "/k"])
-        let plain = ["OIDC_STORE": "redis://h/0", "OIDC_STORE_KEY_FILE": "/k"]
+        let plain: Variables = ["OIDC_STORE": "redis://h/0", "OIDC_STORE_KEY_FILE": "/k"]
         #expect(try settings([], plain).childEnvironment(plain) == plain)
     }
 }

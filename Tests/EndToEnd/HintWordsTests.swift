@@ -1,6 +1,7 @@
 import CommandLineKit
 import Foundation
 import OIDCCore
+import OIDCSystem
 import Testing
 
 @testable import oidc
@@ -105,7 +106,7 @@ struct HintWordsTests {
             ),
         ] as [([String], [String: String], String)] {
             let completion = HintCompletion(
-                CommonOptions.lenient(words), words: words, environment: variables)
+                CommonOptions.lenient(words), words: words, environment: Variables(variables))
             #expect(completion.completed(hint) == completed)
             let named = "oidc config set -p work account=work"
             #expect(completion.completed(named) == named)
@@ -126,7 +127,7 @@ struct HintWordsTests {
             (["token"], ["OIDC_TOKEN_ENDPOINT": "https://a.example/token"], both), (["token"], [:], hint),
         ] as [([String], [String: String], String)] {
             let completion = HintCompletion(
-                CommonOptions.lenient(words), words: words, environment: variables)
+                CommonOptions.lenient(words), words: words, environment: Variables(variables))
             #expect(completion.completed(hint) == completed)
         }
         let records = HintCompletion(CommonOptions(), words: [], environment: ["OIDC_RESOURCES": "[]"])
@@ -142,7 +143,8 @@ struct HintWordsTests {
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
         func completed(_ variables: [String: String]) -> String {
             HintCompletion(
-                CommonOptions(), words: [], environment: variables.merging(["OIDC_CONFIG": file.path]) { $1 }
+                CommonOptions(), words: [],
+                environment: Variables(variables.merging(["OIDC_CONFIG": file.path]) { $1 })
             ).completed("oidc config set dpop=false")
         }
         #expect(completed([:]) == "give --set dpop=false")

@@ -30,7 +30,7 @@ struct IdentitySourceTests {
     private func subject(_ settings: [String], _ environment: [String: String]) throws -> SubjectToken {
         let environment = environment.merging(["HOME": "/nonexistent"]) { first, _ in first }
         let context = CommandContext(
-            console: Console(CommonOptions()), environment: environment, common: CommonOptions())
+            console: Console(CommonOptions()), environment: Variables(environment), common: CommonOptions())
         let entries = try (["grant=jwt_bearer"] + settings).map { try SettingsLoader.assignment($0) }
         return SubjectToken(ProviderContext(try context.settingsLoader.load(entries), context))
     }

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import OIDCCore
+import OIDCSystem
 @testable import oidc
 
 @Suite("grants without a user")

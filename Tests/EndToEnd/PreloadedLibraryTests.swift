@@ -6,7 +6,8 @@
 
     @Suite("preloaded libraries")
     struct PreloadedLibraryTests {
-        private static let compiler = try? Executable.find("clang", in: ProcessInfo.processInfo.environment)
+        private static let compiler = try? Executable.find(
+            "clang", in: Variables(ProcessInfo.processInfo.environment))
 
         @Test(
             "a library that changes the environment before main leaves the command line as it is",

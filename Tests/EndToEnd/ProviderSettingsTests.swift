@@ -1,5 +1,6 @@
 import CommandLineKit
 import OIDCCore
+import OIDCSystem
 import Testing
 
 @testable import oidc
@@ -27,7 +28,7 @@ struct ProviderSettingsTests {
             ), (["OIDC_ISSUER": "https://op.example/common/v2.0"], nil),
         ])
     func checked(_ variables: [String: String], _ message: String?) throws {
-        let loader = SettingsLoader(environment: variables, common: CommonOptions())
+        let loader = SettingsLoader(environment: Variables(variables), common: CommonOptions())
         let settings = try loader.load([], from: nil, in: "")
         var found: OIDCError?
         do throws(OIDCError) { try settings.check() } catch { found = error }

@@ -1,6 +1,7 @@
 import CommandLineKit
 import Foundation
 import OIDCCore
+import OIDCSystem
 import Testing
 
 @testable import oidc
@@ -12,7 +13,7 @@ struct SettingsOwnershipTests {
     ) throws -> SettingLayers {
         let entries = try options.map { try SettingsLoader.assignment($0) }
         let file = try profile.map { try ConfigurationFile(parsing: Array($0.utf8), path: "/c.json") }
-        return try SettingsLoader(environment: variables, common: CommonOptions())
+        return try SettingsLoader(environment: Variables(variables), common: CommonOptions())
             .load(entries, from: file, in: "/c.json").layers
     }
 
@@ -83,7 +84,8 @@ struct SettingsOwnershipTests {
             var common = CommonOptions()
             common.profile = profile
             let variables = ["OIDC_CONFIG": path, "OIDC_PROFILE": "a", "OIDC_CLIENT_SECRET": "hunter2"]
-            return try SettingsLoader(environment: variables.merging(more) { $1 }, common: common).load()
+            return try SettingsLoader(environment: Variables(variables.merging(more) { $1 }), common: common)
+                .load()
                 .layers.text(.clientSecret)
         }
         #expect(try secret(for: "b") == nil)

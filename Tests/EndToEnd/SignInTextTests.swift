@@ -137,8 +137,8 @@ struct TerminalLocaleTests {
             (["LC_CTYPE": "UTF-8"], true), (["LANG": "sr_RS.UTF-8@latin"], true), (["LANG": "de_DE"], false),
         ] as [([String: String], Bool)])
     func locale(environment: [String: String], isUnicode: Bool) {
-        #expect(Terminal.usesUnicode(environment: environment) == isUnicode)
-        let text = Terminal.text("“Zoë” → done…", environment: environment)
+        #expect(Terminal.usesUnicode(environment: Variables(environment)) == isUnicode)
+        let text = Terminal.text("“Zoë” → done…", environment: Variables(environment))
         #expect(text == (isUnicode ? "“Zoë” → done…" : "\"Zo?\" -> done..."))
     }
 }

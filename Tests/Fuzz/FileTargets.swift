@@ -17,7 +17,7 @@ import CommandLineKit
 
 /// A configuration file, or settings as variables and options give them, `name=value` a line.
 @Sendable func fuzzSettings(_ bytes: [UInt8]) {
-    var environment: [String: String] = [:]
+    var environment: Variables = [:]
     var options: [SettingLayers.Entry] = []
     var file: ConfigurationFile?
     if bytes.first == 0x7B {

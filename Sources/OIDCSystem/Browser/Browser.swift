@@ -4,7 +4,7 @@ package import OIDCCore
 /// failure.
 package struct Browser: Sendable {
     private let address: String
-    private let environment: [String: String]
+    private let environment: Variables
     private var untried: ArraySlice<[String]>
     private var current: (command: [String], child: WatchedChild, watchedUntil: MonotonicTime)?
     private var problems: [String] = []
@@ -12,7 +12,7 @@ package struct Browser: Sendable {
     /// Opens a URL with the first command that starts. Only https and loopback URLs are opened, so none can
     /// be read as an option or a file.
     package static func open(
-        _ address: WebURL, with choice: BrowserChoice, environment: [String: String]
+        _ address: WebURL, with choice: BrowserChoice, environment: Variables
     ) throws(OIDCError) -> Browser {
         guard address.isSecure || address.isLoopback else {
             throw OIDCError(
@@ -28,7 +28,7 @@ package struct Browser: Sendable {
         }
     }
 
-    private init(_ address: WebURL, _ commands: ArraySlice<[String]>, _ environment: [String: String]) {
+    private init(_ address: WebURL, _ commands: ArraySlice<[String]>, _ environment: Variables) {
         self.address = address.text
         self.environment = environment
         untried = commands

@@ -5,10 +5,10 @@ package struct BrowserSurroundings: Hashable, Sendable {
     /// Linux inside Windows (WSL), whose browser can be started.
     package var isWSL: Bool
     package var isContainer: Bool
-    package var environment: [String: String]
+    package var environment: Variables
 
     package init(
-        isDarwin: Bool = false, isWSL: Bool = false, isContainer: Bool = false, environment: [String: String]
+        isDarwin: Bool = false, isWSL: Bool = false, isContainer: Bool = false, environment: Variables
     ) {
         self.isDarwin = isDarwin
         self.isWSL = isWSL
@@ -16,7 +16,7 @@ package struct BrowserSurroundings: Hashable, Sendable {
         self.environment = environment
     }
 
-    package static func current(environment: [String: String] = ProcessEnvironment.current)
+    package static func current(environment: Variables = ProcessEnvironment.current)
         -> BrowserSurroundings
     {
         BrowserSurroundings(

@@ -32,7 +32,7 @@ package enum Platform {
         return ASCII.lowercased(String(decoding: version, as: UTF8.self)).includes("microsoft")
     }
 
-    static func isContainer(_ environment: [String: String]) -> Bool {
+    static func isContainer(_ environment: Variables) -> Bool {
         let marks = ["/.dockerenv", "/run/.containerenv"]
         return !environment["container", default: ""].isEmpty
             || marks.contains { (try? FilePath.status($0)) != nil }

@@ -15,20 +15,14 @@ package enum ProcessEnvironment {
         return (0..<Int(count)).compactMap { index in words?[index].map { String(cString: $0) } }
     }
 
-    /// The variables. The first one of a name counts, as for `getenv`.
-    package static var current: [String: String] {
-        guard let entries = oidc_environment() else { return [:] }
-        var count = 0
-        while entries[count] != nil { count += 1 }
-        var variables = Dictionary<String, String>(minimumCapacity: count)
-        for index in (0..<count).reversed() {
-            guard let text = entries[index], let separator = strchr(text, Int32(UInt8(ascii: "="))) else {
-                continue
-            }
-            let name = UnsafeRawBufferPointer(start: text, count: separator - text)
-            variables[String(decoding: name, as: UTF8.self)] = String(cString: separator + 1)
+    package static var current: Variables {
+        var entries: [String] = []
+        var next = oidc_environment()
+        while let text = next?.pointee {
+            entries.append(String(cString: text))
+            next = next?.advanced(by: 1)
         }
-        return variables
+        return Variables(entries: entries)
     }
 
     /// Sets a variable for a program that replaces this process. Nothing reads the environment before that.
@@ -66,21 +60,21 @@ package enum ProcessEnvironment {
     package static let buildkiteAccess = "BUILDKITE_AGENT_ACCESS_TOKEN"
 
     /// Returns the variables that even the command of a job does not get.
-    package static func secretVariables(in environment: [String: String]) -> Set<String> {
-        secretVariables.union(environment.keys.filter { $0.hasPrefix(taggedToken) })
+    package static func secretVariables(in environment: Variables) -> Set<String> {
+        secretVariables.union(environment.names(startingWith: taggedToken))
     }
 
     /// Returns the environment for a program from a setting: without secrets, and without `more`, further
     /// variables with secrets.
     package static func withoutSecrets(
-        _ environment: [String: String], and more: Set<String> = []
-    ) -> [String: String] {
+        _ environment: Variables, and more: Set<String> = []
+    ) -> Variables {
         let secrets = secretVariables(in: environment).union(jobVariables).union(more)
-        return environment.filter { !secrets.contains($0.key) }
+        return environment.filter { !secrets.contains($0) }
     }
 
     /// Returns the environment for an unrelated program: without secrets and without any `OIDC_` variable.
-    package static func withoutOurs(_ environment: [String: String]) -> [String: String] {
-        withoutSecrets(environment).filter { !$0.key.hasPrefix("OIDC_") }
+    package static func withoutOurs(_ environment: Variables) -> Variables {
+        withoutSecrets(environment).filter { !$0.hasPrefix("OIDC_") }
     }
 }

@@ -78,7 +78,7 @@ enum Spawn {
     }
 
     static func start(
-        _ path: String, arguments: [String], environment: [String: String], streams: StandardStreams,
+        _ path: String, arguments: [String], environment: Variables, streams: StandardStreams,
         options: Options = []
     ) throws(Errno) -> Child {
         var processID: pid_t = -1
@@ -94,7 +94,7 @@ enum Spawn {
     /// Starts a program with our standard descriptors, and this process's environment with changes. A script
     /// without an interpreter is run by the shell, as `execvp` does.
     static func startInPlace(
-        _ path: String, _ command: [RawArgument], setting: [String: String], removing: [String]
+        _ path: String, _ command: [RawArgument], setting: Variables, removing: [String]
     ) throws(Errno) -> Child {
         let environment = rawEnvironment(setting: setting, removing: removing)
         do throws(Errno) {
@@ -120,8 +120,8 @@ enum Spawn {
         return Child(processID: processID)
     }
 
-    private static func rawEnvironment(setting: [String: String], removing: [String]) -> [RawArgument] {
-        let replaced = Set(setting.keys).union(removing)
+    private static func rawEnvironment(setting: Variables, removing: [String]) -> [RawArgument] {
+        let replaced = Set(setting.names()).union(removing)
         var variables: [RawArgument] = []
         if let entries = oidc_environment() {
             var index = 0
@@ -131,7 +131,7 @@ enum Spawn {
                 if !replaced.contains(String(name)) { variables.append(RawArgument(text)) }
             }
         }
-        return variables + setting.sorted { $0.key < $1.key }.map { RawArgument("\($0.key)=\($0.value)") }
+        return variables + setting.entries.sorted().map { RawArgument($0) }
     }
 
     private static func makeVector(_ words: [RawArgument]) -> Vector {
@@ -163,9 +163,9 @@ enum Spawn {
     private typealias Vector = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 
     private static func withVectors(
-        _ arguments: [String], _ environment: [String: String], _ body: (Vector, Vector) -> Int32
+        _ arguments: [String], _ environment: Variables, _ body: (Vector, Vector) -> Int32
     ) -> Int32 {
-        let variables = environment.map { "\($0.key)=\($0.value)" }
+        let variables = environment.entries
         guard (arguments + variables).allSatisfy({ !$0.utf8.contains(0) }) else { return EINVAL }
         let argv = makeVector(arguments)
         let envp = makeVector(variables)

@@ -28,7 +28,7 @@ package struct ChildProcess: Sendable {
     /// The program and its arguments.
     package var command: [String]
     /// The program's environment, from which the caller has removed secrets.
-    package var environment: [String: String]
+    package var environment: Variables
     package var input: [UInt8] = []
     package var milliseconds: Int64 = 30_000
     /// The deadline of the operation that the program is a part of.
@@ -40,7 +40,7 @@ package struct ChildProcess: Sendable {
     package var outputLimit = 1 << 20
     package var errorOutput = ErrorOutput.discarded
 
-    package init(_ command: [String], environment: [String: String]) {
+    package init(_ command: [String], environment: Variables) {
         self.command = command
         self.environment = environment
     }

@@ -9,7 +9,7 @@ package enum Executable {
     /// entries of `PATH` count only on request, as a program in the working directory is seldom the intended
     /// one.
     package static func find(
-        _ name: String, in environment: [String: String], acceptingRelative: Bool = false
+        _ name: String, in environment: Variables, acceptingRelative: Bool = false
     ) throws(Errno) -> String {
         guard !name.isEmpty else { throw .noSuchFile }
         if name.utf8.contains(.slash) {
@@ -33,10 +33,10 @@ package enum Executable {
     /// Replaces this process by a program, as `env` does, with variables set and removed. Returns only on
     /// failure, with the exit status of `env`: 127 if the program is not found, 126 if it cannot be run.
     package static func replaceThisProcess(
-        _ command: [RawArgument], setting: [String: String] = [:], removing: [String] = []
+        _ command: [RawArgument], setting: Variables = [:], removing: [String] = []
     ) -> (reason: Errno, status: Int32) {
         for name in removing { ProcessEnvironment.remove(name) }
-        for (name, value) in setting { ProcessEnvironment.set(name, to: value) }
+        for name in setting.names() { ProcessEnvironment.set(name, to: setting[name] ?? "") }
         oidc_restore_dumps()
         let reason = Spawn.replace(command)
         return (reason, status(reason))
@@ -45,8 +45,8 @@ package enum Executable {
     /// Starts a program as `replaceThisProcess` does, but beside this process, which passes signals on to it.
     /// On failure, throws the reason; see `status`.
     package static func start(
-        _ command: [RawArgument], named name: String, in environment: [String: String],
-        setting: [String: String], removing: [String]
+        _ command: [RawArgument], named name: String, in environment: Variables,
+        setting: Variables, removing: [String]
     ) throws(Errno) -> AttendedChild {
         let path = try find(name, in: environment, acceptingRelative: true)
         oidc_restore_dumps()
@@ -57,7 +57,7 @@ package enum Executable {
 
     /// Returns the error of `replaceThisProcess` in advance; nil if the program is found.
     package static func problem(
-        _ program: String, in environment: [String: String]
+        _ program: String, in environment: Variables
     ) -> (reason: Errno, status: Int32)? {
         do throws(Errno) {
             _ = try find(program, in: environment, acceptingRelative: true)

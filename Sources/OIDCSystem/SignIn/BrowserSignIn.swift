@@ -14,7 +14,7 @@ package struct BrowserSignIn {
     package var offersDeviceCode = false
     /// The browser to open; nil leaves that to the user.
     package var browser: BrowserChoice?
-    package var environment: [String: String]
+    package var environment: Variables
     package var notice: (SignInNotice) -> Void
     package var deadline: MonotonicTime
     /// The time in milliseconds after which `SignInNotice.unanswered` is reported.
@@ -32,7 +32,7 @@ package struct BrowserSignIn {
 
     package init(
         flow: SignInFlow, redirect: RedirectAddress, readsInput: Bool, browser: BrowserChoice?,
-        environment: [String: String], deadline: MonotonicTime,
+        environment: Variables, deadline: MonotonicTime,
         notice: @escaping (SignInNotice) -> Void
     ) {
         self.flow = flow

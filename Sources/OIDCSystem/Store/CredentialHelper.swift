@@ -11,7 +11,7 @@ struct CredentialHelper: Sendable {
     }
 
     let name: String
-    let environment: [String: String]
+    let environment: Variables
     let milliseconds: Int64
     var deadline: MonotonicTime?
     /// Called with one line if the helper takes long, as its keychain may be locked.

@@ -17,7 +17,7 @@ package final class CredentialHelperStore: SessionStoring {
     /// wait for one gpg-agent. The runs are not serialized, or a hanging helper would cost each process the
     /// whole limit, one after another.
     package convenience init(
-        name: String, directory path: String, environment: [String: String], milliseconds: Int64 = 60_000,
+        name: String, directory path: String, environment: Variables, milliseconds: Int64 = 60_000,
         deadline: MonotonicTime? = nil
     ) {
         self.init(
@@ -28,7 +28,7 @@ package final class CredentialHelperStore: SessionStoring {
     /// Makes a store that calls `onWaiting` with one line if a run of the helper takes more than a few
     /// seconds.
     package init(
-        name: String, directory path: String, environment: [String: String], milliseconds: Int64 = 60_000,
+        name: String, directory path: String, environment: Variables, milliseconds: Int64 = 60_000,
         deadline: MonotonicTime? = nil, onWaiting: @escaping @Sendable (String) -> Void
     ) {
         directory = SessionDirectory(path: path, ending: ".sealed")
@@ -41,7 +41,7 @@ package final class CredentialHelperStore: SessionStoring {
 
     /// Makes a store whose keys are in the system's keychain. `mayPrompt` lets the system ask the user to unlock it.
     package init(
-        keychainOf environment: [String: String], directory path: String, mayPrompt: Bool,
+        keychainOf environment: Variables, directory path: String, mayPrompt: Bool,
         deadline: MonotonicTime?
     ) {
         directory = SessionDirectory(path: path, ending: ".sealed")
@@ -49,7 +49,7 @@ package final class CredentialHelperStore: SessionStoring {
     }
 
     /// Returns whether this machine's keychain can be used, locked or not.
-    package static func hasKeychain(_ environment: [String: String]) -> Bool {
+    package static func hasKeychain(_ environment: Variables) -> Bool {
         SystemKeychain(environment: environment, mayPrompt: false, deadline: nil).isAvailable
     }
 

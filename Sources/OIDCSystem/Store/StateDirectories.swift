@@ -36,7 +36,7 @@ package struct StateDirectories: Hashable, Sendable {
             ?? base("XDG_CONFIG_HOME", ".config").map { StateDirectories.join($0, "oidc/config.json") }
     }
 
-    package init(environment: [String: String]) {
+    package init(environment: Variables) {
         self.init { environment[$0] }
     }
 

@@ -27,7 +27,7 @@ struct SystemKeychain: SecretKeeping {
     /// Not the name of a helper, as it holds a space.
     static let keeperName = "system keychain"
 
-    let environment: [String: String]
+    let environment: Variables
     /// Whether the system may ask the user to unlock the keychain; only a sign-in does.
     let mayPrompt: Bool
     let deadline: MonotonicTime?

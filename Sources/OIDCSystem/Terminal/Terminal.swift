@@ -24,7 +24,7 @@ package enum Terminal {
 
     /// Returns whether the locale's encoding is UTF-8 (POSIX Base Definitions §8.2); otherwise, only ASCII is
     /// shown.
-    package static func usesUnicode(environment: [String: String]) -> Bool {
+    package static func usesUnicode(environment: Variables) -> Bool {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
         guard let locale else { return false }
         let encoding = ASCII.lowercased(locale)
@@ -33,7 +33,7 @@ package enum Terminal {
     }
 
     /// Returns the text as it is, or in ASCII if the locale's encoding is not UTF-8.
-    package static func text(_ text: String, environment: [String: String]) -> String {
+    package static func text(_ text: String, environment: Variables) -> String {
         guard !text.utf8.allSatisfy({ $0 < 0x80 }), !usesUnicode(environment: environment) else {
             return text
         }
@@ -50,7 +50,7 @@ package enum Terminal {
 
     /// Returns whether the terminal is one of those known to show links (OSC 8), as others may print parts of them.
     package static func showsLinks(
-        _ descriptor: FileDescriptor = .standardError, environment: [String: String]
+        _ descriptor: FileDescriptor = .standardError, environment: Variables
     ) -> Bool {
         usesColor(descriptor, environment: environment) && knowsLinks(environment)
     }
@@ -62,7 +62,7 @@ package enum Terminal {
 
     /// tmux and screen are taken for terminals without links, as it depends on their version and on the terminal
     /// outside. VTE, of GNOME Terminal and others, has them from 0.50 on.
-    private static func knowsLinks(_ environment: [String: String]) -> Bool {
+    private static func knowsLinks(_ environment: Variables) -> Bool {
         func value(_ name: String) -> String { environment[name, default: ""] }
         let term = value("TERM")
         guard !term.hasPrefix("screen"), !term.hasPrefix("tmux"), value("TMUX").isEmpty, value("STY").isEmpty
@@ -75,7 +75,7 @@ package enum Terminal {
     /// Returns whether to use colors and other escape sequences: on a terminal that is not `dumb`, unless
     /// `NO_COLOR` is set to a nonempty value.
     package static func usesColor(
-        _ descriptor: FileDescriptor = .standardError, environment: [String: String]
+        _ descriptor: FileDescriptor = .standardError, environment: Variables
     ) -> Bool {
         descriptor.isTerminal && !["", "dumb"].contains(environment["TERM", default: ""])
             && environment["NO_COLOR", default: ""].isEmpty
@@ -89,7 +89,7 @@ package struct TerminalStatusLine: Sendable {
     private let isShown: Bool
     private var current = ""
 
-    package init(_ descriptor: FileDescriptor = .standardError, environment: [String: String]) {
+    package init(_ descriptor: FileDescriptor = .standardError, environment: Variables) {
         self.descriptor = descriptor
         isShown = Terminal.usesColor(descriptor, environment: environment)
     }

@@ -52,7 +52,7 @@ struct CompletionsCommand: RunnableCommand {
 
 /// Completions from the configuration. An unreadable configuration completes nothing, without an error.
 struct CompletionValues {
-    let environment: [String: String]
+    let environment: Variables
     let query: CompletionQuery
 
     private var loader: SettingsLoader {

@@ -82,10 +82,10 @@ struct ExecCommand: RunnableCommand {
         warn(token, context)
         try Interruption.throwIfPending()
         Interruption.uninstall()
+        var variables = context.environment.filter { $0 == ProcessEnvironment.keyLog }
+        variables[variable] = token.text.revealed
         let failure = Executable.replaceThisProcess(
-            RawArgument.last(command.count),
-            setting: context.environment.filter { $0.key == ProcessEnvironment.keyLog }
-                .merging([variable: token.text.revealed]) { $1 },
+            RawArgument.last(command.count), setting: variables,
             removing: ProcessEnvironment.secretVariables(in: context.environment)
                 .union(settings.secretVariables).sorted())
         return report(failure, context)
@@ -107,14 +107,14 @@ struct ExecCommand: RunnableCommand {
             sources: try sessions.map { session throws(OIDCError) in
                 try session.source(ownsTerminal: false)
             }, first: first, configuration)
-        var variables = context.environment.filter { $0.key == ProcessEnvironment.keyLog }
+        var variables = context.environment.filter { $0 == ProcessEnvironment.keyLog }
         for index in routes.indices {
             variables["OIDC_PROXY_URL" + (index == 0 ? "" : "_\(index + 1)")] = server.url(of: index)
         }
         let removed = ProcessEnvironment.secretVariables(in: context.environment)
             .union(ProcessEnvironment.jobVariables).union(provider.settings.secretVariables)
             .union([Self.standardVariable])
-            .union(context.environment.keys.filter { $0.hasPrefix("OIDC_PROXY_URL") })
+            .union(context.environment.names(startingWith: "OIDC_PROXY_URL"))
         try Interruption.throwIfPending()
         let child: AttendedChild
         do throws(Errno) {

@@ -39,13 +39,13 @@ struct CredentialCommandLine {
     var line: String { words.map(ShellWord.quoted).joined(separator: " ") }
 
     /// Returns the program's name if PATH finds it, or else the path that it was called by.
-    private static func program(_ environment: [String: String]) -> String {
+    private static func program(_ environment: Variables) -> String {
         if (try? Executable.find("oidc", in: environment)) != nil { return "oidc" }
         guard let path = ProcessEnvironment.arguments.first, path.contains("/") else { return "oidc" }
         return absolute(path, environment)
     }
 
-    private static func absolute(_ path: String, _ environment: [String: String]) -> String {
+    private static func absolute(_ path: String, _ environment: Variables) -> String {
         guard !path.hasPrefix("/"), let directory = environment["PWD"], directory.hasPrefix("/") else {
             return path
         }

@@ -1,4 +1,5 @@
 import OIDCCore
+import OIDCSystem
 
 /// The answer to Google's libraries (external account, executable source): success or failure, both with exit 0.
 enum GoogleCredential {
@@ -8,7 +9,7 @@ enum GoogleCredential {
     /// Returns the type that the caller's configuration names, else the one that is set, else the default for the
     /// token.
     static func tokenType(
-        _ environment: [String: String], setting: String?, default standard: String
+        _ environment: Variables, setting: String?, default standard: String
     ) throws(OIDCError) -> String {
         let asked = environment["GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE"].flatMap { $0.isEmpty ? nil : $0 }
         if let asked, let setting, asked != setting {

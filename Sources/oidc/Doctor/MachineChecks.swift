@@ -6,7 +6,7 @@ struct MachineChecks {
     let provider: ProviderContext
 
     private var settings: Settings { provider.settings }
-    private var variables: [String: String] { provider.context.environment }
+    private var variables: Variables { provider.context.environment }
 
     func findings() -> [Finding] {
         [callback(), localhost(), browser(), identity()]

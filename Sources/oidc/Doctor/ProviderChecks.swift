@@ -8,7 +8,7 @@ struct ProviderChecks {
     let provider: ProviderContext
 
     private var settings: Settings { provider.settings }
-    private var variables: [String: String] { provider.context.environment }
+    private var variables: Variables { provider.context.environment }
 
     func findings() -> [Finding] {
         guard let issuer = settings.provider.issuer else {

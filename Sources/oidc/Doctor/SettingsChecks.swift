@@ -47,7 +47,7 @@ struct SettingsChecks {
                 hint: "use absolute paths")
         }
         let known = Setting.all.map(\.variable) + SettingsChecks.others
-        let ours = context.environment.keys.filter { $0.hasPrefix("OIDC_") }.sorted()
+        let ours = context.environment.names(startingWith: "OIDC_").sorted()
         let stray = ours.filter { !known.contains($0) }
         guard !stray.isEmpty else {
             return Finding("variables", .ok, ours.isEmpty ? "none" : ours.joined(separator: ", "))

@@ -38,7 +38,7 @@ final class ProviderContext: Sendable {
     var allowsInsecureHTTP: Bool { settings.provider.allowsInsecureHTTP }
 
     /// The environment of programs that are run.
-    var childEnvironment: [String: String] { settings.childEnvironment(context.environment) }
+    var childEnvironment: Variables { settings.childEnvironment(context.environment) }
 
     /// Returns the metadata: discovered, unless no issuer is set or every needed endpoint is.
     func metadata(

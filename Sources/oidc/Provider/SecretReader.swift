@@ -4,7 +4,7 @@ import OIDCSystem
 /// Reads the secrets that settings point to, when they are needed.
 struct SecretReader {
     /// The environment of the programs that print a secret.
-    let environment: [String: String]
+    let environment: Variables
     let deadline: MonotonicTime?
     let warn: @Sendable (String) -> Void
 
@@ -88,7 +88,7 @@ extension UserFile {
 extension Settings {
     /// Returns the environment for a program: without the client's secret, the identity tokens of CI jobs, the
     /// variables that `subject_token_env` names in any layer, and the URL of a shared store if it holds a password.
-    func childEnvironment(_ environment: [String: String]) -> [String: String] {
+    func childEnvironment(_ environment: Variables) -> Variables {
         ProcessEnvironment.withoutSecrets(environment, and: secretVariables)
     }
 }

@@ -7,14 +7,14 @@ struct UnavailableStore: SessionStoring {
 
     private let failure: OIDCError
 
-    init(_ environment: [String: String]) {
+    init(_ environment: Variables) {
         failure = OIDCError(
             .failed, "no state directory is available: \(UnavailableStore.reason(environment))",
             hint: "set OIDC_STATE_DIR to a directory of your own, or OIDC_STORE=none", stage: .store)
     }
 
     /// Says which variable is missing or useless.
-    static func reason(_ environment: [String: String]) -> String {
+    static func reason(_ environment: Variables) -> String {
         if let state = StateDirectories(environment: environment).state {
             return "a part of \(DisplayText.clean(state)) is not a directory"
         }

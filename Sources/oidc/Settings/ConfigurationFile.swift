@@ -138,7 +138,8 @@ struct ConfigurationFile: Sendable {
     private func settings(of profile: String, home: String?) throws(OIDCError) -> Settings {
         var common = CommonOptions()
         common.profile = profile
-        let environment = home.map { ["HOME": $0] } ?? [:]
+        var environment: Variables = [:]
+        environment["HOME"] = home
         return try SettingsLoader(environment: environment, common: common).load(from: self, in: path)
     }
 

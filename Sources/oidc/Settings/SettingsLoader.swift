@@ -4,7 +4,7 @@ import OIDCSystem
 
 /// Reads the layers of the settings: options, `OIDC_…` variables, and one profile of the file.
 struct SettingsLoader: Sendable {
-    let environment: [String: String]
+    let environment: Variables
     /// The value of `--config` or OIDC_CONFIG.
     let configPath: String?
     var profileName: String?
@@ -13,7 +13,7 @@ struct SettingsLoader: Sendable {
     /// The profile that OIDC_PROFILE names if an option names another.
     private let overriddenProfile: String?
 
-    init(environment: [String: String], common: CommonOptions) {
+    init(environment: Variables, common: CommonOptions) {
         self.environment = environment
         namedByOption = common.config
         configPath = common.config ?? environment["OIDC_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
@@ -150,7 +150,7 @@ struct SettingsLoader: Sendable {
     /// Reads the variables. Unknown `OIDC_…` variables may belong to other programs.
     private func variables() throws(OIDCError) -> [SettingLayers.Entry] {
         var entries: [SettingLayers.Entry] = []
-        for name in environment.keys.filter({ $0.utf8.starts(with: "OIDC_".utf8) }).sorted() {
+        for name in environment.names(startingWith: "OIDC_").sorted() {
             guard let word = environment[name], !word.isEmpty, let setting = Setting.ofVariable(name) else {
                 continue
             }

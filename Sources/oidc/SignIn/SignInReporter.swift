@@ -4,7 +4,7 @@ import OIDCSystem
 /// Reports the steps of a sign-in on stderr, with a live line while waiting.
 final class SignInReporter {
     private let console: Console
-    private let environment: [String: String]
+    private let environment: Variables
     private let ownsTerminal: Bool
     /// Where clients are registered at this provider, if it is known.
     private let registrationPlace: String?

@@ -130,7 +130,7 @@ struct SignOutWait {
     var strangerCount = 0
 
     init(
-        browser: Browser?, console: Console, environment: [String: String], returnAddress: String?,
+        browser: Browser?, console: Console, environment: Variables, returnAddress: String?,
         clientID: String, deadline: MonotonicTime
     ) {
         self.browser = browser

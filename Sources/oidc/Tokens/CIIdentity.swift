@@ -1,11 +1,12 @@
 import OIDCCore
+import OIDCSystem
 
 /// A CI system that gives its jobs an identity, recognized by its variables.
 struct CIIdentity {
     let name: String
     let hint: String
 
-    static func detected(_ environment: [String: String]) -> CIIdentity? {
+    static func detected(_ environment: Variables) -> CIIdentity? {
         func has(_ name: String) -> Bool { environment[name]?.isEmpty == false }
         if has("ACTIONS_ID_TOKEN_REQUEST_URL") {
             return CIIdentity(

@@ -29,7 +29,7 @@ struct IdentityRequest {
 extension IdentityRequest {
     /// Requests a token for a job that may write `id-token`.
     static func gitHubActions(
-        _ environment: [String: String], audience: String?
+        _ environment: Variables, audience: String?
     ) throws(OIDCError) -> IdentityRequest {
         let hint = "give the job `permissions: id-token: write`"
         let job = JobEnvironment(variables: environment, hint: hint)
@@ -42,7 +42,7 @@ extension IdentityRequest {
     }
 
     /// Requests a token for a service connection, or for the job itself (azure-identity 1.17, read 2026-11).
-    static func azurePipelines(_ environment: [String: String]) throws(OIDCError) -> IdentityRequest {
+    static func azurePipelines(_ environment: Variables) throws(OIDCError) -> IdentityRequest {
         let hint = "give the step `env: SYSTEM_ACCESSTOKEN: $(System.AccessToken)`"
         let job = JobEnvironment(variables: environment, hint: hint)
         let (url, bearer) = try job.urlAndToken(("SYSTEM_OIDCREQUESTURI", "SYSTEM_ACCESSTOKEN"))
@@ -91,7 +91,7 @@ extension IdentityRequest {
 
 /// The variables of a CI job.
 private struct JobEnvironment {
-    let variables: [String: String]
+    let variables: Variables
     let hint: String
 
     subscript(name: String) -> String? {

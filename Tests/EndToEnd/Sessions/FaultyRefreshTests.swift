@@ -151,7 +151,8 @@ struct FaultyRefreshTests {
         defer { rmdir(folder.path) }
         let script = "mount -t tmpfs -o size=64k tmpfs \"$1\" && umount \"$1\""
         let child = ChildProcess(
-            ["/bin/sh", "-c", script, "sh", folder.path], environment: ProcessInfo.processInfo.environment)
+            ["/bin/sh", "-c", script, "sh", folder.path],
+            environment: Variables(ProcessInfo.processInfo.environment))
         return (try? child.run().status) == .exited(0)
     }()
 

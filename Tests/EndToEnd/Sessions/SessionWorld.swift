@@ -153,7 +153,8 @@ struct SessionWorld {
     private func child(
         _ script: String, _ arguments: [String], _ environment: [String: String]
     ) throws -> ChildProcess.Outcome {
-        var child = ChildProcess(["/bin/sh", "-c", script, "sh"] + arguments, environment: environment)
+        var child = ChildProcess(
+            ["/bin/sh", "-c", script, "sh"] + arguments, environment: Variables(environment))
         child.errorOutput = .captured
         child.milliseconds = 120_000
         return try child.run()

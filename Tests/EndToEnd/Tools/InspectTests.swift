@@ -1,6 +1,7 @@
 import DemoProvider
 import Foundation
 import OIDCCore
+import OIDCSystem
 import OIDCCrypto
 import TestSupport
 import Testing
@@ -36,7 +37,7 @@ struct InspectTests {
     ) throws -> SignatureVerdict {
         let environment = variables.merging(["HOME": "/nonexistent"]) { first, _ in first }
         let context = CommandContext(
-            console: Console(CommonOptions()), environment: environment, common: CommonOptions())
+            console: Console(CommonOptions()), environment: Variables(environment), common: CommonOptions())
         return try TokenVerification(provider: context.provider(ProviderOptions()), jwks: jwks)
             .verdict(JWS(compact: compact))
     }

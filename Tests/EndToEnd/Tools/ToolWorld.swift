@@ -65,7 +65,7 @@ final class ToolWorld: Sendable {
         as program: String = ToolWorld.program
     ) throws -> ToolResult {
         var process = ChildProcess(
-            [program] + arguments, environment: environment.merging(variables) { $1 })
+            [program] + arguments, environment: Variables(environment.merging(variables) { $1 }))
         process.input = Array(input.utf8)
         process.errorOutput = .captured
         process.outputLimit = 64 << 20

@@ -18,7 +18,7 @@ struct BrowserChoiceTests {
     }
 
     private func resolve(
-        _ environment: [String: String],
+        _ environment: Variables,
         having names: [String] = ["xdg-open", "firefox", "wslview", "rundll32.exe"],
         isDarwin: Bool = false, isWSL: Bool = false, isContainer: Bool = false, setting: [String] = []
     ) throws -> BrowserChoice {
@@ -34,7 +34,7 @@ struct BrowserChoiceTests {
 
     @Test("the setting comes before $BROWSER, and either counts as a browser on every platform")
     func named() throws {
-        let remote = ["BROWSER": "w3m:links -g %s", "SSH_CONNECTION": "x"]
+        let remote: Variables = ["BROWSER": "w3m:links -g %s", "SSH_CONNECTION": "x"]
         #expect(try resolve(remote, setting: ["firefox", "%s"]) == .commands([["firefox", "%s"]]))
         #expect(try resolve(remote) == .commands([["w3m"], ["links", "-g", "%s"]]))
         #expect(try resolve(remote, having: []) == .commands([["w3m"], ["links", "-g", "%s"]]))
@@ -80,7 +80,7 @@ struct BrowserChoiceTests {
 
 @Suite("Opening a browser")
 struct BrowserTests {
-    private let environment = [
+    private let environment: Variables = [
         "PATH": "/usr/bin:/bin", "OIDC_CLIENT_SECRET": "s3cret", "OIDC_X": "y", "LANG": "C",
     ]
 

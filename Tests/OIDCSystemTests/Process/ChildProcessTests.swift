@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A program run to its end", .serialized, .waiting)
 struct ChildProcessTests {
-    private let environment = ["PATH": "/usr/bin:/bin", "GREETING": "hello"]
+    private let environment: Variables = ["PATH": "/usr/bin:/bin", "GREETING": "hello"]
 
     private func shell(_ script: String) -> ChildProcess {
         ChildProcess(["/bin/sh", "-c", script], environment: environment)

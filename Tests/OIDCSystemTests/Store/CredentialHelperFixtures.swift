@@ -49,7 +49,7 @@ struct FakeHelper {
         _ = try? writer.run()
     }
 
-    var environment: [String: String] {
+    var environment: Variables {
         ["PATH": scratch["bin"] + ":/usr/bin:/bin", "KEYCHAIN": scratch["keychain"]]
     }
 

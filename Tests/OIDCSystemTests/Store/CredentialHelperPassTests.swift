@@ -13,7 +13,7 @@ private let areInstalled = programs.allSatisfy { name in
 struct CredentialHelperPassTests {
     let scratch = ScratchDirectory()
 
-    private var environment: [String: String] {
+    private var environment: Variables {
         [
             "PATH": ProcessEnvironment.current["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
             "HOME": scratch.path,

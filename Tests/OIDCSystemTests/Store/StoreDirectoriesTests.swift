@@ -7,11 +7,13 @@ import Testing
 @Suite("the directories of sessions, cache and configuration")
 struct StoreDirectoriesTests {
     struct Case: CustomTestStringConvertible, Sendable {
-        let environment: [String: String]
+        let environment: Variables
         let state: String?
         let cache: String?
         let configuration: String?
-        var testDescription: String { environment.description }
+        var testDescription: String {
+            environment.names().map { "\($0)=\(environment[$0] ?? "")" }.joined(separator: " ")
+        }
     }
 
     @Test(

@@ -96,9 +96,9 @@ struct TerminalTests {
         let terminal = try PseudoTerminal()
         defer { terminal.close() }
         #expect(
-            Terminal.usesColor(terminal.slave, environment: environment) == isUsed)
+            Terminal.usesColor(terminal.slave, environment: Variables(environment)) == isUsed)
         let pipe = try FileDescriptor.pipe()
-        #expect(!Terminal.usesColor(pipe.writing, environment: environment))
+        #expect(!Terminal.usesColor(pipe.writing, environment: Variables(environment)))
         pipe.reading.close()
         pipe.writing.close()
     }
@@ -124,9 +124,9 @@ struct TerminalTests {
     func links(environment: [String: String], areShown: Bool) throws {
         let terminal = try PseudoTerminal()
         defer { terminal.close() }
-        #expect(Terminal.showsLinks(terminal.slave, environment: environment) == areShown)
+        #expect(Terminal.showsLinks(terminal.slave, environment: Variables(environment)) == areShown)
         let pipe = try FileDescriptor.pipe()
-        #expect(!Terminal.showsLinks(pipe.writing, environment: environment))
+        #expect(!Terminal.showsLinks(pipe.writing, environment: Variables(environment)))
         pipe.reading.close()
         pipe.writing.close()
     }
