@@ -35,6 +35,27 @@ struct IdentitySourceTests {
         return SubjectToken(ProviderContext(try context.settingsLoader.load(entries), context))
     }
 
+    @Test("status and doctor ask whether the job can have an identity token, and whether a secret is there")
+    func origin() throws {
+        let source = ["subject_token_source=github-actions", "issuer=https://op.example"]
+        let variables = [
+            "ACTIONS_ID_TOKEN_REQUEST_URL": "https://ci.example/t", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "t",
+        ]
+        try subject(source, variables).checkOrigin()
+        #expect(throws: OIDCError.self) { try subject(source, [:]).checkOrigin() }
+        #expect(throws: OIDCError.self) {
+            try subject(source + ["client_secret_file=/no/such"], variables).checkOrigin()
+        }
+        #expect(throws: OIDCError.self) {
+            try subject(["grant=client_credentials", "client_secret_file=/no/such"], [:]).checkOrigin()
+        }
+        let program = try TestSupport.Program(["OIDC_ISSUER": "http://127.0.0.1:9", "OIDC_CLIENT_ID": "x"])
+        defer { program.remove() }
+        let machine = ["OIDC_GRANT": "client_credentials", "OIDC_CLIENT_SECRET_FILE": "/no/such"]
+        let outcome = try program.start(["status"], machine).finish()
+        #expect(outcome.status == 2 && outcome.errorOutput.contains("/no/such"), "\(outcome)")
+    }
+
     private func token(
         _ source: String, _ environment: [String: String], _ server: Server = Server(""),
         _ more: [String] = []

@@ -50,7 +50,10 @@ package struct Program: Sendable {
         ["ASAN_OPTIONS", "TSAN_OPTIONS"].contains($0.key)
     }
 
-    /// The thread sanitizer writes a file and changes signals before `main`, and hangs below a shifted clock.
+    /// A sanitized program hangs below a shifted clock.
+    package static let isSanitized = !sanitizerOptions.isEmpty
+
+    /// The thread sanitizer writes a file and changes signals before `main`.
     package static let isThreadSanitized = sanitizerOptions["TSAN_OPTIONS"] != nil
 
     package func remove() {

@@ -107,7 +107,7 @@ struct JSONParser {
             let start = index
             let name = try name()
             let isNew =
-                members.count < 8
+                members.count < 32
                 ? !members.contains { $0.name == name } : isUnseen(name, among: members, &seen)
             guard isNew else {
                 throw error("duplicate member \(DisplayText.quoted(name, limit: 60))", at: start)

@@ -10,8 +10,8 @@ package struct ExtraParameters: Sendable {
         request: "authorization request", hint: .advice(.removeAuthorizeParameter),
         reserved: [
             "response_type", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
-            "code_challenge_method", "response_mode", "max_age", "request", "request_uri", "dpop_jkt",
-            "client_secret", "client_assertion", "client_assertion_type",
+            "code_challenge_method", "code_verifier", "code", "response_mode", "max_age", "request",
+            "request_uri", "dpop_jkt", "client_secret", "client_assertion", "client_assertion_type",
         ])
 
     package static let token = ExtraParameters(

@@ -10,7 +10,7 @@ public struct Scope: Sendable {
 
     /// Makes a scope from its tokens.
     public init(tokens: [String]) {
-        guard tokens.count < 16 else {
+        guard tokens.count < Scope.large else {
             var seen: Set<String> = []
             self.tokens = tokens.filter { seen.insert($0).inserted }
             return
@@ -19,6 +19,9 @@ public struct Scope: Sendable {
         for token in tokens where !distinct.contains(token) { distinct.append(token) }
         self.tokens = distinct
     }
+
+    /// The number of tokens from which a set is faster than looking at each.
+    private static let large = 16
 
     /// Whether the scope has no tokens.
     public var isEmpty: Bool { tokens.isEmpty }
@@ -41,7 +44,8 @@ public struct Scope: Sendable {
 
     /// Returns whether every token is in the other scope.
     public func isSubset(of other: Scope) -> Bool {
-        Set(tokens).isSubset(of: other.tokens)
+        guard other.tokens.count < Scope.large else { return Set(other.tokens).isSuperset(of: tokens) }
+        return tokens.allSatisfy(other.contains)
     }
 
     /// Returns the tokens of both scopes.
@@ -99,7 +103,7 @@ extension Scope {
 extension Scope: Hashable {
     /// Returns whether both scopes have the same tokens, in any order (RFC 6749 §3.3).
     public static func == (left: Scope, right: Scope) -> Bool {
-        Set(left.tokens) == Set(right.tokens)
+        left.tokens.count == right.tokens.count && left.isSubset(of: right)
     }
 
     /// Hashes the tokens without their order.

@@ -31,6 +31,16 @@ struct ResourcesCommand: RunnableCommand {
         }
     }
 
+    /// Refuses what is for a call, if none is made.
+    private func checkList() throws(OIDCError) {
+        let given = [
+            (!request.headers.isEmpty, "--header"), (request.data != nil, "--data"),
+            (request.includesHead, "--include"),
+        ]
+        guard let option = given.first(where: \.0)?.1 else { return }
+        throw .usage("\(option) goes with the title of the resource to call", hint: "oidc resources")
+    }
+
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options)
         let resources = try Self.checked(provider.settings.tools)
@@ -43,6 +53,7 @@ struct ResourcesCommand: RunnableCommand {
             try ResourceRequest(call: call).run(try SessionAccess(provider))
             return 0
         }
+        try checkList()
         let session = try SessionAccess(provider).load()
         if context.console.isJSON {
             try context.console.output(.array(resources.map { Self.json($0, session) }))

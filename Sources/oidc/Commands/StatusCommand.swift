@@ -92,6 +92,7 @@ struct StatusCommand: RunnableCommand {
     /// Reports a grant without a user, which gets a token on demand.
     private func showNone(_ access: SessionAccess, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let key = access.key
+        try SubjectToken(access.provider).checkOrigin()
         if context.console.isJSON {
             try context.console.output(
                 SessionReport.json(

@@ -95,9 +95,12 @@ struct StoreChecks {
     private func session(_ store: any SessionStoring, _ key: SessionKey) -> Finding {
         do throws(OIDCError) {
             guard let session = try store.load(key) else {
-                return key.grant.needsUser
-                    ? Finding("session", .warning, "not signed in", hint: provider.settings.scopedLoginLine)
-                    : Finding("session", .ok, "none yet; a token is requested on demand")
+                if key.grant.needsUser {
+                    return Finding(
+                        "session", .warning, "not signed in", hint: provider.settings.scopedLoginLine)
+                }
+                try SubjectToken(provider).checkOrigin()
+                return Finding("session", .ok, "none yet; a token is requested on demand")
             }
             let now = provider.context.now
             let report = SessionReport(session: session, profile: nil, location: "", now: now)

@@ -49,7 +49,8 @@ struct ResourceRefusal {
     }
 
     private var target: WebURL? {
-        guard (300..<400).contains(head.status) else { return nil }
+        // 304 is an answer about the caller's copy, not a redirect (RFC 9110 §15.4.5).
+        guard (300..<400).contains(head.status), head.status != 304 else { return nil }
         return head.headers["Location"].flatMap { url.resolving($0) }
     }
 

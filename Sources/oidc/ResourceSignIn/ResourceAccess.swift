@@ -98,6 +98,12 @@ extension ResourceOperand {
 
     /// The error for a URL that nobody has signed in to.
     var notSignedIn: OIDCError {
+        do throws(OIDCError) {
+            try RequestOptions.checkScheme(
+                url, allowsInsecureHTTP: asked.provider.allowsInsecureHTTP)
+        } catch {
+            return error
+        }
         let damaged = ResourceRecords(context)?.links.damagedFile(of: url).map {
             ": the record that leads to its session is damaged or of a later version, \(DisplayText.clean($0))"
         }

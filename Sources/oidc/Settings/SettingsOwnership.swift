@@ -7,8 +7,8 @@ struct SettingsOwnership {
     /// Whose settings a layer holds, as far as it or a weaker layer says.
     private struct Owner {
         var issuer: String?
-        /// The endpoints that the client authenticates at, and the metadata that name them, by the setting's name.
-        var endpoints: [String: String] = [:]
+        /// The endpoints that the client authenticates at, and the metadata that name them.
+        var endpoints: [SettingLayers.Entry] = []
         var clientID: String?
 
         /// Returns the owner of the next stronger layer.
@@ -22,7 +22,9 @@ struct SettingsOwnership {
                 owner.issuer = issuer
             }
             for setting in Owner.authenticatedEndpoints {
-                if let url = text(setting) { owner.endpoints[setting.name] = url }
+                guard let endpoint = entries.first(where: { $0.setting == setting }) else { continue }
+                owner.endpoints.removeAll { $0.setting == setting }
+                owner.endpoints.append(endpoint)
             }
             owner.clientID = text(.clientID) ?? owner.clientID
             return owner
@@ -35,7 +37,7 @@ struct SettingsOwnership {
         ]
 
         private var origins: [String] {
-            ([issuer].compactMap { $0 } + endpoints.values).compactMap { WebURL.ofIssuer($0)?.origin }
+            ([issuer] + endpoints.map(\.value.string)).compactMap { $0.flatMap(WebURL.ofIssuer)?.origin }
         }
 
         /// Whether an issuer is this provider. If only endpoints are known of it, their origin decides.
@@ -56,8 +58,10 @@ struct SettingsOwnership {
         /// Whether each endpoint that secrets are sent to is one of this provider's: named for it, or on the
         /// origin of something that is.
         func ownsEndpoints(of used: Owner) -> Bool {
-            used.endpoints.allSatisfy { name, url in
-                endpoints[name].map { ExactText.isSame($0, url) } == true || isKnown(url)
+            used.endpoints.allSatisfy { endpoint in
+                guard let url = endpoint.value.string else { return true }
+                let own = endpoints.first { $0.setting == endpoint.setting }?.value.string
+                return own.map { ExactText.isSame($0, url) } == true || isKnown(url)
             }
         }
 

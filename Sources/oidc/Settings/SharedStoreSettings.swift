@@ -8,7 +8,7 @@ struct SharedStoreSettings: Sendable {
     /// Whether one process uses a token until it expires.
     let keepsCopies: Bool
     /// The variables with a password, used or not.
-    let secretVariables: Set<String>
+    let secretVariables: [String]
 
     init(_ layers: SettingLayers, home: String?) {
         // The stronger layer's way of naming the key counts.
@@ -17,13 +17,12 @@ struct SharedStoreSettings: Sendable {
         keyFile = isFile ? layers.file(.storeKeyFile, home: home) : nil
         keyCommand = isFile ? [] : layers.texts(.storeKeyCommand)
         keepsCopies = layers.flag(.storeCache)
-        let passwords = layers.given.compactMap { entry -> String? in
+        secretVariables = layers.given.compactMap { entry -> String? in
             guard case .variable(let name) = entry.origin, entry.setting == .store,
                 SessionStoreChoice.holdsPassword(entry.value.string ?? "")
             else { return nil }
             return name
         }
-        secretVariables = Set(passwords)
     }
 
     /// Checks that a shared store has a key, without reading it.
@@ -50,5 +49,5 @@ extension SecretReader {
 
 extension Settings {
     /// The variables that no child gets, besides those with fixed names.
-    var secretVariables: Set<String> { subject.variables.union(sharedStore.secretVariables) }
+    var secretVariables: Set<String> { Set(subject.variables + sharedStore.secretVariables) }
 }

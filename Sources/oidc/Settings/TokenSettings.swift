@@ -151,7 +151,7 @@ struct SubjectSettings: Sendable {
     let actorTokenType: String?
     let requestedTokenType: String?
     /// The variables that any layer names, used or not: they hold secrets.
-    let variables: Set<String>
+    let variables: [String]
 
     init(_ layers: SettingLayers, home: String?) {
         source = layers.choice(.subjectTokenSource)
@@ -162,6 +162,6 @@ struct SubjectSettings: Sendable {
         actorFile = layers.file(.actorTokenFile, home: home)
         actorTokenType = layers.text(.actorTokenType)
         requestedTokenType = layers.text(.requestedTokenType)
-        variables = Set(layers.given.filter { $0.setting == .subjectTokenEnv }.compactMap(\.value.string))
+        variables = layers.given.filter { $0.setting == .subjectTokenEnv }.compactMap(\.value.string)
     }
 }

@@ -53,6 +53,18 @@ struct SubjectToken {
         return (try? Fingerprint.of(token)) ?? ""
     }
 
+    /// Throws if a secret or the token's origin is not there. Fetches nothing.
+    func checkOrigin() throws(OIDCError) {
+        for file in provider.settings.client.secretFiles { _ = try secrets.text(file) }
+        guard provider.settings.token.grant != .clientCredentials else { return }
+        switch source {
+        case .githubActions:
+            _ = try IdentityRequest.gitHubActions(context.environment, audience: settings.audience)
+        case .azurePipelines: _ = try IdentityRequest.azurePipelines(context.environment)
+        default: _ = try identity()
+        }
+    }
+
     /// Returns the token, and fetches it if necessary.
     func token(_ transport: any HTTPTransport) throws(OIDCError) -> Redacted<String> {
         guard let source else {

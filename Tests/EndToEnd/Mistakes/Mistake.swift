@@ -73,6 +73,9 @@ struct Mistake: CustomTestStringConvertible, Sendable {
             "“https://bücher.example/x” has a host in other letters than ASCII: write it as DNS does, with xn--",
             "oidc help login"),
         Mistake("login localhost:1/x", "“localhost:1/x” is not a URL", "oidc login http://localhost:1/x"),
+        Mistake(
+            "token http://api.example/x", "http://api.example is plain http, which is for this machine only",
+            "use https"),
         Mistake("token 127.0.0.1:1/x", "“127.0.0.1:1/x” is not a URL", "oidc token http://127.0.0.1:1/x"),
         Mistake(
             "login http://u:pw@127.0.0.1:1/x",

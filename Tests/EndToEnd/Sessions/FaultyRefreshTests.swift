@@ -73,7 +73,7 @@ struct FaultyRefreshTests {
     @Test(
         "this machine's clock is behind by ten minutes, or ahead by two hours",
         .enabled(if: Installed.programs("faketime"), "faketime is not installed"),
-        .disabled(if: Program.isThreadSanitized),
+        .disabled(if: Program.isSanitized),
         arguments: ["-10m", "+2h"])
     func ownClock(offset: String) throws {
         let world = try SessionWorld.signedIn()
@@ -86,7 +86,7 @@ struct FaultyRefreshTests {
     @Test(
         "two machines with clocks ten minutes apart and one state directory",
         .enabled(if: Installed.programs("faketime"), "faketime is not installed"),
-        .disabled(if: Program.isThreadSanitized))
+        .disabled(if: Program.isSanitized))
     func twoClocks() throws {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }

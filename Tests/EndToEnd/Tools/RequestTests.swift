@@ -153,6 +153,8 @@ struct RequestTests {
             }
             return switch request.url.path {
             case "/near": moved("/there")
+            case "/kept":
+                HTTPResponse(status: 304, headers: HTTPHeaders([("Location", "/there")]), body: [])
             case "/far": moved(elsewhere.withLock { $0 } + "/x")
             case "/loop": moved("/loop")
             default: HTTPResponse(status: 200, body: Array("there".utf8))
@@ -168,6 +170,8 @@ struct RequestTests {
         #expect(far.code == 4 && far.output == "moved" && far.errors.contains(other.origin), "\(far)")
         #expect(try get("/far", ["--allow-origin", other.origin]).code == 4 && other.requests.isEmpty)
         #expect(try get("/loop").code == 4)
+        let kept = try get("/kept")
+        #expect(kept.code == 4 && !kept.errors.contains("redirect"), "\(kept)")
         #expect(try get("/near", ["-d", "x"]).code == 4)
     }
 

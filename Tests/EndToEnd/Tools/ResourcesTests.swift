@@ -50,6 +50,15 @@ struct ResourcesTests {
         #expect(unknown.code == 2 && unknown.errors.contains("Items"), "\(unknown)")
     }
 
+    @Test("options of a call are refused without the title of a resource")
+    func listOptions() throws {
+        let world = try world()
+        for options in [["-d", "x"], ["-H", "A: b"], ["-i"]] {
+            let refused = try world.run(["resources"] + options)
+            #expect(refused.code == 2 && refused.errors.contains("goes with the title"), "\(refused)")
+        }
+    }
+
     @Test("a profile without resources gets a hint how to name one")
     func none() throws {
         let world = try ToolWorld()

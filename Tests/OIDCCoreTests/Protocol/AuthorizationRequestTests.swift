@@ -110,7 +110,7 @@ struct AuthorizationRequestTests {
         arguments: [
             "response_type", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
             "code_challenge_method", "response_mode", "max_age", "request", "request_uri", "dpop_jkt",
-            "client_secret", "client_assertion", "client_assertion_type",
+            "client_secret", "client_assertion", "client_assertion_type", "code_verifier", "code",
         ])
     func extraProtocolParameter(_ name: String) {
         var request = Fixture.request()
