@@ -111,6 +111,8 @@ struct ExecCommand: RunnableCommand {
         for index in routes.indices {
             variables["OIDC_PROXY_URL" + (index == 0 ? "" : "_\(index + 1)")] = server.url(of: index)
         }
+        let exceptions = ProxyVariables.exceptions(in: context.environment)
+        for name in exceptions.names() { variables[name] = exceptions[name] }
         let removed = ProcessEnvironment.secretVariables(in: context.environment)
             .union(ProcessEnvironment.jobVariables).union(provider.settings.secretVariables)
             .union([Self.standardVariable])

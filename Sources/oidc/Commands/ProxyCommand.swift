@@ -74,6 +74,9 @@ struct ProxyCommand: RunnableCommand {
             try endpoint(), routes: Array(zip(routes, indices)),
             sources: try sessions.map { session throws(OIDCError) in try session.source() }, first: first,
             configuration)
+        if listen == nil, let warning = ProxyVariables.warning(in: context.environment) {
+            context.console.warn(warning)
+        }
         for (index, route) in routes.enumerated() {
             try announce(server.url(of: index), route, context)
         }
