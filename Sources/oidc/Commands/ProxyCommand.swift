@@ -59,7 +59,7 @@ struct ProxyCommand: RunnableCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options)
         let routes = try ProxyRoutes.routes(urls, provider, onSocket: listen != nil)
-        let log = try log.map { path throws(OIDCError) in try ProxyLog(path, context.console) }
+        let log = try log.map { path throws(OIDCError) in try ProxyLog(context.path(path), context.console) }
         let (sessions, indices) = try ProxySession.sessions(of: routes, provider, mayLogIn: mayLogIn)
         let first = try sessions.map { session throws(OIDCError) in
             try session.firstToken(toleratesOutage: true)
