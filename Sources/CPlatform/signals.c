@@ -22,7 +22,7 @@ static int waiting_end = -1;
 /// single-use secret is redeemed.
 static const int recorded_signals[] = {
     SIGINT,  SIGTERM, SIGHUP,    SIGQUIT, SIGALRM, SIGUSR1,
-    SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF,
+    SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF, SIGABRT,
 #ifdef __linux__
     SIGIO,   SIGPWR,  SIGSTKFLT,
 #endif
@@ -32,6 +32,8 @@ enum {
     recorded_signal_count = sizeof recorded_signals / sizeof recorded_signals[0]
 };
 static void (*previous_handlers[recorded_signal_count])(int);
+/// Whether the real-time signals are recorded too. Service managers may stop programs by them.
+static atomic_int records_real_time;
 
 static void (*previous_broken_pipe)(int) = SIG_DFL;
 static int ignores_broken_pipes;
@@ -127,9 +129,38 @@ int oidc_interruption_descriptor(void) { return waiting_end; }
 
 void oidc_interrupt(int number) { first_signal = number; }
 
+/// Records the real-time signals that end the process by default. Only a redemption needs this, and not every start.
+static void record_real_time_signals(void) {
+#ifdef SIGRTMIN
+    if (waiting_end < 0 || atomic_exchange(&records_real_time, 1)) return;
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    sigemptyset(&action.sa_mask);
+    action.sa_handler = record_if_postponed;
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++) {
+        struct sigaction previous;
+        if (sigaction(number, NULL, &previous) != 0 || previous.sa_handler != SIG_DFL) continue;
+        sigaction(number, &action, NULL);
+    }
+#endif
+}
+
+static void forget_real_time_signals(void) {
+#ifdef SIGRTMIN
+    if (!atomic_exchange(&records_real_time, 0)) return;
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++) {
+        struct sigaction current;
+        if (sigaction(number, NULL, &current) == 0 && current.sa_handler == record_if_postponed) {
+            signal(number, SIG_DFL);
+        }
+    }
+#endif
+}
+
 /// Removes the handlers, if there are some.
 static void remove_handlers(void) {
     if (waiting_end < 0) return;
+    forget_real_time_signals();
     for (int index = 0; index < (int)recorded_signal_count; index++) {
         struct sigaction current;
         if (sigaction(recorded_signals[index], NULL, &current) == 0 &&
@@ -152,6 +183,7 @@ void oidc_forget_interruptions(void) {
 }
 
 void oidc_postpone_interruptions(void) {
+    record_real_time_signals();
     own_postponements++;
     atomic_fetch_add(&postponements, 1);
     // The signal came just before, and waits too.

@@ -68,6 +68,8 @@ struct Roff {
             case "~": result += "\\(ti"
             case "\"": result += "\\(dq"
             case "\n", "\r", "\t": result += " "
+            // groff has no ellipsis to show in a locale that is not UTF-8.
+            case "…": result += "..."
             case "\u{20}"..."\u{7E}": result.unicodeScalars.append(scalar)
             default:
                 if scalar.value < 0xA0 { continue }

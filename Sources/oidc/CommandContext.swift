@@ -30,16 +30,32 @@ struct CommandContext: Sendable {
     func settings(
         _ options: ProviderOptions, and more: [SettingLayers.Entry] = []
     ) throws(OIDCError) -> Settings {
-        let settings = try settingsLoader.load(more + (try options.entries()))
+        let given = more + (try options.entries())
+        try SettingsLoader.checkRepeated(given)
+        let settings = try settingsLoader.load(given)
         if console.isVerbose { trace(settings) }
         return settings
     }
 
+    /// Logs the configuration file and the profile in use, for a command that takes no settings from them.
+    func traceConfiguration() {
+        guard console.isVerbose else { return }
+        let file = try? settingsLoader.file()
+        traceConfiguration((try? file?.profile(named: settingsLoader.profileName))?.name)
+    }
+
+    func traceConfiguration(_ profile: String?) {
+        let file = settingsLoader.path ?? "none (neither HOME nor XDG_CONFIG_HOME is set)"
+        console.trace("configuration: \(file), \(profile.map { "profile \($0)" } ?? "no profile in use")")
+    }
+
+    /// Returns the path of a file that an option names, with the home directory for `~/`, which shells do not expand after
+    /// an equals sign.
+    func path(_ path: String) -> String { SettingFile.path(path, home: environment["HOME"]) }
+
     /// Logs where the settings come from.
     private func trace(_ settings: Settings) {
-        let file = settingsLoader.path ?? "none (neither HOME nor XDG_CONFIG_HOME is set)"
-        let profile = settings.profile.map { "profile \($0)" } ?? "no profile in use"
-        console.trace("configuration: \(file), \(profile)")
+        traceConfiguration(settings.profile)
         let given = settings.layers.entries.filter { $0.origin.layer != .profile }
         if !given.isEmpty {
             let names = given.map { "\($0.setting.name) (\($0.origin.text))" }

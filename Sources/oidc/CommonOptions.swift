@@ -83,6 +83,7 @@ struct ProviderOptions: OptionGroup {
                     origin: .option("--resource")))
         }
         for assignment in assignments { entries.append(try SettingsLoader.assignment(assignment)) }
+        try SettingsLoader.checkRepeated(entries)
         return entries
     }
 }

@@ -55,6 +55,12 @@ struct Console: Sendable {
         note("finishing the request in progress; press Ctrl-C again to stop now (the session may be lost)")
     }
 
+    /// Says on a terminal, or with `--verbose`, what a command waits for. A script that reads stderr finds the error there
+    /// and nothing else, however busy the machine is.
+    func noteWaiting(_ text: String) {
+        if Terminal.isTerminal(.standardError) { note(text) } else { trace(text) }
+    }
+
     /// Returns the exit code of a command that runs until a signal, which is no failure. A terminal shows `^C` itself.
     func ended(bySignal signal: Int32) -> Int32 {
         if Terminal.isTerminal(.standardError) { note("") }

@@ -49,7 +49,7 @@ enum Diagnostics {
 }
 
 extension OIDCError {
-    /// Returns the error with the class of the exit code, if a signal that was postponed ends the program.
+    /// Returns the error with the class of the exit code, if a signal ends the program.
     func ended(bySignal isSignaled: Bool) -> OIDCError {
         var error = self
         if isSignaled { error.kind = .interrupted }

@@ -16,13 +16,13 @@ struct Main {
         if name.hasSuffix("docker-credential-oidc") { words = ["credential", "docker"] + words }
         do {
             let code = try invoke(words)
-            return postponedCode ?? code
+            return signalCode ?? code
         } catch {
-            let code = exitCode(error)
+            let code = signalCode ?? Diagnostics.exitCode(error)
             let common = CommonOptions.lenient(words)
             let isJSON = common.output == .json
             let report = Diagnostics.report(
-                error.ended(bySignal: postponedCode != nil), asJSON: isJSON, exitCode: code,
+                error.ended(bySignal: signalCode != nil), asJSON: isJSON, exitCode: code,
                 completion: HintCompletion(
                     common, words: words, environment: ProcessEnvironment.current),
                 style: Console.style)
@@ -67,16 +67,7 @@ struct Main {
         }
     }
 
-    /// The exit code of a signal that was postponed; it ends the program even if everything succeeded meanwhile.
-    private static var postponedCode: Int32? {
-        Interruption.wasPostponed ? Interruption.recorded.map { 128 + $0 } : nil
-    }
-
-    private static func exitCode(_ error: OIDCError) -> Int32 {
-        if let postponedCode { return postponedCode }
-        guard error.kind == .interrupted, let signal = Interruption.pending else {
-            return Diagnostics.exitCode(error)
-        }
-        return 128 + signal
-    }
+    /// The exit code of the first signal. It ends the program even if everything succeeded meanwhile, or if a command
+    /// took the interruption for another error.
+    private static var signalCode: Int32? { Interruption.recorded.map { 128 + $0 } }
 }

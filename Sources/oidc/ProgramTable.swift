@@ -136,6 +136,27 @@ enum Manual {
         ("129, 130, 143", "ended by SIGHUP, SIGINT, SIGTERM"),
     ]
 
+    /// The variables that change what the program does.
+    static let environment: [(term: String, meaning: String)] = [
+        ("OIDC_<NAME>", "a setting, as in OIDC_CLIENT_SECRET: see oidc help settings"),
+        ("OIDC_CONFIG", "the configuration file"), ("OIDC_PROFILE", "the profile to use"),
+        ("OIDC_STATE_DIR", "where sessions are kept"),
+        ("OIDC_CACHE_DIR", "where metadata and keys are kept"),
+        (
+            "XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_CACHE_HOME",
+            "directories to use instead of ~/.config, ~/.local/state and ~/.cache"
+        ),
+        ("https_proxy, http_proxy, all_proxy, no_proxy", "proxies, as for curl; not used for this machine"),
+        ("SSL_CERT_FILE", "PEM certificates to trust, unless ca_file is set"),
+        ("BROWSER", "browsers to try, separated by colons; words may be quoted, %s is replaced by the URL"),
+        (
+            "DISPLAY, WAYLAND_DISPLAY, SSH_CONNECTION, SSH_TTY",
+            "whether a browser can be shown: on a display, and not in an SSH session"
+        ),
+        ("NO_COLOR, TERM", "no color if NO_COLOR is set, or if TERM is dumb"),
+        ("LC_ALL, LC_CTYPE, LANG", "the locale; only ASCII is printed if it is not UTF-8"),
+    ]
+
     static var settingsTable: String {
         let rows = Setting.all.map { "| `\($0.name)` | \($0.summary) | \($0.kind.expectation) |" }
         return (["| setting | what it is | value |", "| --- | --- | --- |"] + rows)
@@ -154,18 +175,7 @@ enum Manual {
                 "EXIT STATUS", topic: "exit-codes", entries: exitCodes.map { (term: $0.0, meaning: $0.1) }),
             ManSection(
                 "ENVIRONMENT", topic: "environment",
-                entries: [
-                    (term: "OIDC_CONFIG", meaning: "the configuration file"),
-                    (term: "OIDC_PROFILE", meaning: "the profile to use"),
-                    (term: "OIDC_STATE_DIR", meaning: "where sessions are kept"),
-                    (term: "OIDC_CACHE_DIR", meaning: "where metadata and keys are kept"),
-                    (
-                        term: "BROWSER",
-                        meaning:
-                            "browsers to try, separated by colons; words may be quoted, %s is replaced by the URL"
-                    ),
-                    (term: "NO_COLOR", meaning: "disables color"),
-                ]),
+                entries: environment),
             ManSection(
                 "FILES",
                 entries: [

@@ -7,7 +7,7 @@ struct ManPageTests {
     private static let page = ManPage.text(
         Toy.program, version: "1.0", date: "2026-01-02",
         description:
-            ".dots and 'quotes' begin lines\n'like this\n\n  kept -- \\n as it is\n\nand än — ✓ end.",
+            ".dots and 'quotes' begin lines\n'like this\n\n  kept -- \\n as it is\n\nand än — ✓ end …",
         sections: [
             ManSection("EXIT STATUS", "What it means:", entries: [("0", "done"), (".5", "'half' done")]),
             ManSection("SEE ALSO", "cp(1), \"mv\"(1), ~, ^, `x`, a\u{7}\u{9B}b"),
@@ -30,7 +30,7 @@ struct ManPageTests {
         #expect(lines.contains("\\&.dots and \\(aqquotes\\(aq begin lines"))
         #expect(lines.contains("\\(aqlike this"))
         #expect(lines.contains("\\&  kept \\-\\- \\en as it is"))
-        #expect(lines.contains("and \\[u00E4]n \\[u2014] \\[u2713] end."))
+        #expect(lines.contains("and \\[u00E4]n \\[u2014] \\[u2713] end ..."))
         #expect(lines.contains("cp(1), \\(dqmv\\(dq(1), \\(ti, \\(ha, \\(gax\\(ga, ab"))
         #expect(Self.page.utf8.allSatisfy { $0 == 0x0A || (0x20...0x7E).contains($0) })
         let requests = lines.filter { $0.hasPrefix(".") }.compactMap {
@@ -71,7 +71,7 @@ struct ManPageTests {
         #expect(warnings.isEmpty)
         #expect(process.terminationStatus == 0)
         for shown in [
-            "toy send --speed fast Rome", "än — ✓ end.", "kept -- \\n as it is", ".dots and 'quotes'",
+            "toy send --speed fast Rome", "än — ✓ end ...", "kept -- \\n as it is", ".dots and 'quotes'",
             "~, ^, `x`",
         ] {
             #expect(text.contains(shown))

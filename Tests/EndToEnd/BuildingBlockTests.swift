@@ -34,6 +34,23 @@ struct BuildingBlockTests {
     }
 
     @Test(
+        "an option that names something else than the sign-in was started with is refused, not ignored",
+        arguments: [
+            ["--issuer", "https://a.example"], ["--client-id", "other"], ["--scope", "openid other"],
+            ["--set", "client_id=other"],
+        ])
+    func otherThanStarted(option: [String]) throws {
+        let (provider, program, pending, address) = try begin()
+        defer { program.remove() }
+        let run = try program.start(["exchange", "--pending", pending] + option, input: .text(address))
+        let outcome = run.finish()
+        #expect(outcome.status == 2 && outcome.output == "", "\(outcome)")
+        let name = option[0] == "--set" ? "--set \(option[1].prefix { $0 != "=" })" : option[0]
+        #expect(outcome.error == "\(name) is not the one that the sign-in was started with")
+        #expect(provider.requestCount(.token) == 0)
+    }
+
+    @Test(
         "a URL whose scheme, host, port or path is not the redirect URI's is 7, and the code stays unused",
         arguments: [
             ("http://127.0.0.1:8484", "https://127.0.0.1:8484"),

@@ -52,6 +52,24 @@ struct ConfigTests {
         #expect(mode == 0o600)
     }
 
+    @Test(
+        "--verbose logs the configuration file and the profile in use",
+        arguments: [
+            ["list"], ["path"], ["check"], ["use", "work"], ["set", "flow=device"], ["unset", "account"],
+            ["show"],
+            ["init", "-p", "new", "--client-id", "x", "--set", "token_endpoint=http://127.0.0.1:9/t"],
+        ])
+    func verbose(arguments: [String]) throws {
+        defer { program.remove() }
+        try write(
+            #"{"default_profile":"home","profiles":{"home":{"account":"a"},"work":{"client_id":"x"}}}"#)
+        let outcome = try program.start(["config", "-v"] + arguments).finish()
+        let profile = arguments[0] == "init" ? "new" : "home"
+        #expect(
+            outcome.errorOutput.contains("debug: configuration: \(file.path), profile \(profile)\n"),
+            "\(outcome)")
+    }
+
     @Test("check looks at every profile, and says which of them has a problem")
     func check() throws {
         defer { program.remove() }

@@ -68,12 +68,44 @@ struct ProgramTableTests {
             sections: Manual.sections)
         let version = Version.number.replacing("-", with: "\\-")
         #expect(page.hasPrefix(".TH \"OIDC\" \"1\" \"\(Version.date)\" \"oidc \(version)\""))
+        // In a locale that is not UTF-8, groff drops characters that are written as numbers.
+        #expect(!page.contains("\\[u"))
         for title in ["EXAMPLES", "SEE ALSO", "EXIT STATUS"] { #expect(page.contains(".SH \"\(title)\"\n")) }
         guard Installed.programs("mandoc") else { return }
         let process = try TestSupport.Program().start(
             ["-T", "lint"], input: .text(page), executable: "/usr/bin/mandoc")
         let outcome = process.finish()
         #expect(outcome.output + outcome.errorOutput == "")
+    }
+
+    @Test("help environment names every variable that the program reads")
+    func variables() throws {
+        let text = Manual.environment.map { "\($0.term) \($0.meaning)" }.joined(separator: "\n")
+        let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("Sources")
+        // Variables of programs that call this one, what every program reads, and what `exec` sets.
+        let others = [
+            "KUBERNETES_EXEC_INFO", "GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE", "PATH", "PWD", "HOSTNAME",
+            "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "OIDC_PROXY_URL",
+        ]
+        var names: Set<String> = [
+            "OIDC_<NAME>", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "http_proxy", "https_proxy",
+            "all_proxy", "no_proxy", "BROWSER", "LC_ALL", "LC_CTYPE", "LANG", "DISPLAY", "WAYLAND_DISPLAY",
+        ]
+        for folder in ["oidc", "OIDCSystem"] {
+            let folder = sources.appendingPathComponent(folder)
+            let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+            for case let file as URL in files ?? .init() where file.pathExtension == "swift" {
+                let source = try String(contentsOf: file, encoding: .utf8)
+                for match in source.matches(of: /(?:environment|variables)\["([A-Z][A-Z_]+)"/) {
+                    names.insert(String(match.1))
+                }
+            }
+        }
+        #expect(names.count > 18)
+        for name in names.subtracting(others + ["HOME", "HTTP_PROXY", "NO_PROXY"]) {
+            #expect(text.contains(name), "\(name)")
+        }
     }
 
     @Test("the whole reference is JSON: every command with its own options, shared options once, topics")

@@ -63,6 +63,24 @@ struct SettingsTests {
         #expect(!(outcome.output + outcome.errorOutput).contains("hunt"), "\(outcome.errorOutput)")
     }
 
+    @Test("~/ is the home directory, also where no shell expands it")
+    func home() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let file = program.home.appendingPathComponent("c.json")
+        try Data(#"{"issuer":"http://127.0.0.1:9","client_id":"demo"}"#.utf8).write(to: file)
+        #expect(try program.run("config", "path", "--config=~/c.json").token == file.path)
+        let variables = ["OIDC_CONFIG": "~/c.json", "OIDC_STATE_DIR": "~/state"]
+        #expect(try program.run("config", "path", variables: variables).token == file.path)
+        let status = try program.run("status", "--config=~/c.json")
+        #expect(status.status == 3 && status.errorOutput.contains("try: oidc login --config '~/c.json'"))
+        let location = try program.run("doctor", variables: variables).output
+        #expect(location.contains("~/state, 0 sessions"), "\(location)")
+        let verifier = program.home.appendingPathComponent("v.txt")
+        try Data(String(repeating: "a", count: 43).utf8).write(to: verifier)
+        #expect(try program.run("pkce", "--verifier-file=~/v.txt").status == 0)
+    }
+
     @Test("OIDC_STATE_DIR may be relative; doctor reports a relative XDG variable, which is ignored")
     func relativeDirectory() throws {
         let program = try Program(["OIDC_ISSUER": "http://127.0.0.1:9", "OIDC_CLIENT_ID": "demo"])

@@ -16,7 +16,7 @@ public struct TokenRequest: Sendable {
     }
 
     /// The values of `grant_type`.
-    enum Grant: String {
+    package enum Grant: String {
         case authorizationCode = "authorization_code"
         case refreshToken = "refresh_token"
         case clientCredentials = "client_credentials"

@@ -54,6 +54,12 @@ package struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// The hint for a resource that a new process or thread lacks; nil for any other error. Elsewhere, the same error only
+    /// says that there is nothing to read yet.
+    package var startHint: Hint? {
+        self == .wouldBlock ? "end other programs, or raise the limit (ulimit -u)" : shortageHint
+    }
+
     /// The system's text: "No such file or directory".
     package var description: String {
         var text = [CChar](repeating: 0, count: 256)

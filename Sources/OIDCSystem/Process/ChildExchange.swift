@@ -47,7 +47,9 @@ struct ChildExchange {
                 path, arguments: specification.command, environment: specification.environment,
                 streams: StandardStreams(
                     input: pipes[0].reading, output: pipes[1].writing,
-                    errors: captures ? pipes[2].writing : inherited))
+                    errors: captures ? pipes[2].writing : inherited),
+                // libcurl's sockets among them are not closed when a program starts.
+                options: .closeOthers)
         } catch {
             for pipe in pipes {
                 pipe.reading.close()

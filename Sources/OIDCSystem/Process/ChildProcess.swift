@@ -72,8 +72,8 @@ extension ChildProcess.Failure {
         switch self {
         case .notStarted(let reason):
             return OIDCError(
-                reason.isShortage ? .failed : .usage, "\(setting): \(program) cannot be run: \(reason)",
-                hint: reason.shortageHint ?? "check the program in \(setting)", stage: .settings)
+                reason.startHint == nil ? .usage : .failed, "\(setting): \(program) cannot be run: \(reason)",
+                hint: reason.startHint ?? "check the program in \(setting)", stage: .settings)
         case .timedOut(let milliseconds):
             return OIDCError(
                 .failed, "\(setting): \(program) did not end within \(milliseconds / 1000) s",

@@ -67,9 +67,10 @@ package enum Executable {
         }
     }
 
-    /// Returns the exit status of `env` for a program that cannot be run.
+    /// Returns the exit status of `env` for a program that cannot be run; 1 if the machine lacks a resource.
     package static func status(_ reason: Errno) -> Int32 {
-        reason == .noSuchFile ? 127 : 126
+        if reason.startHint != nil { return 1 }
+        return reason == .noSuchFile ? 127 : 126
     }
 }
 

@@ -123,7 +123,7 @@ package final class ProxyTokens {
             try job.start(work)
         } catch {
             complete(
-                .failure(OIDCError(.failed, "no thread: \(error)", hint: error.shortageHint)), now: .now())
+                .failure(OIDCError(.failed, "no thread: \(error)", hint: error.startHint)), now: .now())
         }
     }
 

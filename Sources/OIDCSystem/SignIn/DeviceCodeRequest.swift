@@ -17,7 +17,7 @@ final class DeviceCodeRequest: Sendable {
             thread.detach()
         } catch {
             throw OIDCError(
-                .failed, "no thread for the request: \(error)", hint: error.shortageHint,
+                .failed, "no thread for the request: \(error)", hint: error.startHint,
                 stage: .deviceAuthorization)
         }
     }

@@ -73,8 +73,8 @@ struct CredentialHelper: Sendable {
                 throw absent
             case .notStarted(let reason):
                 throw OIDCError(
-                    reason.isShortage ? .failed : .usage, "store: \(program) cannot be run: \(reason)",
-                    hint: reason.shortageHint ?? .set(.store, to: "file"), stage: .store)
+                    reason.startHint == nil ? .usage : .failed, "store: \(program) cannot be run: \(reason)",
+                    hint: reason.startHint ?? .set(.store, to: "file"), stage: .store)
             case .timedOut(let milliseconds):
                 throw storeError(
                     "\(verb): no answer within \(milliseconds / 1_000) s",

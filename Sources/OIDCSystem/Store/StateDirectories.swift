@@ -22,8 +22,15 @@ package struct StateDirectories: Hashable, Sendable {
         func base(_ name: String, _ inHome: String) -> String? {
             absolute(name) ?? absolute("HOME").map { StateDirectories.join($0, inHome) }
         }
+        /// A shell expands `~/` in an assignment; files of units and jobs do not.
+        func expanded(_ name: String) -> String? {
+            value(name).map { path in
+                guard path.hasPrefix("~/"), let home = absolute("HOME") else { return path }
+                return StateDirectories.join(home, String(path.dropFirst(2)))
+            }
+        }
         func own(_ name: String) -> String? {
-            value(name).map { StateDirectories.trimmed(UserFile.absolute($0)) }
+            expanded(name).map { StateDirectories.trimmed(UserFile.absolute($0)) }
         }
         state =
             own("OIDC_STATE_DIR")
@@ -32,7 +39,7 @@ package struct StateDirectories: Hashable, Sendable {
             own("OIDC_CACHE_DIR")
             ?? base("XDG_CACHE_HOME", ".cache").map { StateDirectories.join($0, "oidc") }
         configuration =
-            value("OIDC_CONFIG")
+            expanded("OIDC_CONFIG")
             ?? base("XDG_CONFIG_HOME", ".config").map { StateDirectories.join($0, "oidc/config.json") }
     }
 

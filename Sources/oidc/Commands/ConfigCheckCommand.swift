@@ -16,6 +16,7 @@ struct ConfigCheckCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let loader = context.settingsLoader
+        context.traceConfiguration()
         guard let file = try loader.file() else {
             throw OIDCError.usage(
                 "there is no configuration file at \(DisplayText.clean(try loader.requiredPath()))",

@@ -106,6 +106,7 @@ struct ConfigInitCommand: RunnableCommand {
             return preset
         }
         let name = common.profile ?? context.settingsLoader.profileName ?? "default"
+        context.traceConfiguration(name)
         let writer = ProfileWriter(path: path)
         try writer.checkName(name, replacing: isForced)
         let given = try options.entries()

@@ -21,6 +21,7 @@ struct ConfigListCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let loader = context.settingsLoader
+        context.traceConfiguration()
         let file = try loader.file()
         if let name = common.profile { _ = try file?.profile(named: name) }
         let sessions = ProfileSessions(file, context)

@@ -16,6 +16,7 @@ struct ConfigPathCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let path = try context.settingsLoader.requiredPath()
+        context.traceConfiguration()
         guard !context.console.isJSON else {
             try context.console.output(["path": .string(path), "exists": .bool(UserFile.isThere(path))])
             return 0

@@ -30,13 +30,13 @@ struct ConfigSetCommand: RunnableCommand {
         for assignment in assignments {
             entries.append(try SettingsLoader.assignment(assignment, of: "config set"))
         }
+        try SettingsLoader.checkRepeated(entries)
+        context.traceConfiguration()
         let editor = try ProfileEditor(context.settingsLoader)
         let before = ConfigSetCommand.sharedStores(context)
         let sharing = ProfileSessions.sharing(with: context.settingsLoader.profileName, context)
         let outcome = try editor.set(entries)
-        var names: [String] = []
-        for entry in entries where !names.contains(entry.setting.name) { names.append(entry.setting.name) }
-        try ConfigSetCommand.report("Set", names, outcome, editor, context)
+        try ConfigSetCommand.report("Set", entries.map(\.setting.name), outcome, editor, context)
         ProfileSessions.noteSharing(of: outcome.profile, before: sharing, context)
         if let server = before[outcome.profile],
             ConfigSetCommand.sharedStores(context)[outcome.profile] != server

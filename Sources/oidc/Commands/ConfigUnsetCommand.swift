@@ -24,6 +24,7 @@ struct ConfigUnsetCommand: RunnableCommand {
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        context.traceConfiguration()
         let editor = try ProfileEditor(context.settingsLoader)
         var names: [String] = []
         for key in keys where !names.contains(key) { names.append(key) }

@@ -24,6 +24,7 @@ struct ConfigUseCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        context.traceConfiguration()
         let editor = try ProfileEditor(context.settingsLoader)
         if let remaining = try editor.use(profile).remaining { context.console.warn(remaining.commandLine) }
         context.console.note("The default profile is \(DisplayText.clean(profile)).")

@@ -22,7 +22,7 @@ struct DoctorCommand: RunnableCommand {
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let findings = Doctor(context: context, options: options).findings()
+        let findings = try Doctor(context: context, options: options).findings()
         if context.console.isJSON {
             try context.console.output(.array(findings.map(\.json)))
             guard findings.allSatisfy({ $0.result != .problem }) else {

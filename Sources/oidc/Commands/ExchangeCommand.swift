@@ -31,11 +31,10 @@ struct ExchangeCommand: RunnableCommand {
                 "--pending FILE is needed; stdin is for the redirected URL",
                 hint: "(umask 077; oidc authorize-url > pending.json)")
         }
-        let pending = try Self.read(path)
-        let isOther = options.issuer.map { !pending.isStarted(at: $0) } ?? false
-        if isOther { throw Self.otherThanStarted("--issuer") }
-        if let id = options.clientID, id != pending.clientID { throw Self.otherThanStarted("--client-id") }
-        let provider = try context.provider(options, and: Self.entries(pending))
+        let pending = try Self.read(context.path(path))
+        let started = Self.entries(pending)
+        try Self.check(try options.entries(), against: started, of: pending)
+        let provider = try context.provider(options, and: started)
         if let issuer = pending.issuer {
             let configured = provider.settings.provider.issuer ?? ""
             guard pending.isStarted(at: configured) else {
@@ -54,8 +53,22 @@ struct ExchangeCommand: RunnableCommand {
         return 0
     }
 
-    private static func otherThanStarted(_ option: String) -> OIDCError {
-        .usage("\(option) is not the one that the sign-in was started with", hint: "leave \(option) out")
+    /// Refuses options that name something else than the pending sign-in, which overrides them.
+    private static func check(
+        _ options: [SettingLayers.Entry], against started: [SettingLayers.Entry],
+        of pending: PendingAuthorization
+    ) throws(OIDCError) {
+        for entry in options {
+            let own = started.first { $0.setting == entry.setting }?.value ?? entry.value
+            let isIssuer = entry.setting == .issuer
+            guard !(isIssuer ? pending.isStarted(at: entry.value.string ?? "") : own == entry.value) else {
+                continue
+            }
+            let isSet = entry.origin == .option("--set")
+            let option = entry.origin.text + (isSet ? " \(entry.setting.name)" : "")
+            throw .usage(
+                "\(option) is not the one that the sign-in was started with", hint: "leave \(option) out")
+        }
     }
 
     private static func read(_ path: String) throws(OIDCError) -> PendingAuthorization {

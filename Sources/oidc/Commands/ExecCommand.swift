@@ -111,6 +111,8 @@ struct ExecCommand: RunnableCommand {
         for index in routes.indices {
             variables["OIDC_PROXY_URL" + (index == 0 ? "" : "_\(index + 1)")] = server.url(of: index)
         }
+        let exceptions = ProxyVariables.exceptions(in: context.environment)
+        for name in exceptions.names() { variables[name] = exceptions[name] }
         let removed = ProcessEnvironment.secretVariables(in: context.environment)
             .union(ProcessEnvironment.jobVariables).union(provider.settings.secretVariables)
             .union([Self.standardVariable])
@@ -142,8 +144,9 @@ struct ExecCommand: RunnableCommand {
     private func report(_ failure: (reason: Errno, status: Int32), _ context: CommandContext) -> Int32 {
         let error = OIDCError(
             .failed, "\(DisplayText.quoted(command.first ?? "")) cannot be run: \(failure.reason)",
-            hint: failure.status == 127
-                ? "check its name and PATH, or give its path" : "check that the file may be executed")
+            hint: failure.reason.startHint
+                ?? (failure.status == 127
+                    ? "check its name and PATH, or give its path" : "check that the file may be executed"))
         StandardError.write(
             Diagnostics.report(error, asJSON: context.console.isJSON, exitCode: failure.status))
         return failure.status

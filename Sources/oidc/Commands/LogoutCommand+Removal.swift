@@ -28,7 +28,7 @@ extension LogoutCommand {
         var isMissing = false
         do throws(OIDCError) { isMissing = try store.load(key) == nil } catch {
             // A session that cannot be read is removed like any other, but not while its store is out of reach.
-            guard error.kind != .unreachable else { throw error }
+            guard error.kind != .unreachable, error.kind != .interrupted else { throw error }
         }
         // Nothing is created, not even a lock, for a session that is not there.
         if isMissing { return Taken(content: .success(try store.takeLeftovers(of: key) { _ in true }.first)) }
@@ -59,7 +59,7 @@ extension LogoutCommand {
 
     private func remove(_ key: SessionKey, from store: any SessionStoring) -> Taken {
         var taken = Taken(content: Result { () throws(OIDCError) in try store.load(key) })
-        if case .failure(let error) = taken.content, error.kind == .unreachable {
+        if case .failure(let error) = taken.content, [.unreachable, .interrupted].contains(error.kind) {
             taken.failure = error
             return taken
         }

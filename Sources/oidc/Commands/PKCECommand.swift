@@ -28,7 +28,7 @@ struct PKCECommand: RunnableCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let pkce: PKCE
         if let verifierFile {
-            let text = try InputText.read(verifierFile, limit: 4_096, named: "--verifier-file")
+            let text = try InputText.read(context.path(verifierFile), limit: 4_096, named: "--verifier-file")
             pkce = try PKCE(verifier: ASCII.trimmed(text))
         } else {
             pkce = PKCE.generate(random: Random.bytes)

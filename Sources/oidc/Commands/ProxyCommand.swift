@@ -59,7 +59,7 @@ struct ProxyCommand: RunnableCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options)
         let routes = try ProxyRoutes.routes(urls, provider, onSocket: listen != nil)
-        let log = try log.map { path throws(OIDCError) in try ProxyLog(path, context.console) }
+        let log = try log.map { path throws(OIDCError) in try ProxyLog(context.path(path), context.console) }
         let (sessions, indices) = try ProxySession.sessions(of: routes, provider, mayLogIn: mayLogIn)
         let first = try sessions.map { session throws(OIDCError) in
             try session.firstToken(toleratesOutage: true)
@@ -74,6 +74,9 @@ struct ProxyCommand: RunnableCommand {
             try endpoint(), routes: Array(zip(routes, indices)),
             sources: try sessions.map { session throws(OIDCError) in try session.source() }, first: first,
             configuration)
+        if listen == nil, let warning = ProxyVariables.warning(in: context.environment) {
+            context.console.warn(warning)
+        }
         for (index, route) in routes.enumerated() {
             try announce(server.url(of: index), route, context)
         }

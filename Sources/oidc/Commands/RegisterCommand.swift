@@ -45,6 +45,11 @@ struct RegisterCommand: RunnableCommand {
         if url != nil, !isMetadata {
             throw UsageError("a URL goes with --client-metadata", hint: "oidc register --issuer URL")
         }
+        guard isMetadata else { return }
+        if isForced { throw UsageError("--client-metadata writes no profile, so --force has no meaning") }
+        if initialAccessToken != nil {
+            throw UsageError("--client-metadata registers nothing, so --initial-access-token has no meaning")
+        }
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
@@ -56,7 +61,9 @@ struct RegisterCommand: RunnableCommand {
         try writer.checkName(name, replacing: isForced)
         let secret = ProfileSecret(of: name, beside: path)
         try secret.check(among: try writer.existing().profiles, replacing: isForced)
+        context.traceConfiguration(name)
         let provider = ProviderContext(try settings(entries, context), context)
+        try refuseOtherClient(provider.settings)
         guard provider.namesProvider || provider.settings.provider.endpoints[.registration] != nil else {
             throw .usage("issuer is not set", hint: "oidc register --issuer URL")
         }
@@ -85,6 +92,25 @@ struct RegisterCommand: RunnableCommand {
             ])
         }
         return 0
+    }
+
+    /// Refuses what the new client could not honor: another client's ID or secret, and a grant without a user.
+    private func refuseOtherClient(_ settings: Settings) throws(OIDCError) {
+        func refuse(_ refused: [Setting], _ reason: String) throws(OIDCError) {
+            guard let entry = settings.layers.given.first(where: { refused.contains($0.setting) }) else {
+                return
+            }
+            let isSet = entry.origin == .option("--set")
+            let name = entry.origin.text + (isSet ? " \(entry.setting.name)" : "")
+            let isVariable = entry.origin.layer == .variables
+            throw .usage("\(name) \(reason)", hint: isVariable ? "unset \(name)" : "leave \(name) out")
+        }
+        try refuse(
+            [.clientID] + Setting.clientSecrets,
+            "belongs to a client that exists, and register makes a new one")
+        if !settings.token.grant.needsUser {
+            try refuse([.grant], "needs no user, and register makes a client that signs users in")
+        }
     }
 
     /// Prints the document to host. It lists the redirect URLs without a port, as RFC 8252 §7.3 wants them compared, and
@@ -141,7 +167,9 @@ struct RegisterCommand: RunnableCommand {
         let environment = try provider.environment()
         let metadata = try provider.metadata(environment, for: [.registration])
         let token: Redacted<String>? = try initialAccessToken.map { file throws(OIDCError) in
-            Redacted(ASCII.trimmed(try InputText.read(file, named: "--initial-access-token")))
+            Redacted(
+                ASCII.trimmed(
+                    try InputText.read(provider.context.path(file), named: "--initial-access-token")))
         }
         let registration = try ClientRegistration(
             clientName: clientName, settings: provider.settings, metadata: metadata)

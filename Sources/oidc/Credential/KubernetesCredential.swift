@@ -13,17 +13,26 @@ struct KubernetesCredential {
             apiVersion = "\(KubernetesCredential.group)/v1"
             return
         }
-        guard let info = try? JSONValue(parsing: executionInfo), let version = info["apiVersion"]?.string
-        else {
-            throw .usage("KUBERNETES_EXEC_INFO: expected an ExecCredential in JSON")
+        let info: JSONValue
+        do { info = try JSONValue(parsing: executionInfo) } catch {
+            throw .usage("KUBERNETES_EXEC_INFO is not valid JSON (\(error.inFile))")
+        }
+        func mismatch(_ member: String, _ expected: String, _ known: [String], hint: Hint? = nil) -> OIDCError
+        {
+            let value = info[member]
+            let found = value?.string.map { "“\(DisplayText.distinct($0, from: known, limit: 80))”" }
+            return .usage(
+                "KUBERNETES_EXEC_INFO: \(member): expected \(expected), found \(found ?? value?.typeName ?? "none")",
+                hint: hint)
+        }
+        guard info["kind"]?.string == "ExecCredential" else {
+            throw mismatch("kind", "ExecCredential", ["ExecCredential"])
         }
         let versions = ["v1", "v1beta1"].map { "\(KubernetesCredential.group)/\($0)" }
-        guard info["kind"]?.string == "ExecCredential", versions.contains(version)
-        else {
-            throw .usage(
-                "KUBERNETES_EXEC_INFO: apiVersion: expected \(KubernetesCredential.group)/v1 or v1beta1, found "
-                    + "“\(DisplayText.distinct(version, from: versions, limit: 80))”",
-                hint: "set apiVersion of the user's exec to \(KubernetesCredential.group)/v1")
+        guard let version = info["apiVersion"]?.string, versions.contains(version) else {
+            throw mismatch(
+                "apiVersion", "\(versions[0]) or v1beta1", versions,
+                hint: .text("set apiVersion of the user's exec to \(versions[0])"))
         }
         apiVersion = version
     }

@@ -1,12 +1,12 @@
 import OIDCCore
 import OIDCSystem
 
-/// Checks everything that a sign-in depends on, and stops at no problem.
+/// Checks everything that a sign-in depends on. Stops at no problem, but at a signal.
 struct Doctor {
     let context: CommandContext
     let options: ProviderOptions
 
-    func findings() -> [Finding] {
+    func findings() throws(OIDCError) -> [Finding] {
         var findings: [Finding] = []
         let settingsChecks = SettingsChecks(context: context, options: options)
         let settings: Settings
@@ -27,6 +27,8 @@ struct Doctor {
         findings.append(libraries())
         findings += MachineChecks(provider: provider).findings()
         if isConfigured { findings += StoreChecks(provider: provider).findings() }
+        // After a signal, no check has waited for its answer.
+        try Interruption.throwIfPending()
         let completion = context.console.completion
         return findings.map { $0.completed(by: completion).redacted(home: context.environment["HOME"]) }
     }

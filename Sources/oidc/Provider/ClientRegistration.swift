@@ -75,6 +75,9 @@ struct ClientRegistration {
             at: metadata)
         registration.postLogoutRedirectURIs = settings.signIn.postLogoutRedirectURI.map { [$0] } ?? []
         registration.tokenEndpointAuthMethod = method
+        if settings.signIn.flow == .device {
+            registration.grantTypes.append(TokenRequest.Grant.deviceCode.rawValue)
+        }
         return registration
     }
 

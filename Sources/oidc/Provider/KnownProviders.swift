@@ -60,6 +60,7 @@ struct KnownProviders {
                 continue
             }
             for session in all {
+                if case .failure(let error) = session.content, error.kind == .interrupted { throw error }
                 if let index = indices[session.location] {
                     guard found[index].session.session == nil, session.session != nil else { continue }
                     found[index] = Stored(session: session, store: store)
@@ -80,7 +81,10 @@ struct KnownProviders {
         for store in try stores(isSilent: true) {
             do throws(OIDCError) {
                 taken += try store.store.takeLeftovers(of: nil, where: isMeant).map { ($0, store) }
-            } catch { note(error) }
+            } catch {
+                guard error.kind != .interrupted else { throw error }
+                note(error)
+            }
         }
         return taken
     }

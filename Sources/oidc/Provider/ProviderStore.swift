@@ -19,7 +19,7 @@ extension ProviderContext {
                 name: name, directory: directory,
                 environment: childEnvironment, deadline: deadline,
                 onWaiting: { [console = context.console] text in
-                    if Terminal.isTerminal(.standardError) { console.note(text) }
+                    console.noteWaiting(text)
                 })
         case (.keychain, let directory?):
             // Only a sign-in has a deadline, and only a sign-in may prompt.

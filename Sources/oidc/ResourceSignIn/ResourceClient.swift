@@ -109,7 +109,7 @@ struct ResourceClient {
         let wait = LockWait(
             limit: .seconds(settings.network.httpTimeout * 2 + 30),
             onWaiting: { [console = context.console] in
-                console.note("waiting for the registration of another oidc process …")
+                console.noteWaiting("waiting for the registration of another oidc process …")
             })
         return try records.registrations.withLock(name, wait) { () throws(OIDCError) in
             if let known = try known(name, records) { return choice(known, name: name) }

@@ -48,6 +48,20 @@ extension SettingsLoader {
         return try entry(setting, word, .option(option), named: "\(option) \(name)")
     }
 
+    /// Refuses a setting that the command line names twice: by `--set`, or by `--set` and an option of its own. What a
+    /// pending sign-in names, options may repeat.
+    static func checkRepeated(_ entries: [SettingLayers.Entry]) throws(OIDCError) {
+        let given = entries.filter { $0.origin != .option("--pending") }
+        for (index, entry) in given.enumerated() {
+            guard let first = given[..<index].first(where: { $0.setting == entry.setting }) else { continue }
+            let (name, option) = (entry.setting.name, entry.origin.text)
+            throw .usage(
+                first.origin == entry.origin
+                    ? "\(option) \(name) is given twice"
+                    : "\(name) is given twice, by \(first.origin.text) and \(option)", hint: "give it once")
+        }
+    }
+
     /// Returns the settings of the options that were given.
     static func entries(
         _ options: [(Setting, option: String, word: String?)]

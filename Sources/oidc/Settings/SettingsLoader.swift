@@ -16,7 +16,8 @@ struct SettingsLoader: Sendable {
     init(environment: Variables, common: CommonOptions) {
         self.environment = environment
         namedByOption = common.config
-        configPath = common.config ?? environment["OIDC_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
+        let named = common.config ?? environment["OIDC_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
+        configPath = named.map { SettingFile.path($0, home: environment["HOME"]) }
         let variable = environment["OIDC_PROFILE"].flatMap { $0.isEmpty ? nil : $0 }
         profileName = common.profile ?? variable
         overriddenProfile = variable == common.profile || common.profile == nil ? nil : variable

@@ -210,6 +210,6 @@ extension ProviderContext {
         let left = deadline.map { max(0, $0.milliseconds(from: .now())) } ?? limit
         return LockWait(
             limit: .milliseconds(min(limit, left)),
-            onWaiting: { console.note("waiting for another oidc process that is getting a token …") })
+            onWaiting: { console.noteWaiting("waiting for another oidc process that is getting a token …") })
     }
 }

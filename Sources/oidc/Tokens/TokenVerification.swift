@@ -88,12 +88,19 @@ struct TokenVerification {
             let source = provider.documents(environment).keys(url)
             return try verdict(token, source)
         }
-        let file = try UserFile.require(name, limit: 1 << 20, named: "--jwks")
-        let keys: JWKSet
-        do throws(JWKSet.Malformed) { keys = try JWKSet(parsing: file.bytes) } catch {
-            throw OIDCError.usage(
-                "--jwks \(DisplayText.clean(name)): expected a key set or a key: \(error.reason)",
+        let file = try UserFile.require(provider.context.path(name), limit: 1 << 20, named: "--jwks")
+        func unusable(_ problem: String) -> OIDCError {
+            .usage(
+                "--jwks \(DisplayText.clean(name)) \(problem)",
                 hint: "use the document at the provider's jwks_uri (oidc discover)")
+        }
+        let json: JSONValue
+        do { json = try JSONValue(parsing: file.bytes) } catch {
+            throw unusable("is not valid JSON (\(error.inFile))")
+        }
+        let keys: JWKSet
+        do throws(JWKSet.Malformed) { keys = try JWKSet(json) } catch {
+            throw unusable("is not a key set or a key: \(error.reason)")
         }
         return try verdict(token, keys, isLocal: true)
     }

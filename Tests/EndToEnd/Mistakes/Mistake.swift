@@ -202,6 +202,22 @@ struct Mistake: CustomTestStringConvertible, Sendable {
             "exec --proxy b.example -- true", "“b.example” is not a URL",
             "oidc exec --proxy https://b.example -- CMD"),
         Mistake("register", "issuer is not set", "oidc register --issuer URL"),
+        Mistake(
+            "register --issuer https://127.0.0.1:9 --client-id a",
+            "--client-id belongs to a client that exists, and register makes a new one",
+            "leave --client-id out"),
+        Mistake(
+            "register --issuer https://127.0.0.1:9 --set client_secret_file=f",
+            "--set client_secret_file belongs to a client that exists", "leave --set client_secret_file out"),
+        Mistake(
+            "register --issuer https://127.0.0.1:9 --grant client_credentials",
+            "--grant needs no user, and register makes a client that signs users in", "leave --grant out"),
+        Mistake(
+            "register --client-metadata https://a.example/c --force",
+            "--client-metadata writes no profile, so --force", "oidc help register"),
+        Mistake(
+            "register --client-metadata https://a.example/c --initial-access-token f",
+            "--client-metadata registers nothing, so --initial-access-token", "oidc help register"),
         Mistake("exec", "oidc exec needs CMD", "oidc help exec"),
         Mistake(
             "exec -- nosuch", "“nosuch” cannot be run: No such file or directory", "check its name and PATH",

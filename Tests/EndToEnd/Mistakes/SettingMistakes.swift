@@ -29,6 +29,24 @@ extension Mistake {
             "give --issuer https://login.example.com"),
         Mistake(
             "token --issuer http://login.example.com", "issuer: plain http is for loopback only", "use https"),
+        Mistake(
+            "token --set account=a --set account=b", "--set account is given twice", "give it once"),
+        Mistake(
+            "token --set scope=openid --set scope=email", "--set scope is given twice", "give it once"),
+        Mistake(
+            "config show --scope a --set scope=b", "scope is given twice, by --scope and --set",
+            "give it once"),
+        Mistake(
+            "config show --resource https://a.example --set resource=https://b.example",
+            "resource is given twice, by --resource and --set", "give it once"),
+        Mistake(
+            "login --flow device --set flow=paste", "flow is given twice, by --flow and --set", "give it once"
+        ),
+        Mistake(
+            "config init --issuer https://a.example --client-id x --set client_id=y",
+            "client_id is given twice, by --client-id and --set", "give it once"),
+        Mistake(
+            "config set account=a account=b", "config set account is given twice", "give it once"),
         Mistake("config set", "oidc config set needs KEY=VALUE", "oidc help config set"),
         Mistake("config set port", "config set takes KEY=VALUE, not “port”", "oidc config set port=VALUE"),
         Mistake(

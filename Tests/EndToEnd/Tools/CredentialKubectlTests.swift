@@ -5,6 +5,8 @@ import OIDCCore
 import OIDCSystem
 import Testing
 
+@testable import oidc
+
 @Suite("credential kubectl", .serialized, .waiting)
 struct KubectlTests {
     private static func info(_ version: String) -> String {
@@ -44,6 +46,26 @@ struct KubectlTests {
         variables["KUBERNETES_EXEC_INFO"] = info
         let result = try world.run(["credential", "kubectl"], variables)
         #expect(result.code == 2 && result.output == "", "\(result)")
+    }
+
+    @Test(
+        "the error names the member that is wrong",
+        arguments: [
+            (#"{"kind":"Other","apiVersion":"v2"}"#, "kind: expected ExecCredential, found “Other”"),
+            (#"{"apiVersion":"v2"}"#, "kind: expected ExecCredential, found none"),
+            (
+                #"{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v2"}"#,
+                "apiVersion: expected client.authentication.k8s.io/v1 or v1beta1, "
+                    + "found “client.authentication.k8s.io/v2”"
+            ),
+            (
+                #"{"kind":"ExecCredential","apiVersion":1}"#,
+                "apiVersion: expected client.authentication.k8s.io/v1 or v1beta1, found a number"
+            ),
+        ])
+    func mismatch(info: String, problem: String) {
+        let error = #expect(throws: OIDCError.self) { try KubernetesCredential(executionInfo: info) }
+        #expect(error?.message == "KUBERNETES_EXEC_INFO: \(problem)")
     }
 
     @Test("without a stored session it fails, and does not prompt")

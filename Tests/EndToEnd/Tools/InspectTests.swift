@@ -71,6 +71,22 @@ struct InspectTests {
         #expect(try verdict(["sub": "a"], configured, jwks: keys) == .valid)
     }
 
+    @Test(
+        "a file that is not a key set is refused, with line and column if it is not JSON",
+        arguments: [
+            ("{\n \"keys\": [],\n}\n", "is not valid JSON (line 2, column 12: trailing comma)"),
+            ("", "is not valid JSON (it is empty)"),
+            ("{}", "is not a key set or a key: keys: expected an array, found none"),
+        ])
+    func keyFile(text: String, problem: String) throws {
+        let world = try ToolWorld()
+        try Data(text.utf8).write(to: URL(fileURLWithPath: world.home + "/keys.json"))
+        let error = #expect(throws: OIDCError.self) {
+            try self.verdict(["sub": "a"], ["HOME": world.home], jwks: "~/keys.json")
+        }
+        #expect(error?.kind == .usage && error?.message == "--jwks ~/keys.json \(problem)", "\(error as Any)")
+    }
+
     @Test("a signature is unchecked only if neither a provider nor keys are named")
     func unchecked() throws {
         let verdict = try verdict(["iss": "https://evil.example"], [:])

@@ -221,6 +221,19 @@ struct RegisterTests {
             elsewhere.errors.hasSuffix("Now: oidc login --config \(file) -p w\n"), "\(elsewhere)")
     }
 
+    @Test("another client's variable is refused; a device sign-in is registered for its grant")
+    func honored() throws {
+        let world = try ToolWorld()
+        let register = ["register", "--issuer", world.issuer]
+        let refused = try world.run(register, ["OIDC_CLIENT_ID": "mine"])
+        #expect(refused.code == 2 && refused.errors.hasSuffix("  try: unset OIDC_CLIENT_ID\n"), "\(refused)")
+        #expect(world.requests.isEmpty)
+        #expect(try world.run(register + ["--set", "flow=device"]).code == 0)
+        let sent = try #require(world.requests.last { $0.url.path == "/register" })
+        let grants = try JSONValue(parsing: sent.body)["grant_types"]?.array ?? []
+        #expect(grants.contains("urn:ietf:params:oauth:grant-type:device_code"), "\(grants)")
+    }
+
     @Test("a provider without registration is an error that says so")
     func unsupported() throws {
         let world = try ToolWorld()

@@ -24,6 +24,27 @@ struct ChildProcessTests {
                     status: .exited(3), output: Array("hello0\n".utf8), errorOutput: Array("oops".utf8)))
     }
 
+    @Test("a program inherits none of our descriptors, also those that stay open across its start")
+    func inherited() throws {
+        let copy = fcntl(0, F_DUPFD, 200)
+        try #require(copy >= 200)
+        defer { close(copy) }
+        let outcome = try shell("test -e /dev/fd/1 && echo one; test -e /dev/fd/\(copy) && echo ours; true")
+            .run()
+        #expect(outcome.output == Array("one\n".utf8))
+    }
+
+    @Test("a machine that lacks processes is no fault of the settings, and has a hint of its own")
+    func shortage() {
+        let failure = ChildProcess.Failure.notStarted(Errno(EAGAIN))
+        let error = failure.error(setting: "client_secret_command", command: ["pass"])
+        #expect(error.kind == .failed)
+        #expect(error.hint == "end other programs, or raise the limit (ulimit -u)")
+        #expect(
+            [EAGAIN, EMFILE, ENOENT, EACCES].map { Executable.status(Errno($0)) } == [1, 1, 127, 126])
+        #expect(Errno(EAGAIN).shortageHint == nil)
+    }
+
     @Test("error output is kept only on request")
     func discardedErrors() throws {
         #expect(try shell("echo secret >&2").run().errorOutput == [])

@@ -92,7 +92,15 @@ struct InterruptionTests {
         }
     }
 
-    static let otherSignals = [SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF]
+    #if os(Linux)
+        /// The first and the last, and one that systemd may stop a container by.
+        static let realTimeSignals: [Int32] = [34, 37, 64]
+    #else
+        static let realTimeSignals: [Int32] = []
+    #endif
+
+    static let otherSignals =
+        [SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF, SIGABRT] + realTimeSignals
 
     @Test("any other signal that ends a process does so at once", arguments: [SIGQUIT, SIGUSR1, SIGXCPU])
     func other(number: Int32) async {

@@ -43,6 +43,11 @@ struct StoreDirectoriesTests {
                 state: UserFile.absolute("here"), cache: UserFile.absolute("./there"),
                 configuration: "/home/a/.config/oidc/config.json"),
             Case(
+                environment: [
+                    "HOME": "/home/a", "OIDC_STATE_DIR": "~/s", "OIDC_CACHE_DIR": "~/",
+                    "OIDC_CONFIG": "~/c.json",
+                ], state: "/home/a/s", cache: "/home/a", configuration: "/home/a/c.json"),
+            Case(
                 environment: ["HOME": "/"], state: "/.local/state/oidc", cache: "/.cache/oidc",
                 configuration: "/.config/oidc/config.json"),
             Case(environment: ["HOME": ""], state: nil, cache: nil, configuration: nil),

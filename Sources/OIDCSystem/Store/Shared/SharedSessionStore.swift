@@ -105,7 +105,7 @@ package final class SharedSessionStore: SessionStoring {
                 entries.append(
                     StoredSession(name: stem, location: records.location(stem), content: .success(session)))
             } catch {
-                guard error.kind != .unreachable else { throw error }
+                guard error.kind != .unreachable, error.kind != .interrupted else { throw error }
                 entries.append(
                     StoredSession(name: stem, location: records.location(stem), content: .failure(error)))
             }

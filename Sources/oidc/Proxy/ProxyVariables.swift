@@ -1,0 +1,34 @@
+import OIDCCore
+import OIDCSystem
+
+/// The variables that send a caller's requests to a proxy of the network. One that got those to our listener would see
+/// its secret, and all that was to travel by https.
+enum ProxyVariables {
+    private static let proxies = [
+        "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "https_proxy", "HTTPS_PROXY",
+    ]
+
+    /// Returns `no_proxy` and `NO_PROXY` with this machine's address, as far as a proxy is set and they lack it.
+    static func exceptions(in environment: Variables) -> Variables {
+        var exceptions: Variables = [:]
+        guard proxies.contains(where: { environment[$0]?.isEmpty == false }) else { return exceptions }
+        for (name, other) in [("no_proxy", "NO_PROXY"), ("NO_PROXY", "no_proxy")] {
+            let own = environment[name] ?? ""
+            let value = own.isEmpty ? environment[other] ?? "" : own
+            let hosts = value.pieces(between: ",").map { ASCII.trimmed(String($0)) }
+            let isCovered = hosts == ["*"] || hosts.contains("127.0.0.1")
+            if isCovered, !own.isEmpty { continue }
+            exceptions[name] = isCovered ? value : value.isEmpty ? "127.0.0.1" : "\(value),127.0.0.1"
+        }
+        return exceptions
+    }
+
+    /// The warning about a proxy that callers with the same environment would use.
+    static func warning(in environment: Variables) -> String? {
+        guard !exceptions(in: environment).names().isEmpty,
+            let name = proxies.first(where: { environment[$0]?.isEmpty == false })
+        else { return nil }
+        return "\(name) is set: a caller that uses it sends these URLs there, with their secret, "
+            + "unless no_proxy has 127.0.0.1"
+    }
+}
