@@ -25,11 +25,6 @@ package struct RedirectAddress: Hashable, Sendable {
             throw .usage(
                 "\(setting) has port \(written), and port is \(port)", hint: "leave one of them out")
         }
-        if let written, !ports.isEmpty, !ports.contains(written) {
-            throw .usage(
-                "\(setting) has port \(written), which is not one of redirect_ports",
-                hint: "leave one of them out")
-        }
         let choice: LoopbackAddress.Ports =
             if let fixed = written ?? port { .fixed(fixed) } else if ports.isEmpty { .any } else {
                 .firstFree(of: ports)
