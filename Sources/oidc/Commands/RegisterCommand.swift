@@ -63,7 +63,8 @@ struct RegisterCommand: RunnableCommand {
         try secret.check(among: try writer.existing().profiles, replacing: isForced)
         context.traceConfiguration(name)
         let provider = ProviderContext(try settings(entries, context), context)
-        try refuseOtherClient(provider.settings)
+        try refuseOtherClient(
+            provider.settings.layers.given, grant: provider.settings.token.grant)
         guard provider.namesProvider || provider.settings.provider.endpoints[.registration] != nil else {
             throw .usage("issuer is not set", hint: "oidc register --issuer URL")
         }
@@ -95,11 +96,9 @@ struct RegisterCommand: RunnableCommand {
     }
 
     /// Refuses what the new client could not honor: another client's ID or secret, and a grant without a user.
-    private func refuseOtherClient(_ settings: Settings) throws(OIDCError) {
+    private func refuseOtherClient(_ given: [SettingLayers.Entry], grant: GrantType) throws(OIDCError) {
         func refuse(_ refused: [Setting], _ reason: String) throws(OIDCError) {
-            guard let entry = settings.layers.given.first(where: { refused.contains($0.setting) }) else {
-                return
-            }
+            guard let entry = given.first(where: { refused.contains($0.setting) }) else { return }
             let isSet = entry.origin == .option("--set")
             let name = entry.origin.text + (isSet ? " \(entry.setting.name)" : "")
             let isVariable = entry.origin.layer == .variables
@@ -108,7 +107,7 @@ struct RegisterCommand: RunnableCommand {
         try refuse(
             [.clientID] + Setting.clientSecrets,
             "belongs to a client that exists, and register makes a new one")
-        if !settings.token.grant.needsUser {
+        if !grant.needsUser {
             try refuse([.grant], "needs no user, and register makes a client that signs users in")
         }
     }
@@ -117,13 +116,18 @@ struct RegisterCommand: RunnableCommand {
     /// with the ports that a sign-in uses, for servers that compare them exactly.
     private func printMetadata(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let settings = try context.settings(options)
+        // A profile's own client is another one; the document's ID is its URL.
+        let given = settings.layers.given.filter { $0.origin.layer == .options }
+        try refuseOtherClient(given, grant: settings.token.grant)
         guard let text = url ?? settings.client.metadataURL else {
             throw .usage(
                 "the URL of the document is missing",
                 hint: "oidc register --client-metadata https://example.com/oidc.json")
         }
-        let registration = Registration(
-            clientName: clientName, redirectURIs: ClientRegistration.urls(try settings.signIn.redirect()))
+        var registration = Registration(
+            clientName: clientName, redirectURIs: ClientRegistration.urls(try settings.signIn.redirect()),
+            scope: Scope(given.first { $0.setting == .scope }?.value.string ?? ""))
+        registration.addGrants(of: settings)
         let document = try ClientMetadataDocument(
             url: try ClientMetadataDocument.checkedURL(text), registration: registration
         ).document()

@@ -232,6 +232,9 @@ struct RegisterTests {
         let sent = try #require(world.requests.last { $0.url.path == "/register" })
         let grants = try JSONValue(parsing: sent.body)["grant_types"]?.array ?? []
         #expect(grants.contains("urn:ietf:params:oauth:grant-type:device_code"), "\(grants)")
+        let options = ["--client-metadata", "https://a.example/c", "--scope", "a b", "--set", "flow=device"]
+        let document = try world.run(["register"] + options).json()
+        #expect(document["scope"] == "a b" && document["grant_types"] == .array(grants), "\(document)")
     }
 
     @Test("a provider without registration is an error that says so")
