@@ -83,6 +83,7 @@ struct RegisterCommand: RunnableCommand {
             "Registered \(DisplayText.quoted(client.clientID)); wrote profile \(DisplayText.clean(name)) to "
                 + "\(DisplayText.clean(path)). Now: "
                 + context.common.completing(provider.settings.loginLine(profile: name, of: writer)))
+        warnOfVariables(provider.settings, context)
         if context.console.isJSON {
             try context.console.output([
                 "client_id": .string(client.clientID), "profile": .string(name), "path": .string(path),
@@ -94,22 +95,29 @@ struct RegisterCommand: RunnableCommand {
         return 0
     }
 
-    /// Refuses what the new client could not honor: another client's ID or secret, and a grant without a user.
+    private static let others = [Setting.clientID] + Setting.clientSecrets
+
+    /// Refuses options that the new client could not honor: another client's ID or secret, and a grant without a user.
     private func refuseOtherClient(_ settings: Settings) throws(OIDCError) {
         func refuse(_ refused: [Setting], _ reason: String) throws(OIDCError) {
-            guard let entry = settings.layers.given.first(where: { refused.contains($0.setting) }) else {
-                return
-            }
+            let given = settings.layers.given.filter { $0.origin.layer == .options }
+            guard let entry = given.first(where: { refused.contains($0.setting) }) else { return }
             let isSet = entry.origin == .option("--set")
             let name = entry.origin.text + (isSet ? " \(entry.setting.name)" : "")
-            let isVariable = entry.origin.layer == .variables
-            throw .usage("\(name) \(reason)", hint: isVariable ? "unset \(name)" : "leave \(name) out")
+            throw .usage("\(name) \(reason)", hint: "leave \(name) out")
         }
-        try refuse(
-            [.clientID] + Setting.clientSecrets,
-            "belongs to a client that exists, and register makes a new one")
+        try refuse(Self.others, "belongs to a client that exists, and register makes a new one")
         if !settings.token.grant.needsUser {
             try refuse([.grant], "needs no user, and register makes a client that signs users in")
+        }
+    }
+
+    /// Warns of variables that override the profile.
+    private func warnOfVariables(_ settings: Settings, _ context: CommandContext) {
+        let overriding = Self.others + (settings.token.grant.needsUser ? [] : [.grant])
+        for entry in settings.layers.given
+        where entry.origin.layer == .variables && overriding.contains(entry.setting) {
+            context.console.warn("\(entry.origin.text) is set, which overrides the new profile")
         }
     }
 
@@ -117,13 +125,17 @@ struct RegisterCommand: RunnableCommand {
     /// with the ports that a sign-in uses, for servers that compare them exactly.
     private func printMetadata(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let settings = try context.settings(options)
+        try refuseOtherClient(settings)
+        let scope = settings.layers.given.first { $0.setting == .scope && $0.origin.layer == .options }
         guard let text = url ?? settings.client.metadataURL else {
             throw .usage(
                 "the URL of the document is missing",
                 hint: "oidc register --client-metadata https://example.com/oidc.json")
         }
-        let registration = Registration(
-            clientName: clientName, redirectURIs: ClientRegistration.urls(try settings.signIn.redirect()))
+        var registration = Registration(
+            clientName: clientName, redirectURIs: ClientRegistration.urls(try settings.signIn.redirect()),
+            scope: Scope(scope?.value.string ?? ""))
+        registration.addGrants(of: settings)
         let document = try ClientMetadataDocument(
             url: try ClientMetadataDocument.checkedURL(text), registration: registration
         ).document()

@@ -75,9 +75,7 @@ struct ClientRegistration {
             at: metadata)
         registration.postLogoutRedirectURIs = settings.signIn.postLogoutRedirectURI.map { [$0] } ?? []
         registration.tokenEndpointAuthMethod = method
-        if settings.signIn.flow == .device {
-            registration.grantTypes.append(TokenRequest.Grant.deviceCode.rawValue)
-        }
+        registration.addGrants(of: settings)
         return registration
     }
 
@@ -194,5 +192,12 @@ struct ClientRegistration {
                 Redirects(urls: [urls[0]], chosenPorts: [ports[0]]), Redirects(urls: [redirect.text]),
             ]
         }
+    }
+}
+
+extension Registration {
+    /// Adds the grant of a device code, if the settings name that flow.
+    mutating func addGrants(of settings: Settings) {
+        if settings.signIn.flow == .device { grantTypes.append(TokenRequest.Grant.deviceCode.rawValue) }
     }
 }

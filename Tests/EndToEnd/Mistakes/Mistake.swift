@@ -213,6 +213,9 @@ struct Mistake: CustomTestStringConvertible, Sendable {
             "register --issuer https://127.0.0.1:9 --grant client_credentials",
             "--grant needs no user, and register makes a client that signs users in", "leave --grant out"),
         Mistake(
+            "register --client-metadata https://a.example/c --client-id a",
+            "--client-id belongs to a client that exists", "leave --client-id out"),
+        Mistake(
             "register --client-metadata https://a.example/c --force",
             "--client-metadata writes no profile, so --force", "oidc help register"),
         Mistake(

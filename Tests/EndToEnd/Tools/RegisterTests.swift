@@ -221,17 +221,25 @@ struct RegisterTests {
             elsewhere.errors.hasSuffix("Now: oidc login --config \(file) -p w\n"), "\(elsewhere)")
     }
 
-    @Test("another client's variable is refused; a device sign-in is registered for its grant")
+    @Test("a variable that overrides the profile is warned of; a device sign-in is registered for its grant")
     func honored() throws {
         let world = try ToolWorld()
         let register = ["register", "--issuer", world.issuer]
-        let refused = try world.run(register, ["OIDC_CLIENT_ID": "mine"])
-        #expect(refused.code == 2 && refused.errors.hasSuffix("  try: unset OIDC_CLIENT_ID\n"), "\(refused)")
-        #expect(world.requests.isEmpty)
+        let variables = ["OIDC_CLIENT_ID": "mine", "OIDC_GRANT": "client_credentials"]
+        let overridden = try world.run(register + ["-p", "other"], variables)
+        #expect(overridden.code == 0, "\(overridden)")
+        for name in variables.keys {
+            #expect(
+                overridden.errors.contains("warning: \(name) is set, which overrides the new profile\n"))
+        }
+        #expect(try world.profile("other")["client_id"]?.string != "mine")
         #expect(try world.run(register + ["--set", "flow=device"]).code == 0)
         let sent = try #require(world.requests.last { $0.url.path == "/register" })
         let grants = try JSONValue(parsing: sent.body)["grant_types"]?.array ?? []
         #expect(grants.contains("urn:ietf:params:oauth:grant-type:device_code"), "\(grants)")
+        let options = ["--client-metadata", "https://a.example/c", "--scope", "a b", "--set", "flow=device"]
+        let document = try world.run(["register"] + options).json()
+        #expect(document["scope"] == "a b" && document["grant_types"] == .array(grants), "\(document)")
     }
 
     @Test("a provider without registration is an error that says so")
