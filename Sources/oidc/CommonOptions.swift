@@ -77,6 +77,7 @@ struct ProviderOptions: OptionGroup {
             (.grant, "--grant", grant),
         ])
         if !resource.isEmpty {
+            for resource in resource { try ResourceIndicator.check(resource) }
             entries.append(
                 SettingLayers.Entry(
                     setting: .resource, value: .array(resource.map { .string($0) }),

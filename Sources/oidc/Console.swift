@@ -18,6 +18,9 @@ struct Console: Sendable {
         self.words = words
     }
 
+    /// The command that runs, if it is the first word.
+    var command: String? { words.first }
+
     /// Prints a message.
     func note(_ text: String) {
         guard !isQuiet else { return }

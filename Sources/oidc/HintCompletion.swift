@@ -34,7 +34,8 @@ struct HintCompletion: Sendable {
     }
 
     private static let fileCommands = [
-        "oidc login", "oidc token", "oidc config init", "oidc config check", "oidc config use",
+        "oidc login", "oidc token", "oidc authorize-url", "oidc config init", "oidc config check",
+        "oidc config use",
     ]
     private static let change = "oidc config set"
     private static let logout = "oidc logout"

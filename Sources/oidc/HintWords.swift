@@ -157,6 +157,25 @@ extension OIDCError {
             retryAfter: retryAfter)
     }
 
+    /// Returns the error with this command line in a hint that is to sign in and nothing else.
+    func signingInAgain(by line: String) -> OIDCError {
+        var error = self
+        switch hint {
+        case .signIn, .advice(.signInAndAllow), .advice(.signInForNewCode): error.hint = .text(line)
+        case .advice(.allowMoreTime) where line.hasPrefix("oidc login"):
+            error.hint = .text("\(line) --timeout 900")
+        default: break
+        }
+        return error
+    }
+
+    /// The error with a hint, if it has none: a fault of the provider is its operator's to fix.
+    var orReported: OIDCError {
+        var error = self
+        error.hint = hint ?? "report it to the provider's operator"
+        return error
+    }
+
     static func usage(_ message: String, hint: String?) -> OIDCError {
         OIDCError(.usage, message, hint: hint)
     }

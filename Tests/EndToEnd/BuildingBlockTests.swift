@@ -134,4 +134,17 @@ struct BuildingBlockTests {
         #expect(claim.status == 2)
         #expect(claim.error == "--claim takes the name of a claim, not ''")
     }
+
+    @Test("the hint after a refusal starts the next sign-in by hand, not in a browser")
+    func nextByHand() throws {
+        let (provider, program, pending, address) = try begin()
+        defer { program.remove() }
+        #expect(try program.run("exchange", "--pending", pending, input: address).status == 0)
+        let again = try program.run("exchange", "--pending", pending, input: address)
+        #expect(again.status == 4 && provider.requestCount(.token) == 2)
+        let hint = try #require(again.errorOutput.split(separator: "\n").last)
+        #expect(
+            hint.hasPrefix("  try: (umask 077; oidc authorize-url --issuer \(provider.origin) "), "\(again)")
+        #expect(hint.hasSuffix(" > \(pending))"), "\(again)")
+    }
 }

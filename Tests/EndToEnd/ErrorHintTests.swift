@@ -1,4 +1,6 @@
 import Foundation
+import OIDCCore
+import OIDCSystem
 import TestSupport
 import Testing
 
@@ -128,5 +130,77 @@ struct ErrorHintTests {
         try Data("{\"\(parts[0])\":\(parts[1])}".utf8).write(to: file)
         let profile = try program.run("config", "show", "--config", file.path)
         #expect(profile.error?.contains("unknown member “\(unknown)”") == true, "\(profile.errorOutput)")
+    }
+
+    @Test("an empty resource is refused by every command, before anything is sent")
+    func emptyResource() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        try program.storeSession(at: provider)
+        for words in [
+            ["--resource="], ["--set", "resource="], ["--set", #"resource=["https://a.example",""]"#],
+        ] {
+            let outcome = try program.start(["token"] + words).finish()
+            #expect(outcome.status == 2 && outcome.output == "", "\(outcome)")
+        }
+        #expect(try program.run("token", variables: ["OIDC_RESOURCE": #"[""]"#]).status == 2)
+        #expect(try program.run("token").status == 0 && provider.requestCount(grant: "refresh_token") == 0)
+    }
+
+    @Test(
+        "without a store, the hint signs in and prints what was asked for, instead of leading in a circle",
+        arguments: [
+            (["token"], "oidc token --login"), (["userinfo"], "oidc userinfo --login"),
+            (["exec", "--", "true"], "give --login"), (["status"], "oidc token --login"),
+        ])
+    func storeNone(words: [String], hint: String) throws {
+        let program = try Program([
+            "OIDC_STORE": "none", "OIDC_ISSUER": "https://a.example", "OIDC_CLIENT_ID": "x",
+        ])
+        defer { program.remove() }
+        let outcome = try program.start(words).finish()
+        #expect(outcome.status == 3)
+        #expect(outcome.errorOutput.hasSuffix("  try: \(hint)\n"), "\(outcome)")
+        #expect(outcome.error?.contains("store is none") == true)
+    }
+
+    @Test("after a device code that nobody entered, the hint starts the same sign-in")
+    func deviceFlow() throws {
+        let provider = try ProviderServer()
+        let program = try Program()
+        defer { program.remove() }
+        let words = ["--issuer", provider.origin, "--client-id", "demo", "--account", "two"]
+        let outcome = try program.start(
+            ["login"] + words + ["--scope", "openid", "--flow", "device", "--timeout", "1"]
+        ).finish()
+        #expect(outcome.status == 6)
+        let hint = "oidc login \(words.joined(separator: " ")) --scope openid --flow device --timeout 900"
+        #expect(outcome.errorOutput.hasSuffix("  try: \(hint)\n"), "\(outcome)")
+    }
+
+    @Test(
+        "where only a resource was signed in to, the hint is a command that works for it, if there is one",
+        arguments: [
+            ("token", "oidc token URL"), ("inspect", "oidc token URL | oidc inspect -"),
+            ("introspect", "oidc token URL | oidc introspect - --issuer https://a.example --client-id demo"),
+            ("revoke", "oidc logout URL"), ("userinfo", "oidc config init --issuer URL --client-id ID"),
+        ])
+    func resourceSession(command: String, hint: String) throws {
+        let program = try Program()
+        defer { program.remove() }
+        let resource = "https://mcp.example/mcp"
+        var session = try InMemoryProvider().signIn()
+        session.key = SessionKey(provider: "https://a.example", clientID: "demo")
+        session.key.resources = [resource]
+        let store = FileSessionStore(directory: program.home.appendingPathComponent(".local/state/oidc").path)
+        try store.withLock(session.key, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+            try store.save(session, replacingDamaged: false)
+        }
+        let outcome = try program.run(command)
+        #expect(outcome.status == 2)
+        let isCommand = hint.hasPrefix("oidc config init")
+        let expected = isCommand ? hint : hint.replacingOccurrences(of: "URL", with: resource)
+        #expect(outcome.errorOutput.hasSuffix("  try: \(expected)\n"), "\(outcome)")
     }
 }

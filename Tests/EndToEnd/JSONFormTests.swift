@@ -170,8 +170,12 @@ struct JSONFormTests {
         #expect(login.status == 0, "\(login.errorOutput)")
         for words in [["revoke"], ["revoke", "-"]] {
             let outcome = try program.start(words + ["-o", "json"], input: .text("token\n")).finish()
-            #expect(outcome.status != 0)
+            #expect(outcome.status == 4)
             #expect(try JSONValue(parsing: outcome.output)["provider"] == "not_offered", "\(outcome)")
+        }
+        for words in [["introspect"], ["introspect", "-"], ["userinfo"]] {
+            let outcome = try program.start(words, input: .text("token\n")).finish()
+            #expect(outcome.status == 4 && outcome.error?.contains("_endpoint") == true, "\(outcome)")
         }
         #expect(try program.run("logout", "-o", "json").output.contains(#""provider":"not_offered""#))
     }

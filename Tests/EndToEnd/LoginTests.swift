@@ -24,6 +24,10 @@ struct LoginTests {
         #expect(provider.requestCount(.discovery) == 1)
         #expect(provider.requestCount(.token) == 2)
         #expect(provider.requestCount(.jwks) == 1)
+        // Nobody reads the name of a user here, so UserInfo is not asked for one that the ID token lacks.
+        provider.with { $0.faults = [.idToken(.subjectAlone)] }
+        #expect(try program.signIn(at: provider).status == 0)
+        #expect(provider.requestCount(.token) == 3 && provider.requestCount(.userinfo) == 0)
         let file = try #require(program.sessionFiles.first)
         let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
         #expect(attributes[.posixPermissions] as? Int == 0o600)

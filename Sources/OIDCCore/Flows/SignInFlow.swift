@@ -16,6 +16,9 @@ package struct SignInFlow: Sendable {
     package var pinnedIssuer: String?
     /// Whether an ID token must come if `openid` was requested.
     package var requiresIDToken = true
+    /// Whether UserInfo is asked for a name that the ID token lacks: only for a person who is about to read it, as it is
+    /// one more request.
+    package var asksForName = false
     /// The `iss` of the authorization response.
     var answeringIssuer: String?
 
@@ -129,7 +132,9 @@ package struct SignInFlow: Sendable {
                     "the provider did not grant: \(DisplayText.clean(missing.joined(separator: " ")))")
             }
         }
-        if idToken != nil, session.displayName == nil { session.displayName = nameFromUserInfo(session) }
+        if asksForName, idToken != nil, session.displayName == nil {
+            session.displayName = nameFromUserInfo(session)
+        }
         return Outcome(session: session, idToken: idToken, warnings: warnings)
     }
 

@@ -42,7 +42,8 @@ extension SignInFlow {
     /// Fetches the claims of the user who just signed in.
     func userInfo(_ session: Session) throws(OIDCError) -> JSONObject {
         guard let endpoint = session.endpoints.userInfo else {
-            throw .usage("the provider names no userinfo_endpoint", hint: .advice(.setUserInfoEndpoint))
+            throw .notOffered(
+                .userInfo, isDiscovered: metadata.isDiscovered, hint: .advice(.setUserInfoEndpoint))
         }
         let documents = ProviderDocuments(
             environment: environment, allowsInsecureHTTP: metadata.allowsInsecureHTTP)

@@ -61,13 +61,7 @@ public struct AuthorizationRequest: Sendable {
             throw .protocolViolation(
                 .authorization, "authorization_endpoint", expected: "an https URL", found: endpoint.text)
         }
-        if let methods = metadata.codeChallengeMethodsSupported, !methods.isEmpty,
-            !methods.contains(PKCE.method)
-        {
-            throw .protocolViolation(
-                .authorization, "code_challenge_methods_supported", expected: "S256 among them",
-                found: methods.joined(separator: " "))
-        }
+        try metadata.requireS256()
         let state = Redacted(Base64URL.encode(random(16)))
         let nonce = sendsNonce ? Redacted(Base64URL.encode(random(16))) : nil
         let pkce = PKCE.generate(random: random)

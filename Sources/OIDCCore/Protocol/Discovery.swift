@@ -157,6 +157,18 @@ package struct MetadataSearch {
     }
 }
 
+extension OIDCError {
+    /// The error that a session's provider has no such endpoint: its refusal, or a setting that is missing if its
+    /// endpoints were configured one by one.
+    package static func notOffered(
+        _ endpoint: ProviderEndpoint, isDiscovered: Bool, hint: Hint?
+    ) -> OIDCError {
+        OIDCError(
+            isDiscovered ? .refused : .usage, "the provider names no \(endpoint.rawValue)", hint: hint,
+            stage: isDiscovered ? .discovery : .settings)
+    }
+}
+
 extension ProviderMetadata {
     /// Returns an endpoint's URL, or throws if it is missing.
     public func require(
@@ -177,31 +189,5 @@ extension ProviderMetadata {
     public func validate(for endpoints: [ProviderEndpoint], scope: Scope) throws(OIDCError) {
         for endpoint in endpoints { _ = try require(endpoint) }
         if isDiscovered && scope.contains("openid") { _ = try require(.keys) }
-    }
-
-    /// The missing or unsafe members, one line each.
-    public var remarks: [String] {
-        var remarks: [String] = []
-        for endpoint in [ProviderEndpoint.authorization, .token, .keys] where self[endpoint] == nil {
-            remarks.append("\(endpoint.rawValue) is missing")
-        }
-        switch codeChallengeMethodsSupported {
-        case nil: remarks.append("code_challenge_methods_supported is missing: S256 is sent all the same")
-        case let methods? where !methods.contains(PKCE.method):
-            remarks.append("code_challenge_methods_supported does not list S256: no sign-in is possible")
-        case let methods? where methods.contains("plain"):
-            remarks.append("code_challenge_methods_supported lists plain, which protects nothing")
-        default: break
-        }
-        if let types = responseTypesSupported, !types.contains("code") {
-            remarks.append("response_types_supported does not list code")
-        }
-        if idTokenSigningAlgValuesSupported?.contains("none") == true {
-            remarks.append("id_token_signing_alg_values_supported lists none, which is never accepted")
-        }
-        if !authorizationResponseIssParameterSupported {
-            remarks.append("authorization_response_iss_parameter_supported is not true (RFC 9207)")
-        }
-        return remarks
     }
 }

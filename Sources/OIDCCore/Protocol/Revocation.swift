@@ -33,19 +33,18 @@ extension TokenTypeHint {
 }
 
 extension TokenEndpoint.Issued {
-    /// Revokes tokens that nobody will use: the refresh token, which ends the others at most providers, else the
-    /// access token. A failure is not reported, since the caller has a better error.
+    /// Revokes tokens that nobody will use: the refresh token, and then the access token, which only some providers
+    /// end with it (RFC 7009 §2.1). What the provider answers is not reported, since the caller has a better error. If
+    /// it does not answer, it is not asked again, so the caller waits for one time-out at most.
     package func revoke(at endpoint: WebURL?, client: Client, _ environment: ProviderEnvironment) {
         guard let endpoint else { return }
         for (token, hint) in [(refreshToken, TokenTypeHint.refreshToken), (accessToken, .accessToken)] {
             guard let token else { continue }
-            do throws(OIDCError) {
-                return try environment.transport.perform(
-                    Revocation.call(
-                        token, hint: hint, at: endpoint, client: client, now: environment.now(),
-                        random: environment.random))
-            } catch {
-                continue
+            let call = try? Revocation.call(
+                token, hint: hint, at: endpoint, client: client, now: environment.now(),
+                random: environment.random)
+            guard let call, (try? environment.transport.send(call.request, stage: call.stage)) != nil else {
+                return
             }
         }
     }

@@ -112,6 +112,12 @@ public struct Session: Hashable, Sendable {
     /// Whether another access token is available without a sign-in.
     package var canRefresh: Bool { tokens.refreshToken != nil || !key.grant.needsUser }
 
+    /// Whether an ID token that a refresh brings can be checked, and is for a session that asked for one.
+    package var takesIDToken: Bool {
+        endpoints.issuer != nil && endpoints.keys != nil
+            && (subject != nil || requestedScope?.contains("openid") == true)
+    }
+
     /// Returns the session without a revoked token, or nil if no token can be obtained any more. Revoking the
     /// refresh token ends every token that was obtained with it (RFC 7009 §2.1).
     public func revoking(_ token: Redacted<String>) -> Session? {

@@ -31,8 +31,8 @@ extension ProtectedRequest {
     ) throws(OIDCError) -> EndpointCall<UserInfoAnswer> {
         let session = attempt.delivery.session
         guard let endpoint = session.endpoints.userInfo else {
-            throw OIDCError.usage(
-                "the provider names no userinfo_endpoint",
+            throw OIDCError.notOffered(
+                .userInfo, isDiscovered: session.endpoints.issuer != nil,
                 hint: session.key.grant.needsUser ? .advice(.setUserInfoEndpoint) : nil)
         }
         let documents = ProviderDocuments(environment: environment, allowsInsecureHTTP: allowsInsecureHTTP)

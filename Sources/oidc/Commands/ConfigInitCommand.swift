@@ -89,7 +89,9 @@ struct ConfigInitCommand: RunnableCommand {
                 try SettingsLoader.assignment("\(Setting.store.name)=keychain")
             ])
         }
-        guard profile.hasSecret, try dialog.confirms("Sign in now?") else { return 0 }
+        guard profile.hasSecret, profile.obstacles.isEmpty, try dialog.confirms("Sign in now?") else {
+            return 0
+        }
         var login = LoginCommand()
         login.common = command.common
         return try login.run(
@@ -118,17 +120,19 @@ struct ConfigInitCommand: RunnableCommand {
         let entries = made?.entries ?? given
         let settings = context.settings(
             SettingLayers(profile: nil, entries: entries + (try around(context, path))))
-        if isChecked { try check(settings, made, context) }
-        return NewProfile(
+        var profile = NewProfile(
             name: name, writer: writer, entries: entries, settings: settings, made: made,
             console: context.console, common: context.common)
+        if isChecked { profile.obstacles = try check(settings, made, context) }
+        return profile
     }
 
     /// Checks that the profile is complete, and that the provider has metadata if they are needed. The URLs of a
-    /// preset are known, so its profile is written even if the provider cannot be reached now.
+    /// preset are known, so its profile is written even if the provider cannot be reached now. Returns what a sign-in
+    /// with the profile will fail at.
     private func check(
         _ settings: Settings, _ made: PresetProfile?, _ context: CommandContext
-    ) throws(OIDCError) {
+    ) throws(OIDCError) -> [OIDCError] {
         let named = settings.provider
         if named.issuer == nil, named.endpoints[.token] == nil { throw missing(.issuer) }
         if settings.client.id == nil {
@@ -141,10 +145,12 @@ struct ConfigInitCommand: RunnableCommand {
         try settings.check()
         let provider = ProviderContext(settings, context)
         do throws(OIDCError) {
-            _ = try provider.metadata(try provider.environment(), for: [.authorization, .token])
+            let metadata = try provider.metadata(try provider.environment(), for: [.authorization, .token])
+            return provider.obstacles(metadata).map(\.error)
         } catch {
             guard made != nil, error.kind == .unreachable else { throw error }
             context.console.warn("the provider was not asked: \(error.commandLine)")
+            return []
         }
     }
 

@@ -44,9 +44,16 @@ struct ExchangeCommand: RunnableCommand {
             }
         }
         let signIn = SignIn(provider: provider, access: try SessionAccess(provider))
-        let outcome = try signIn.finish(pending) { () throws(OIDCError) in
-            let bytes = try UserFile.readStandardInput(limit: 65_536)
-            return String(decoding: bytes, as: UTF8.self)
+        let outcome: SignInFlow.Outcome
+        do throws(OIDCError) {
+            outcome = try signIn.finish(pending) { () throws(OIDCError) in
+                let bytes = try UserFile.readStandardInput(limit: 65_536)
+                return String(decoding: bytes, as: UTF8.self)
+            }
+        } catch {
+            // The next sign-in is started like this one, which oidc login, with its browser, may not be able to do.
+            let line = provider.settings.line("oidc authorize-url", and: [("--scope", .scope)])
+            throw error.signingInAgain(by: "(umask 077; \(line) > \(ShellWord.quoted(path)))")
         }
         for warning in outcome.warnings { context.console.warn(warning.commandLine) }
         try context.console.output(Self.json(outcome.session.tokens))

@@ -79,12 +79,18 @@ struct LoginCommand: RunnableCommand {
         guard let url else {
             let access = try SessionAccess(try context.provider(options, and: try entries()).forSignIn())
             var signIn = SignIn(provider: access.provider, access: access)
-            signIn.opensBrowser = !isWithoutBrowser
+            prepare(&signIn)
             return (try signIn.run(), access)
         }
         let operand = try ResourceOperand(
             try ResourceOperand.url(url, command: "login", context), options, context, and: try entries())
-        return try operand.signedIn { $0.opensBrowser = !isWithoutBrowser }
+        return try operand.signedIn { prepare(&$0) }
+    }
+
+    private func prepare(_ signIn: inout SignIn) {
+        signIn.opensBrowser = !isWithoutBrowser
+        // A script has no use for a name that takes another request; oidc userinfo has it.
+        signIn.showsName = Terminal.isTerminal(.standardError) && !common.isQuiet
     }
 
     private func entries() throws(OIDCError) -> [SettingLayers.Entry] {

@@ -84,11 +84,14 @@ struct LogoutCommand: RunnableCommand {
 
     private func runAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let known = try KnownProviders(provider)
-        var worst: Int32 = 0
         var documents: [JSONValue] = []
+        // The failure that ends the command is the last thing it says, so the others are warnings before it.
+        var worst: OIDCError?
         let note = { (error: OIDCError) in
-            context.console.warn(error.commandLine)
-            worst = max(worst, Diagnostics.exitCode(error))
+            guard let held = worst else { return worst = error }
+            let isWorse = Diagnostics.exitCode(error) > Diagnostics.exitCode(held)
+            context.console.warn((isWorse ? held : error).commandLine)
+            if isWorse { worst = error }
         }
         let sessions = try known.sessions(orNote: note)
         let leftovers = try known.takeLeftovers(orNote: note) { _ in true }
@@ -104,13 +107,17 @@ struct LogoutCommand: RunnableCommand {
                     ending.json(
                         of: taken.session?.key.provider,
                         taken.session.flatMap { known.profile(of: $0.key, in: store) }))
-                guard let failure = ending.failure else { return }
-                context.console.warn(failure.commandLine)
-                worst = max(worst, Diagnostics.exitCode(failure))
+                guard var failure = ending.failure else { return }
+                if let key = taken.session?.key {
+                    failure.message = "\(DisplayText.clean(key.provider)): \(failure.message)"
+                }
+                note(failure)
             } catch {
-                guard error.kind != .interrupted else { throw error }
-                context.console.warn(error.commandLine)
-                worst = max(worst, Diagnostics.exitCode(error))
+                guard error.kind != .interrupted else {
+                    if let worst { context.console.warn(worst.commandLine) }
+                    throw error
+                }
+                note(error)
             }
         }
         for stored in sessions {
@@ -124,7 +131,8 @@ struct LogoutCommand: RunnableCommand {
             }
         }
         if context.console.isJSON { try context.console.output(.array(documents)) }
-        return worst
+        if let worst { throw worst }
+        return 0
     }
 
     /// The end of a session.

@@ -41,11 +41,20 @@ struct ProviderChecks {
             let list = resources.isEmpty ? "none yet" : resources.joined(separator: ", ")
             return Finding("provider", .ok, "none is set; resources that were signed in to: \(list)")
         }
-        return settings.provider.endpoints[.token] == nil
-            ? Finding(
+        guard settings.provider.endpoints[.token] != nil else {
+            return Finding(
                 "provider", .problem, "issuer is not set",
                 hint: "oidc config init --issuer URL --client-id ID")
-            : Finding("provider", .ok, "endpoints are set; without issuer, ID tokens are not accepted")
+        }
+        do throws(OIDCError) {
+            let metadata = try provider.metadata(try provider.environment(), for: [])
+            if let obstacle = provider.obstacles(metadata).first {
+                return Finding("provider", obstacle.error)
+            }
+        } catch {
+            return Finding("provider", error)
+        }
+        return Finding("provider", .ok, "endpoints are set; without issuer, ID tokens are not accepted")
     }
 
     private func discovery(_ environment: ProviderEnvironment, _ probe: DateProbe) -> [Finding] {
@@ -58,13 +67,18 @@ struct ProviderChecks {
         }
         findings.append(
             Finding("discovery", .ok, metadata.isDiscovered ? discovered(metadata) : "endpoints are set"))
-        let remarks = metadata.isDiscovered ? metadata.remarks : []
-        findings.append(
-            remarks.isEmpty
-                ? Finding("metadata", .ok, "nothing is missing or unsafe")
-                : Finding(
-                    "metadata", .warning, remarks.joined(separator: "; "),
+        let obstacles = provider.obstacles(metadata)
+        findings += obstacles.map { Finding("metadata", $0.error.orReported) }
+        let remarks = metadata.isDiscovered ? metadata.namedRemarks : []
+        let others = remarks.filter { remark in !obstacles.contains { $0.member == remark.member } }
+        if !others.isEmpty {
+            findings.append(
+                Finding(
+                    "metadata", .warning, others.map(\.text).joined(separator: "; "),
                     hint: "report it to the provider's operator; oidc discover shows the metadata"))
+        } else if obstacles.isEmpty {
+            findings.append(Finding("metadata", .ok, "nothing is missing or unsafe"))
+        }
         if let url = metadata.jwksURI { findings.append(keys(url, metadata, environment)) }
         findings.append(client(metadata, environment))
         return findings
@@ -85,8 +99,12 @@ struct ProviderChecks {
         let algorithms = settings.client.idTokenAlgorithms ?? metadata.idTokenSigningAlgValuesSupported ?? []
         if SignatureAlgorithm.areSymmetric(algorithms) {
             let names = DisplayText.clean(algorithms.joined(separator: ", "), limit: 100)
-            return Finding(
-                "keys", .ok, "none needed: ID tokens are signed with the client's secret (\(names))")
+            let detail = "ID tokens are signed with the client's secret (\(names))"
+            return settings.client.secret == nil
+                ? Finding(
+                    "keys", .problem, "\(detail), and none is set",
+                    hint: Hint.advice(.giveClientSecret).commandLine)
+                : Finding("keys", .ok, "none needed: \(detail)")
         }
         do throws(OIDCError) {
             let count = try provider.documents(environment).keys(url).keys(refetching: true).keys.count

@@ -10,13 +10,18 @@ struct NewProfile {
     let made: PresetProfile?
     let console: Console
     let common: CommonOptions
+    /// What a sign-in with the profile will fail at.
+    var obstacles: [OIDCError] = []
 
     var guide: PresetGuide? {
         made.map { PresetGuide(made: $0, settings: settings, profile: name, signIn: signIn) }
     }
 
-    /// The command that signs in with the profile.
+    /// The command that signs in with the profile, or that says again what stands in its way.
     private var signIn: String {
+        guard obstacles.isEmpty else {
+            return common.completing(settings.line("oidc doctor", profile: name, of: writer))
+        }
         guard settings.token.grant.needsUser else {
             return common.completing(settings.line("oidc token", profile: name, of: writer))
         }
@@ -48,6 +53,11 @@ struct NewProfile {
         let wrote = "Wrote profile \(DisplayText.clean(name)) to \(DisplayText.clean(writer.path))."
         let lines = [wrote] + (withRegistration ? registration : [])
         console.note((lines + next).joined(separator: "\n"))
+        for obstacle in obstacles {
+            console.warn(
+                "no \(settings.token.grant.needsUser ? "sign-in" : "token") is possible: \(obstacle.orReported.commandLine)"
+            )
+        }
         if console.isJSON { try console.output(json) }
     }
 

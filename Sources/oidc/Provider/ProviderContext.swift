@@ -73,6 +73,16 @@ final class ProviderContext: Sendable {
             issuer: issuer, at: try settings.provider.checkedMetadataURL())
     }
 
+    /// Returns what makes a token for these settings impossible at a provider with this metadata.
+    func obstacles(_ metadata: ProviderMetadata) -> [ProviderMetadata.Obstacle] {
+        guard settings.token.grant.needsUser else {
+            return metadata.obstacles(to: [.token], scope: Scope(""))
+        }
+        let first: ProviderEndpoint =
+            settings.signIn.flow == .device ? .deviceAuthorization : .authorization
+        return metadata.obstacles(to: [first, .token], scope: settings.token.scope ?? Scope("openid"))
+    }
+
     /// Returns the metadata with the algorithm registered for this client's ID tokens, if one is set.
     private func registered(_ metadata: ProviderMetadata) -> ProviderMetadata {
         guard let algorithms = settings.client.idTokenAlgorithms else { return metadata }
@@ -109,15 +119,32 @@ final class ProviderContext: Sendable {
         }
         // Somebody may have signed in without a profile. Only files are cheap to list.
         let sessions = settings.store == "file" ? try? KnownProviders(self).sessions() : nil
-        let places = (sessions ?? []).compactMap(\.session.session?.key).map { key in
-            key.resources.first.map { ShellWord.quoted($0) }
-                ?? "--issuer \(ShellWord.quoted(key.provider)) --client-id \(ShellWord.quoted(key.clientID))"
-        }
+        let keys = (sessions ?? []).compactMap(\.session.session?.key)
+        let own = keys.filter { $0.resources.isEmpty }.map(ProviderContext.options)
+        let ways = own.isEmpty ? keys.compactMap(way) : own
+        let listed = ways.prefix(3).joined(separator: ", or ")
         return .usage(
-            places.isEmpty ? "issuer is not set" : "issuer is not set, and no profile names one",
-            hint: places.isEmpty
+            keys.isEmpty ? "issuer is not set" : "issuer is not set, and no profile names one",
+            hint: ways.isEmpty
                 ? "oidc config init --issuer URL --client-id ID"
-                : "name a session that is there: \(places.prefix(3).joined(separator: ", or "))")
+                : own.isEmpty ? listed : "name a session that is there: \(listed)")
+    }
+
+    private static func options(of key: SessionKey) -> String {
+        "--issuer \(ShellWord.quoted(key.provider)) --client-id \(ShellWord.quoted(key.clientID))"
+    }
+
+    /// Returns how to do with the session of a resource what the command does without a URL; nil if nothing does.
+    private func way(of key: SessionKey) -> String? {
+        guard let resource = key.resources.first.map({ ShellWord.quoted($0) }) else { return nil }
+        return switch context.console.command {
+        case "token": "oidc token \(resource)"
+        case "revoke": "oidc logout \(resource)"
+        case "inspect": "oidc token \(resource) | oidc inspect -"
+        case "introspect":
+            "oidc token \(resource) | oidc introspect - \(ProviderContext.options(of: key))"
+        default: nil
+        }
     }
 
     /// Returns the key of the settings' session.

@@ -5,15 +5,29 @@ extension Settings {
     var loginLine: String { line("oidc login") }
 
     /// The same, with the scope that an option names beside the profile's: a sign-in for less would not be enough.
-    var scopedLoginLine: String {
-        guard let wanted = given(.scope).map({ Scope($0) }) else { return loginLine }
+    var scopedLoginLine: String { scoped("oidc login") }
+
+    /// The same, for another command that can sign in.
+    func scoped(_ command: String) -> String {
+        let line = line(command)
+        guard let wanted = given(.scope).map({ Scope($0) }) else { return line }
         let own = layers.given.first {
             $0.setting == .scope && $0.origin.layer.rawValue < SettingLayers.Layer.options.rawValue
         }
         let isOwn = !layers.withheld.contains { $0.setting == .scope }
         let ownScope = isOwn ? own?.value.string.map { Scope($0) } : nil
-        if let ownScope, wanted.isSubset(of: ownScope) { return loginLine }
-        return "\(loginLine) --scope \(ShellWord.quoted((ownScope ?? Scope("")).union(wanted).text))"
+        if let ownScope, wanted.isSubset(of: ownScope) { return line }
+        return "\(line) --scope \(ShellWord.quoted((ownScope ?? Scope("")).union(wanted).text))"
+    }
+
+    /// The command line that starts the same sign-in again.
+    var sameLoginLine: String {
+        let options: [(String, Setting)] = [
+            ("--scope", .scope), ("--flow", .flow), ("--login-hint", .loginHint),
+        ]
+        return options.reduce(loginLine) { line, option in
+            given(option.1).map { "\(line) \(option.0) \(ShellWord.quoted($0))" } ?? line
+        }
     }
 
     /// The sign-in that brings an ID token: without the scope openid, none does. `requested` is the session's scope,

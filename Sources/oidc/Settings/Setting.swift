@@ -84,7 +84,7 @@ enum SettingKind: Sendable {
         case .integer(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
         case .flag: "true or false"
         case .command: "an array of strings, as in [\"program\", \"argument\"]"
-        case .texts: "an array of strings"
+        case .texts: "a string, or an array of strings"
         case .ports: "an array of ports"
         case .scope: "scopes separated by spaces"
         case .parameters: "an object with string values"
@@ -105,8 +105,8 @@ enum SettingKind: Sendable {
         case .flag: return value.bool.map { .bool($0) }
         case .command: return SettingKind.texts(value).flatMap { $0.first?.isEmpty == false ? value : nil }
         case .texts:
-            if let text = value.string { return .array([.string(text)]) }
-            return SettingKind.texts(value).map { _ in value }
+            let texts = value.string.map { [$0] } ?? SettingKind.texts(value)
+            return texts.flatMap { $0.contains("") ? nil : .array($0.map { .string($0) }) }
         case .ports:
             let ports = (value.array ?? [value]).map(\.integer)
             let isFit = ports.allSatisfy { port in port.map { (1...65_535).contains($0) } ?? false }

@@ -38,6 +38,7 @@ extension SignIn {
             request: request, key: key, pushing: settings.pushing,
             leeway: provider.settings.network.leeway)
         login.requiresIDToken = needsIDToken
+        login.asksForName = showsName
         return login
     }
 

@@ -8,6 +8,8 @@ struct SignIn {
     let store: any SessionStoring
     /// Whether to open a browser; the URL is always printed.
     var opensBrowser = true
+    /// Whether a person is about to read who signed in.
+    var showsName = false
     /// Called if the session cannot be saved; without it, that is an error.
     var onUnkept: ((OIDCError) -> Void)?
 
@@ -21,6 +23,12 @@ struct SignIn {
     }
 
     func run() throws(OIDCError) -> Session {
+        do throws(OIDCError) { return try signedIn() } catch {
+            throw error.signingInAgain(by: provider.settings.sameLoginLine)
+        }
+    }
+
+    private func signedIn() throws(OIDCError) -> Session {
         try refuseMachine("login")
         try store.probe(key)
         try provider.target?.probe(store, provider.context)

@@ -159,17 +159,24 @@ struct SessionAccess {
         let stored = session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }
         if !forced, let stored, isFresh(stored, minimumValidity) { return stored }
         let missing = OIDCError(
-            .loginRequired,
-            stored == nil
-                ? "the session has no ID token" : "the ID token has expired, and a refresh brings no new one",
+            .loginRequired, stored.map(withoutSuccessor) ?? "the session has no ID token",
             hint: provider.settings.loginLine(forIDTokenAfter: session.requestedScope), stage: .idToken)
-        guard stored != nil || session.canRefresh else { throw missing }
+        // A refresh token is not spent on an answer whose ID token would not be used.
+        guard stored != nil || session.canRefresh && session.takesIDToken else { throw missing }
         let demand = TokenDemand(minimumValidity: minimumValidity)
         let delivery = try refreshed(demand, seen: session, refusing: .of(session.tokens.access))
+        // A new ID token is handed out whatever its lifetime, as an access token is: the provider has no better one. So
+        // is the old one until it expires.
         guard let idToken = delivery.session.tokens.idToken.flatMap({ IDToken.stored($0.revealed) }),
-            isFresh(idToken, minimumValidity), !forced || idToken.compact != stored?.compact
+            idToken.compact != stored?.compact || (!forced && idToken.expiresAt > context.now)
         else { throw delivery.idTokenFailure ?? missing }
         return idToken
+    }
+
+    private func withoutSuccessor(_ token: IDToken) -> String {
+        let left = token.expiresAt.seconds(since: context.now)
+        let state = left > 0 ? "expires in \(TimeWords.duration(left))" : "has expired"
+        return "the ID token \(state), and a refresh brings no new one"
     }
 
     private func isFresh(_ token: IDToken, _ minimumValidity: Int64) -> Bool {
@@ -191,12 +198,27 @@ struct SessionAccess {
         } catch {
             return error
         }
-        let profile = provider.settings.profile.map { " (profile \(DisplayText.clean($0)))" } ?? ""
+        let settings = provider.settings
+        let profile = settings.profile.map { " (profile \(DisplayText.clean($0)))" } ?? ""
+        let isKept = !key.grant.needsUser || settings.store != "none"
         return OIDCError(
-            .loginRequired, "not signed in at \(DisplayText.clean(key.provider))\(profile)",
+            .loginRequired,
+            "not signed in at \(DisplayText.clean(key.provider))\(profile)"
+                + (isKept ? "" : ", and store is none: no session is kept"),
             hint: key.grant.needsUser
-                ? provider.settings.scopedLoginLine
-                : provider.settings.line("oidc token", and: [("--grant", .grant)]), stage: .token)
+                ? isKept ? settings.scopedLoginLine : unkeptLoginLine
+                : settings.line("oidc token", and: [("--grant", .grant)]), stage: .token)
+    }
+
+    /// The command that signs in for itself, as no session is kept that `oidc login` could start.
+    private var unkeptLoginLine: String {
+        switch context.console.command {
+        case "exec": "--login"
+        // These never sign in.
+        case "credential": "oidc config set store=file"
+        case "userinfo": provider.settings.scoped("oidc userinfo --login")
+        default: provider.settings.scoped("oidc token --login")
+        }
     }
 }
 

@@ -95,9 +95,9 @@ struct AuthenticatedEndpoint {
         }
         guard session == nil else {
             try onNotOffered()
-            throw OIDCError(
-                .usage, "the provider offers no \(endpoint.rawValue)",
-                hint: "set \(endpoint.rawValue), and sign in again", stage: .settings)
+            throw OIDCError.notOffered(
+                endpoint, isDiscovered: session?.endpoints.issuer != nil,
+                hint: .text("set \(endpoint.rawValue), and sign in again"))
         }
         let metadata = try provider.metadata(environment, for: [endpoint])
         if metadata.url(endpoint, presentingCertificate: true) == nil {

@@ -187,4 +187,45 @@ struct FreshnessTests {
         #expect(world.program.sessionFiles.isEmpty)
         #expect(try world.program.run("logout").status == 0)
     }
+
+    @Test(
+        "a session without openid has no ID token, and no refresh token is spent to find out",
+        arguments: [
+            ["token", "--type", "id"], ["credential", "kubectl"], ["exec", "--id-token", "--", "true"],
+        ])
+    func withoutOpenID(command: [String]) throws {
+        let world = try SessionWorld.signedIn(["--scope", "email offline_access"])
+        defer { world.remove() }
+        let outcome = try world.program.start(command).finish()
+        #expect(outcome.status == 3 && outcome.output == "")
+        #expect(outcome.error == "the session has no ID token", "\(outcome.errorOutput)")
+        #expect(world.provider.with { $0.log.isEmpty })
+        #expect(try world.program.run("token").status == 0)
+    }
+
+    @Test(
+        "a new ID token is handed out however short it lives; an old one is not, and the error says how it is"
+    )
+    func shortIDToken() throws {
+        // By the clock of the program, 20 of its 60 seconds are left when it arrives.
+        let world = try SessionWorld.signedIn {
+            $0.idTokenLifetime = 60
+            $0.clockOffset = -40
+        }
+        defer { world.remove() }
+        let first = try world.program.run("token", "--type", "id")
+        #expect(first.status == 0 && world.refreshes == 1, "\(first.errorOutput)")
+        let second = try world.program.run("credential", "kubectl")
+        #expect(second.status == 0 && world.refreshes == 2, "\(second.errorOutput)")
+        #expect(!second.output.contains(first.token))
+        world.provider.with {
+            $0.configuration.clockOffset = 0
+            $0.configuration.idTokenLifetime = 300_000
+        }
+        #expect(try world.program.run("token", "--type", "id").status == 0)
+        world.provider.with { $0.configuration.refreshReturnsIDToken = false }
+        let kept = try world.program.run("token", "--type", "id", "--refresh")
+        #expect(kept.status == 3 && kept.output == "")
+        #expect(kept.error == "the ID token expires in 3 days, and a refresh brings no new one")
+    }
 }

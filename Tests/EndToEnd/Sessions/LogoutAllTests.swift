@@ -130,4 +130,37 @@ struct LogoutAllTests {
         #expect(ended.errorOutput.contains("/nowhere/redis.sock"))
         #expect(revocations.all.count == 2)
     }
+
+    @Test("a failure is the last thing on stderr, and names its provider; the others are warnings before it")
+    func failure() throws {
+        defer { oidc.remove() }
+        try configure(profileB)
+        for format in ["text", "json"] {
+            #expect(try oidc.signIn(at: second, ["-p", "b"]).status == 0)
+            #expect(
+                try oidc.signIn(at: first, ["--issuer", first.origin, "--client-id", "demo"]).status == 0)
+            for (server, status) in [(first, 400), (second, 503)] {
+                server.intercept {
+                    $0.url.path == "/revoke" ? HTTPResponse(status: status, body: Array("{}".utf8)) : nil
+                }
+            }
+            let result = try oidc.run("logout", "--all", "-o", format)
+            for server in [first, second] { server.intercept(nil) }
+            #expect(result.status == 5)
+            let lines = result.errorOutput.split(separator: "\n").map { String($0) }
+            #expect(lines.contains { $0.hasPrefix("warning: \(first.origin): revocation: ") }, "\(lines)")
+            let start = "\(second.origin): revocation: the provider answered"
+            let last = lines.last ?? ""
+            if format == "json" {
+                let error = try JSONValue(parsing: last)["error"]
+                #expect(error?["kind"] == "unreachable" && error?["exit"] == 5)
+                #expect(error?["message"]?.string?.hasPrefix(start) == true, "\(last)")
+                #expect(try JSONValue(parsing: result.output).array?.count == 2)
+            } else {
+                #expect(
+                    last.hasPrefix("  try: ") && lines.dropLast().last?.hasPrefix("error: \(start)") == true)
+            }
+            #expect(try oidc.run("status", "--all").status == 3)
+        }
+    }
 }

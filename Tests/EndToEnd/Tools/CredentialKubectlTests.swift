@@ -71,12 +71,12 @@ struct KubectlTests {
     @Test("without a stored session it fails, and does not prompt")
     func signedOut() throws {
         let world = try ToolWorld()
-        for store in ["file", "none"] {
+        for (store, hint) in [("file", "oidc login"), ("none", "give --set store=file")] {
             var variables = world.person
             variables["OIDC_STORE"] = store
             let result = try world.run(["credential", "kubectl"], variables)
             #expect(
-                result.code == 3 && result.output == "" && result.errors.contains("oidc login"), "\(result)")
+                result.code == 3 && result.output == "" && result.errors.contains(hint), "\(result)")
         }
     }
 

@@ -127,7 +127,9 @@ struct DoctorTests {
     @Test("a provider that signs with the client's secret needs no keys")
     func symmetricKeys() throws {
         let world = try configured(["id_token_signed_response_alg": "HS256"])
-        let keys = try #require(try findings(world).1["keys"])
+        let bare = try #require(try findings(world).1["keys"])
+        #expect(bare["result"] == "problem" && bare["hint"]?.string?.contains("client_secret") == true)
+        let keys = try #require(try findings(world, [], ["OIDC_CLIENT_SECRET": "a secret"]).1["keys"])
         #expect(
             keys["result"]?.string == "ok" && keys["detail"]?.string?.contains("HS256") == true, "\(keys)")
     }
@@ -193,5 +195,52 @@ struct DoctorTests {
         let world = try ToolWorld()
         let (code, found) = try findings(world)
         #expect(code == 1 && found["provider"]?["hint"]?.string?.contains("oidc config init") == true)
+    }
+
+    @Test(
+        "metadata with which no sign-in is possible are a problem, and config init says so instead of oidc login"
+    )
+    func impossible() throws {
+        let world = try configured()
+        for (members, word, hint) in [
+            (
+                #""code_challenge_methods_supported":["plain"],"token_endpoint":"ORIGIN/token""#, "S256",
+                "operator"
+            ),
+            (#""code_challenge_methods_supported":["S256"]"#, "token_endpoint", "set token_endpoint"),
+        ] {
+            let origin = world.issuer
+            let metadata =
+                #"{"issuer":"ORIGIN","authorization_endpoint":"ORIGIN/authorize","jwks_uri":"ORIGIN/jwks","#
+                + members + "}"
+            world.provider.intercept { request in
+                guard request.url.path == "/.well-known/openid-configuration" else { return nil }
+                return .json(metadata.replacingOccurrences(of: "ORIGIN", with: origin))
+            }
+            let (code, found) = try findings(world)
+            let finding = try #require(found["metadata"], "\(found)")
+            #expect(code == 1 && finding["result"] == "problem", "\(finding)")
+            #expect(finding["detail"]?.string?.contains(word) == true, "\(finding)")
+            #expect(finding["hint"]?.string?.contains(hint) == true, "\(finding)")
+            let made = try world.run([
+                "config", "init", "-p", "new", "--force", "--issuer", origin, "--client-id", "demo",
+            ])
+            #expect(made.code == 0 && made.errors.contains("\nNext:         oidc doctor -p new\n"), "\(made)")
+            #expect(made.errors.contains("warning: no sign-in is possible: "), "\(made)")
+            #expect(!made.errors.contains("oidc login"), "\(made)")
+        }
+        let machine = try findings(world, ["--grant", "client_credentials"], ["OIDC_CLIENT_SECRET": "s"])
+        #expect(machine.1["metadata"]?["result"] == "problem")
+    }
+
+    @Test("endpoints without an issuer that are not enough for a sign-in are a problem")
+    func endpoints() throws {
+        let world = try ToolWorld()
+        let variables = ["OIDC_TOKEN_ENDPOINT": "\(world.issuer)/token", "OIDC_CLIENT_ID": "demo"]
+        let (code, found) = try findings(world, [], variables)
+        #expect(code == 1 && found["provider"]?["result"] == "problem", "\(found)")
+        #expect(found["provider"]?["hint"] == "set authorization_endpoint", "\(found)")
+        let machine = try findings(world, ["--grant", "client_credentials"], variables)
+        #expect(machine.1["provider"]?["result"] == "ok", "\(machine)")
     }
 }

@@ -133,7 +133,7 @@ struct DeviceFlowTests {
         provider.faults = [.idToken(.missing)]
         let error = #expect(throws: OIDCError.self) { try outcome(provider) { $0.request.maxAge = 60 } }
         #expect(error?.kind == .refused && error?.member == "id_token")
-        #expect(provider.with { $0.requestCount(.revocation) } == 1)
+        #expect(provider.with { $0.requestCount(.revocation) } == 2)
     }
 
     @Test("an ID token that a refresh brings first is checked, says who it is, and must be UserInfo's user")

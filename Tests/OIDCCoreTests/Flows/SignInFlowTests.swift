@@ -72,17 +72,25 @@ struct SignInFlowTests {
         #expect(try provider.outcome().warnings.isEmpty)
     }
 
-    @Test("UserInfo is called for the user's name only if the ID token has none, and may fail")
+    @Test(
+        "UserInfo is called for the user's name only if it is shown and the ID token has none, and may fail")
     func names() throws {
         let provider = try InMemoryProvider()
-        #expect(try provider.signIn().displayName == "alice@example.com")
+        #expect(try provider.signIn { $0.asksForName = true }.displayName == "alice@example.com")
         #expect(provider.with { $0.requestCount(.userinfo) } == 0)
         let bare: Set<Fault> = [.idToken(.subjectAlone)]
         provider.faults = bare
-        #expect(try provider.signIn("openid profile").displayName == "alice")
+        // A caller that shows nobody saves the request.
+        #expect(try provider.signIn("openid profile").displayName == nil)
+        #expect(provider.with { $0.requestCount(.userinfo) } == 0)
+        #expect(try provider.signIn("openid profile") { $0.asksForName = true }.displayName == "alice")
         #expect(provider.with { $0.requestCount(.userinfo) } == 1)
-        #expect(try provider.signIn("openid").displayName == nil)
-        #expect(try provider.signIn { $0.request.resources = ["https://api.example"] }.displayName == nil)
+        #expect(try provider.signIn("openid") { $0.asksForName = true }.displayName == nil)
+        let elsewhere = try provider.signIn {
+            $0.asksForName = true
+            $0.request.resources = ["https://api.example"]
+        }
+        #expect(elsewhere.displayName == nil)
         #expect(provider.with { $0.requestCount(.userinfo) } == 1)
         let faults: [Fault] =
             UserInfoFault.allCases.filter { $0 == .subjectInvalid || $0 == .subjectMissing }.map {
@@ -93,7 +101,7 @@ struct SignInFlowTests {
             }
         for fault in faults {
             provider.faults = bare.union([fault])
-            let session = try provider.signIn()
+            let session = try provider.signIn { $0.asksForName = true }
             #expect(session.displayName == nil && session.subject != nil, "\(fault)")
         }
     }
@@ -105,7 +113,9 @@ struct SignInFlowTests {
             $0.requiresDPoPNonceAtResource = true
         }
         provider.faults = [.idToken(.subjectAlone)]
-        #expect(try provider.signIn(dpop: try .generate()).displayName == "alice@example.com")
+        #expect(
+            try provider.signIn(dpop: try .generate()) { $0.asksForName = true }.displayName
+                == "alice@example.com")
         #expect(provider.with { $0.requestCount(.userinfo) } == 2)
     }
 

@@ -132,4 +132,27 @@ struct ProviderMetadataTests {
         #expect((metadata.sharedSecret(of: client) != nil) == isShared)
         #expect(metadata.sharedSecret(of: Client(id: "c", authentication: .none)) == nil)
     }
+
+    @Test(
+        "what makes a sign-in impossible is known before it is tried, with the error of the sign-in",
+        arguments: [
+            ("token_endpoint", nil, true, "discovery: token_endpoint is missing from the metadata"),
+            ("jwks_uri", nil, false, "discovery: jwks_uri is missing from the metadata"),
+            (
+                "code_challenge_methods_supported", ["plain"], false,
+                "authorize: code_challenge_methods_supported: expected S256 among them, found plain"
+            ), ("code_challenge_methods_supported", [], nil, ""),
+            (
+                "id_token_signing_alg_values_supported", ["none"], false,
+                "discovery: id_token_signing_alg_values_supported: expected an algorithm that can be verified, "
+                    + "found none"
+            ), ("id_token_signing_alg_values_supported", ["none", "ES256"], nil, ""),
+        ] as [(String, JSONValue?, Bool?, String)])
+    func obstacles(member: String, value: JSONValue?, machinesToo: Bool?, message: String) throws {
+        let metadata = try Fixture.metadata([member: value])
+        let found = metadata.obstacles(to: [.authorization, .token], scope: Scope("openid"))
+        #expect(found.map(\.member) == (machinesToo == nil ? [] : [member]))
+        #expect(found.map(\.error.message) == (machinesToo == nil ? [] : [message]))
+        #expect(metadata.obstacles(to: [.token], scope: Scope("")).isEmpty == (machinesToo != true))
+    }
 }

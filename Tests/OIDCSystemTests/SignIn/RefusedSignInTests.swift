@@ -8,18 +8,36 @@ import Testing
 
 @Suite("a sign-in that is refused after its tokens came")
 struct RefusedSignInTests {
-    @Test("the refresh token is revoked, or else the access token")
+    @Test("the refresh token is revoked, and then the access token, which may outlive it")
     func revoked() throws {
-        for (scope, hint) in [("openid offline_access", "refresh_token"), ("openid", "access_token")] {
+        for (scope, hints) in [
+            ("openid offline_access", ["refresh_token", "access_token"]), ("openid", ["access_token"]),
+        ] {
             let provider = try InMemoryProvider()
             provider.faults = [.idToken(.nonceInvalid)]
             let error = #expect(throws: OIDCError.self) { try provider.signIn(scope) }
             #expect(error?.kind == .untrusted)
-            let requests = provider.with { $0.requests(to: .revocation) }
-            #expect(requests.count == 1)
-            let body = String(decoding: requests.first?.body ?? [], as: UTF8.self)
-            #expect(body.contains("token_type_hint=\(hint)"))
+            let bodies = provider.with {
+                $0.requests(to: .revocation).map { String(decoding: $0.body, as: UTF8.self) }
+            }
+            #expect(bodies.count == hints.count)
+            #expect(zip(bodies, hints).allSatisfy { $0.contains("token_type_hint=\($1)") })
         }
+    }
+
+    @Test("a provider that does not answer a revocation is not asked again")
+    func silent() throws {
+        let provider = try InMemoryProvider()
+        provider.faults = [.idToken(.nonceInvalid)]
+        let asked = Mutex(0)
+        provider.intercept { request throws(OIDCError) in
+            guard request.url.path == "/revoke" else { return nil }
+            asked.withLock { $0 += 1 }
+            throw OIDCError(.unreachable, "timed out", stage: .revocation)
+        }
+        let error = #expect(throws: OIDCError.self) { try provider.signIn() }
+        #expect(error?.kind == .untrusted)
+        #expect(asked.withLock { $0 } == 1)
     }
 }
 

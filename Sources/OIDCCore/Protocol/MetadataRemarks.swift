@@ -1,0 +1,84 @@
+import OIDCCrypto
+
+extension ProviderMetadata {
+    /// The missing or unsafe members, one line each.
+    public var remarks: [String] { namedRemarks.map(\.text) }
+
+    /// The same, with the member that each line is about.
+    package var namedRemarks: [(member: String, text: String)] {
+        var remarks: [(member: String, text: String)] = []
+        func remark(_ member: String, _ text: String) {
+            remarks.append((member: member, text: "\(member) \(text)"))
+        }
+        for endpoint in [ProviderEndpoint.authorization, .token, .keys] where self[endpoint] == nil {
+            remark(endpoint.rawValue, "is missing")
+        }
+        let methods = codeChallengeMethodsSupported ?? []
+        if methods.isEmpty {
+            remark(Self.challengeMethods, "is missing: S256 is sent all the same")
+        } else if !methods.contains(PKCE.method) {
+            remark(Self.challengeMethods, "does not list S256: no sign-in is possible")
+        } else if methods.contains("plain") {
+            remark(Self.challengeMethods, "lists plain, which protects nothing")
+        }
+        if let types = responseTypesSupported, !types.contains("code") {
+            remark("response_types_supported", "does not list code")
+        }
+        if idTokenSigningAlgValuesSupported?.contains("none") == true {
+            remark(Self.algorithms, "lists none, which is never accepted")
+        }
+        if !authorizationResponseIssParameterSupported {
+            remark("authorization_response_iss_parameter_supported", "is not true (RFC 9207)")
+        }
+        return remarks
+    }
+
+    private static let challengeMethods = "code_challenge_methods_supported"
+    private static let algorithms = "id_token_signing_alg_values_supported"
+
+    /// A member that makes a request impossible, and the error of the command that sends it.
+    package struct Obstacle: Sendable {
+        package let member: String
+        package let error: OIDCError
+    }
+
+    /// Returns what makes a sign-in with these endpoints and this scope impossible, before it is tried; or a token
+    /// request, if the only endpoint is that of tokens.
+    package func obstacles(to endpoints: [ProviderEndpoint], scope: Scope) -> [Obstacle] {
+        var obstacles: [Obstacle] = []
+        func check(_ member: String, _ body: () throws(OIDCError) -> Void) {
+            do throws(OIDCError) { try body() } catch {
+                obstacles.append(Obstacle(member: member, error: error))
+            }
+        }
+        let needsKeys = isDiscovered && scope.contains("openid")
+        for endpoint in endpoints + (needsKeys ? [.keys] : []) {
+            check(endpoint.rawValue) { () throws(OIDCError) in _ = try require(endpoint) }
+        }
+        if endpoints.contains(.authorization) {
+            check(Self.challengeMethods) { () throws(OIDCError) in try requireS256() }
+        }
+        if needsKeys {
+            check(Self.algorithms) { () throws(OIDCError) in try requireKnownAlgorithm() }
+        }
+        return obstacles
+    }
+
+    /// Throws if the metadata list ways to protect the code, and S256 is none of them (RFC 7636 §4.2).
+    func requireS256() throws(OIDCError) {
+        guard let methods = codeChallengeMethodsSupported, !methods.isEmpty, !methods.contains(PKCE.method)
+        else { return }
+        throw .protocolViolation(
+            .authorization, Self.challengeMethods, expected: "S256 among them",
+            found: methods.joined(separator: " "))
+    }
+
+    private func requireKnownAlgorithm() throws(OIDCError) {
+        guard let listed = idTokenSigningAlgValuesSupported, !listed.isEmpty,
+            !listed.contains(where: { SignatureAlgorithm(rawValue: $0) != nil })
+        else { return }
+        throw .untrusted(
+            .discovery, Self.algorithms, expected: "an algorithm that can be verified",
+            found: listed.joined(separator: " "))
+    }
+}
