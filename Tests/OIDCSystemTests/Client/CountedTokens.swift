@@ -33,7 +33,7 @@ final class CountedTokens: Sendable {
         let tokens = SessionTokens(
             store: store, key: key, now: { self.now },
             wait: LockWait(
-                limit: .seconds(20), noticeAfter: .zero, onWaiting: { self.waiting.withLock { $0 += 1 } }),
+                limit: .seconds(120), noticeAfter: .zero, onWaiting: { self.waiting.withLock { $0 += 1 } }),
             startedAt: startedAt
         ) { (current, _) throws(OIDCError) in
             self.count.withLock { $0 += 1 }
