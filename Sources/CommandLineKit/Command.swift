@@ -33,7 +33,7 @@ package protocol OptionGroup: Sendable {
 }
 
 /// The property that an option or operand sets, written as `\.port`. It is evaluated only to store an argument or to show
-/// a default: to make the first key path of a process takes as long as all other parsing.
+/// a default: the first key path of a process takes as long as all other parsing.
 package typealias Property<Root, Value> = any WritableKeyPath<Root, Value> & Sendable
 
 /// A command's options and operands with their documentation: the table behind parsing, help, completion and

@@ -48,7 +48,7 @@ struct ChildExchange {
                 streams: StandardStreams(
                     input: pipes[0].reading, output: pipes[1].writing,
                     errors: captures ? pipes[2].writing : inherited),
-                // libcurl's sockets among them are not closed when a program starts.
+                // Otherwise the program would have libcurl's sockets, which are not closed when it starts.
                 options: .closeOthers)
         } catch {
             for pipe in pipes {

@@ -71,10 +71,9 @@ struct ExchangeCommand: RunnableCommand {
             guard !(isIssuer ? pending.isStarted(at: entry.value.string ?? "") : own == entry.value) else {
                 continue
             }
-            let isSet = entry.origin == .option("--set")
-            let option = entry.origin.text + (isSet ? " \(entry.setting.name)" : "")
             throw .usage(
-                "\(option) is not the one that the sign-in was started with", hint: "leave \(option) out")
+                "\(entry.given) is not the one that the sign-in was started with",
+                hint: "leave \(entry.given) out")
         }
     }
 

@@ -102,9 +102,7 @@ struct RegisterCommand: RunnableCommand {
         func refuse(_ refused: [Setting], _ reason: String) throws(OIDCError) {
             let given = settings.layers.given.filter { $0.origin.layer == .options }
             guard let entry = given.first(where: { refused.contains($0.setting) }) else { return }
-            let isSet = entry.origin == .option("--set")
-            let name = entry.origin.text + (isSet ? " \(entry.setting.name)" : "")
-            throw .usage("\(name) \(reason)", hint: "leave \(name) out")
+            throw .usage("\(entry.given) \(reason)", hint: "leave \(entry.given) out")
         }
         try refuse(Self.others, "belongs to a client that exists, and register makes a new one")
         if !settings.token.grant.needsUser {

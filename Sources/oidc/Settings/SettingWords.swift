@@ -116,3 +116,8 @@ extension SettingsLoader {
             hint: "oidc help settings", stage: .settings)
     }
 }
+
+extension SettingLayers.Entry {
+    /// The entry as the command line gives it: `--issuer`, or `--set issuer`.
+    var given: String { origin == .option("--set") ? "\(origin.text) \(setting.name)" : origin.text }
+}
