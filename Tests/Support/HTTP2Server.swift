@@ -1,6 +1,5 @@
 import Foundation
 package import OIDCCore
-import Synchronization
 
 /// A server that speaks HTTP/2 over TLS, frame by frame as a test says, by python3. It does not read the fields of
 /// requests: the first one gets the first answer, and so on; the last answer is given again and again.
@@ -22,44 +21,17 @@ package final class HTTP2Server: Sendable {
     }
 
     package let port: Int
-    private let process = Process()
-    /// The server ends with this end of its standard input.
-    private let input: FileHandle
-    private let lines = Mutex<[String]>([])
+    private let server: PythonServer
 
     package init(_ answers: [[Step]]) throws {
         guard let servers = TLSServers.shared else { throw CocoaError(.fileNoSuchFile) }
         let plan = String(
             decoding: try JSONSerialization.data(withJSONObject: answers.map { $0.map(\.plan) }),
             as: UTF8.self)
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", HTTP2Server.script, servers.folder, plan]
-        let (stdin, stdout) = (Pipe(), Pipe())
-        process.standardInput = stdin
-        process.standardOutput = stdout
-        try process.run()
-        input = stdin.fileHandleForWriting
-        let output = stdout.fileHandleForReading
-        var line = Data()
-        while let byte = try output.read(upToCount: 1), byte != Data([0x0A]), !byte.isEmpty { line += byte }
-        guard let port = Int(String(decoding: line, as: UTF8.self)) else {
-            throw CocoaError(.executableLoad)
-        }
+        server = try PythonServer(HTTP2Server.script, [servers.folder, plan])
+        guard let port = Int(server.firstLine) else { throw CocoaError(.executableLoad) }
         self.port = port
-        Thread { [weak self] in
-            var rest = Data()
-            while case let more = output.availableData, !more.isEmpty {
-                rest += more
-                while let end = rest.firstIndex(of: 0x0A) {
-                    let line = String(decoding: rest[rest.startIndex..<end], as: UTF8.self)
-                    rest = Data(rest[rest.index(after: end)...])
-                    self?.lines.withLock { $0.append(line) }
-                }
-            }
-        }.start()
     }
-
-    deinit { try? input.close() }
 
     package var url: WebURL { WebURL("https://127.0.0.1:\(port)/")! }
 
@@ -67,9 +39,9 @@ package final class HTTP2Server: Sendable {
     /// `sent BYTES` of an unfinished answer, and `end` of a connection.
     package var events: [String] {
         let mark = "mark \(UInt64.random(in: 0 ... .max))"
-        try? input.write(contentsOf: Data("\(mark)\n".utf8))
+        server.send(mark)
         guard wait(for: mark) else { return [] }
-        return lines.withLock { lines in lines.filter { !$0.hasPrefix("mark") } }
+        return server.output.filter { !$0.hasPrefix("mark") }
     }
 
     package func count(_ event: String) -> Int { events.count { $0 == event } }
@@ -78,7 +50,7 @@ package final class HTTP2Server: Sendable {
     package func wait(for event: String, times: Int = 1) -> Bool {
         let end = Date().addingTimeInterval(60)
         while Date() < end {
-            if lines.withLock({ lines in lines.count { $0 == event } }) >= times { return true }
+            if server.output.count(where: { $0 == event }) >= times { return true }
             usleep(5_000)
         }
         return false

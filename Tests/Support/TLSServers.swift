@@ -6,19 +6,9 @@ package import OIDCCore
 package final class TLSServers: Sendable {
     package let folder: String
     private let ports: [String: Int]
-    /// The servers end with this end of their standard input.
-    private let input: FileHandle
+    private let server: PythonServer
 
-    package static let areAvailable: Bool = {
-        ["python3 -c 'import ssl'", "openssl version"].allSatisfy { command in
-            let process = Process()
-            process.executableURL = URL(fileURLWithPath: "/bin/sh")
-            process.arguments = ["-c", "\(command) >/dev/null 2>&1"]
-            guard (try? process.run()) != nil else { return false }
-            process.waitUntilExit()
-            return process.terminationStatus == 0
-        }
-    }()
+    package static let areAvailable: Bool = PythonServer.interpreter != nil && Installed.programs("openssl")
 
     /// Made once for all tests.
     package static let shared = try? TLSServers()
@@ -26,21 +16,8 @@ package final class TLSServers: Sendable {
     private init() throws {
         folder = NSTemporaryDirectory() + "oidc-tls-\(UInt64.random(in: 0 ... .max))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", TLSServers.script, folder]
-        let (stdin, stdout) = (Pipe(), Pipe())
-        process.standardInput = stdin
-        process.standardOutput = stdout
-        try process.run()
-        input = stdin.fileHandleForWriting
-        var line = Data()
-        while let byte = try stdout.fileHandleForReading.read(upToCount: 1), byte != Data([0x0A]),
-            !byte.isEmpty
-        {
-            line += byte
-        }
-        let words = String(decoding: line, as: UTF8.self).split(separator: " ")
+        server = try PythonServer(TLSServers.script, [folder])
+        let words = server.firstLine.split(separator: " ")
         ports = Dictionary(
             uniqueKeysWithValues: words.map { word in
                 let parts = word.split(separator: "=")

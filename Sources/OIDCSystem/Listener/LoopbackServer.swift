@@ -47,7 +47,7 @@ package final class LoopbackServer {
     }
 
     /// Starts to listen. Throws an error of kind `failed` if the port is in use. With `identifiesPeers`, each
-    /// request includes its sender's user, which requires a search of the system's tables.
+    /// request includes its sender's user.
     package convenience init(
         _ address: LoopbackAddress = LoopbackAddress(), limits: HTTP1.Limits = HTTP1.Limits(),
         maximumConnections: Int = 256, identifiesPeers: Bool = false
@@ -55,7 +55,7 @@ package final class LoopbackServer {
         var connectionLimits = LoopbackConnections.Limits()
         connectionLimits.count = maximumConnections
         try self.init(address, limits: limits, connectionLimits: connectionLimits) { connection in
-            identifiesPeers ? PeerOwner(of: connection) : .unknown
+            identifiesPeers ? PeerOwner.identified(connection) : .unknown
         }
     }
 

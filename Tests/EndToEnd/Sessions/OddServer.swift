@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A server in Python that fails every exchange: it has a self-signed certificate, or closes the connection before
 /// the answer.
@@ -8,29 +9,18 @@ final class OddServer {
         case closing
     }
 
-    private let process = Process()
-    private let input = Pipe()
-    private(set) var port = 0
+    let port: Int
+    private let server: PythonServer
     private let folder: URL
 
     init(_ kind: Kind) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("odd-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", OddServer.script, kind.rawValue, folder.path]
-        let output = Pipe()
-        process.standardInput = input
-        process.standardOutput = output
-        try process.run()
-        let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-        port = Int(line.trimmingCharacters(in: .whitespacesAndNewlines)) ?? 0
+        server = try PythonServer(OddServer.script, [kind.rawValue, folder.path])
+        port = Int(server.firstLine) ?? 0
     }
 
-    deinit {
-        try? input.fileHandleForWriting.close()
-        process.waitUntilExit()
-        try? FileManager.default.removeItem(at: folder)
-    }
+    deinit { try? FileManager.default.removeItem(at: folder) }
 
     /// Connections that have brought a request.
     var requests: Int {

@@ -217,7 +217,7 @@ struct ReplacementTests {
         #expect(Executable.problem("sh", in: ["PATH": "/bin"]) == nil)
     }
 
-    @Test("the program gets its own environment, and its status becomes ours")
+    @Test("the program gets its own environment, and its status becomes ours", .waiting)
     func replaces() async {
         await #expect(processExitsWith: .exitCode(7)) {
             Platform.secureStandardDescriptors()
