@@ -42,8 +42,8 @@ def measured(command, environment):
 
 
 def rounds_of(commands, rounds, expected=0, prepare=lambda name: None):
-    """Every command once a round; the medians by name, with that of the ratios to the first command, round by round.
-    Measures again if the first command varies too much; the last attempt counts."""
+    """Every command in turn with the first one; the medians by name, with that of the ratios, pair by pair. Measures
+    again if the first command varies too much; the last attempt counts."""
     for _ in range(ATTEMPTS):
         medians, spread = attempt(commands, rounds, expected, prepare)
         if spread <= SPREAD:
@@ -54,23 +54,30 @@ def rounds_of(commands, rounds, expected=0, prepare=lambda name: None):
 
 def attempt(commands, rounds, expected, prepare):
     """The medians, and how far apart the quartiles of the first command are."""
+
+    def once(name, command, environment):
+        prepare(name)
+        sample = measured([str(word) for word in command], base | environment)
+        assert sample["status"] == expected, (name, sample)
+        return sample
+
+    first, *others = commands
     samples = {name: [] for name, *_ in commands}
-    for turn in range(rounds + 2):
-        for name, command, environment in commands:
-            prepare(name)
-            sample = measured([str(word) for word in command], base | environment)
-            assert sample["status"] == expected, (name, sample)
-            if turn > 1:
-                samples[name].append(sample)
-    first = [sample["wall"] for sample in samples[commands[0][0]]]
+    ratios = {first[0]: [1]}
+    for other in others or [first]:
+        pairs = [(once(*first), once(*other)) for _ in range(rounds + 2)][2:]
+        for name, side in ((first[0], 0), (other[0], 1)):
+            samples[name] += [pair[side] for pair in pairs]
+        ratios.setdefault(other[0], [pair[1]["wall"] / pair[0]["wall"] for pair in pairs])
+    walls = [sample["wall"] for sample in samples[first[0]]]
     spread = 0
-    if len(first) > 9:
-        low, middle, high = statistics.quantiles(first, n=4)
+    if len(walls) > 9:
+        low, middle, high = statistics.quantiles(walls, n=4)
         spread = (high - low) / middle
     medians = {}
     for name, runs in samples.items():
         medians[name] = {key: statistics.median(run[key] for run in runs) for key in ("wall", "cpu", "faults", "peak")}
-        medians[name]["ratio"] = statistics.median(run["wall"] / other for run, other in zip(runs, first))
+        medians[name]["ratio"] = statistics.median(ratios[name])
     return medians, spread
 
 
