@@ -4,7 +4,7 @@ package struct ExtraParameters: Sendable {
     private let request: String
     private let hint: Hint
     /// Names that are the protocol's, whether or not this request uses them.
-    let reserved: Set<String>
+    let reserved: [String]
 
     package static let authorize = ExtraParameters(
         request: "authorization request", hint: .advice(.removeAuthorizeParameter),

@@ -16,7 +16,12 @@ public enum FormEncoding {
 
     /// Encodes pairs as `application/x-www-form-urlencoded`.
     public static func encode(_ pairs: [Pair]) -> String {
-        pairs.map { "\(encode($0.name))=\(encode($0.value))" }.joined(separator: "&")
+        var text = ""
+        for pair in pairs {
+            if !text.isEmpty { text += "&" }
+            text += "\(encode(pair.name))=\(encode(pair.value))"
+        }
+        return text
     }
 
     /// Escapes everything but the unreserved characters of RFC 3986 §2.3. A space becomes `%20`, which is

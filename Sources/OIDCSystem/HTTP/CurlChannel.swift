@@ -9,10 +9,11 @@ final class CurlChannel: @unchecked Sendable {
     let library: UnsafePointer<oidc_curl_library>
     private let easy: OpaquePointer
     private let multi: OpaquePointer
+    let usesClientCertificate: Bool
     /// Whether the channel was abandoned because its name resolution cannot be canceled.
     private(set) var isAbandoned = false
 
-    init() throws(OIDCError) {
+    init(usesClientCertificate: Bool) throws(OIDCError) {
         guard let library = oidc_curl() else { throw CurlChannel.missingLibrary }
         guard let easy = library.pointee.easy_init() else {
             throw OIDCError(.failed, "libcurl has no memory for a request")
@@ -22,6 +23,7 @@ final class CurlChannel: @unchecked Sendable {
             throw OIDCError(.failed, "libcurl has no memory for a request")
         }
         self.library = library
+        self.usesClientCertificate = usesClientCertificate
         self.easy = easy
         self.multi = multi
     }
@@ -190,17 +192,20 @@ final class CurlChannel: @unchecked Sendable {
     }
 }
 
-/// The idle channels; those that present our certificate are separate.
+/// Idle channels. A connection that presents our certificate carries no request without it, and the other way round.
 final class CurlChannelPool: Sendable {
-    private let idle = Mutex<[Bool: [CurlChannel]]>([:])
+    private let idle = Mutex<[CurlChannel]>([])
 
     func take(usesClientCertificate: Bool) throws(OIDCError) -> CurlChannel {
-        if let channel = idle.withLock({ $0[usesClientCertificate]?.popLast() }) { return channel }
-        return try CurlChannel()
+        let channel = idle.withLock { idle in
+            idle.lastIndex { $0.usesClientCertificate == usesClientCertificate }.map { idle.remove(at: $0) }
+        }
+        if let channel { return channel }
+        return try CurlChannel(usesClientCertificate: usesClientCertificate)
     }
 
-    func giveBack(_ channel: CurlChannel, usesClientCertificate: Bool) {
+    func giveBack(_ channel: CurlChannel) {
         guard !channel.isAbandoned else { return }
-        idle.withLock { $0[usesClientCertificate, default: []].append(channel) }
+        idle.withLock { $0.append(channel) }
     }
 }

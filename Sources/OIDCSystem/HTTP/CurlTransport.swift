@@ -108,7 +108,7 @@ package final class CurlTransport: HTTPTransport {
         let (method, url) = (request.method.name, request.url.withoutQuery)
         configuration.trace?(.request(method: method, url: url, bytes: exchange.body.knownByteCount))
         let channel = try pool.take(usesClientCertificate: request.usesClientCertificate)
-        defer { pool.giveBack(channel, usesClientCertificate: request.usesClientCertificate) }
+        defer { pool.giveBack(channel) }
         let start = MonotonicTime.now()
         let limits = CurlChannel.Limits(
             configuration: configuration, end: end, silence: silence,

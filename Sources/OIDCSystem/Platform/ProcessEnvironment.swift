@@ -42,7 +42,7 @@ package enum ProcessEnvironment {
 
     /// The variables that no child gets: the client's secret, and the identity tokens of CI jobs (GitHub
     /// Actions, GitLab, CircleCI, Bitbucket Pipelines, HCP Terraform), with which anyone could act as that job.
-    package static let secretVariables: Set<String> = [
+    package static let secretVariables = [
         "OIDC_CLIENT_SECRET", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "OIDC_ID_TOKEN", "CI_JOB_JWT",
         "CI_JOB_JWT_V1", "CI_JOB_JWT_V2", "CIRCLE_OIDC_TOKEN", "CIRCLE_OIDC_TOKEN_V2",
         "BITBUCKET_STEP_OIDC_TOKEN", "TFC_WORKLOAD_IDENTITY_TOKEN",
@@ -54,22 +54,22 @@ package enum ProcessEnvironment {
 
     /// The job's credentials at its CI system (Azure Pipelines, Buildkite), which can request its identity, and much
     /// else that a job does: only the command of the job itself keeps them.
-    package static let jobVariables: Set<String> = ["SYSTEM_ACCESSTOKEN", buildkiteAccess]
+    package static let jobVariables = ["SYSTEM_ACCESSTOKEN", buildkiteAccess]
 
     /// What Buildkite's agent needs to request the job's identity.
     package static let buildkiteAccess = "BUILDKITE_AGENT_ACCESS_TOKEN"
 
     /// Returns the variables that even the command of a job does not get.
-    package static func secretVariables(in environment: Variables) -> Set<String> {
-        secretVariables.union(environment.names(startingWith: taggedToken))
+    package static func secretVariables(in environment: Variables) -> [String] {
+        secretVariables + environment.names(startingWith: taggedToken)
     }
 
     /// Returns the environment for a program from a setting: without secrets, and without `more`, further
     /// variables with secrets.
     package static func withoutSecrets(
-        _ environment: Variables, and more: Set<String> = []
+        _ environment: Variables, and more: [String] = []
     ) -> Variables {
-        let secrets = secretVariables(in: environment).union(jobVariables).union(more)
+        let secrets = secretVariables(in: environment) + jobVariables + more
         return environment.filter { !secrets.contains($0) }
     }
 

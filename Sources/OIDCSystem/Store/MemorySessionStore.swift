@@ -3,18 +3,13 @@ import Synchronization
 
 /// A store in memory, for sessions that end with the process (`store=none`).
 public final class MemorySessionStore: SessionStoring {
-    private struct Content {
-        var sessions: [SessionKey: Session] = [:]
-        var failures: [SessionKey: SharedFailure] = [:]
-        var locked: Set<Lock> = []
+    private struct Entry {
+        var session: Session?
+        var failure: SharedFailure?
+        var locked: [LockPurpose] = []
     }
 
-    private struct Lock: Hashable {
-        let key: SessionKey
-        let purpose: LockPurpose
-    }
-
-    private let content = Mutex(Content())
+    private let entries = Mutex<[SessionKey: Entry]>([:])
 
     /// Makes an empty store.
     public init() {}
@@ -27,34 +22,34 @@ public final class MemorySessionStore: SessionStoring {
 
     /// Loads the session; nil if there is none.
     public func load(_ key: SessionKey) throws(OIDCError) -> Session? {
-        content.withLock { $0.sessions[key] }
+        entries.withLock { $0[key]?.session }
     }
 
     /// Saves the session.
     public func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
-        content.withLock { $0.sessions[session.key] = session }
+        entries.withLock { $0[session.key, default: Entry()].session = session }
     }
 
     /// Saves the session if `current` is still the one that is stored.
     public func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
-        content.withLock { content in
-            guard content.sessions[session.key] == current else { return false }
-            content.sessions[session.key] = session
+        entries.withLock { entries in
+            guard entries[session.key]?.session == current else { return false }
+            entries[session.key, default: Entry()].session = session
             return true
         }
     }
 
     /// Removes the session.
     public func remove(_ key: SessionKey) throws(OIDCError) {
-        content.withLock { content in
-            content.sessions[key] = nil
-            content.failures[key] = nil
+        entries.withLock { entries in
+            entries[key]?.session = nil
+            entries[key]?.failure = nil
         }
     }
 
     /// Lists all entries, sorted by name.
     public func all() throws(OIDCError) -> [StoredSession] {
-        content.withLock { Array($0.sessions.values) }
+        entries.withLock { $0.values.compactMap(\.session) }
             .map { StoredSession(name: $0.key.fileStem, location: description, content: .success($0)) }
             .sorted { $0.name < $1.name }
     }
@@ -68,27 +63,34 @@ public final class MemorySessionStore: SessionStoring {
     public func withLock<Value>(
         _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
-        let lock = Lock(key: key, purpose: purpose)
         var clock = WaitClock(wait, start: .now())
-        while !content.withLock({ $0.locked.insert(lock).inserted }) {
+        while !lock(key, purpose) {
             try clock.check(wait) {
                 .store("the session's lock was not free within \(wait.limit.components.seconds) seconds")
             }
             var nothing: [Poll.Interest] = []
             Poll.wait(&nothing, until: min(clock.limit, .now().adding(milliseconds: 5)))
         }
-        defer { content.withLock { _ = $0.locked.remove(lock) } }
+        defer { entries.withLock { $0[key]?.locked.removeAll { $0 == purpose } } }
         return try body()
     }
 
+    private func lock(_ key: SessionKey, _ purpose: LockPurpose) -> Bool {
+        entries.withLock { entries in
+            guard entries[key]?.locked.contains(purpose) != true else { return false }
+            entries[key, default: Entry()].locked.append(purpose)
+            return true
+        }
+    }
+
     /// Returns the last failure that was stored for the key.
-    public func failure(of key: SessionKey) -> SharedFailure? { content.withLock { $0.failures[key] } }
+    public func failure(of key: SessionKey) -> SharedFailure? { entries.withLock { $0[key]?.failure } }
 
     /// Stores a failure for other threads, or removes the stored one.
     public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {
-        content.withLock { content in
-            guard id == nil || content.failures[key]?.id == id else { return }
-            content.failures[key] = failure
+        entries.withLock { entries in
+            guard id == nil || entries[key]?.failure?.id == id else { return }
+            entries[key, default: Entry()].failure = failure
         }
     }
 

@@ -86,8 +86,7 @@ struct ExecCommand: RunnableCommand {
         variables[variable] = token.text.revealed
         let failure = Executable.replaceThisProcess(
             RawArgument.last(command.count), setting: variables,
-            removing: ProcessEnvironment.secretVariables(in: context.environment)
-                .union(settings.secretVariables).sorted())
+            removing: ProcessEnvironment.secretVariables(in: context.environment) + settings.secretVariables)
         return report(failure, context)
     }
 
@@ -113,16 +112,16 @@ struct ExecCommand: RunnableCommand {
         }
         let exceptions = ProxyVariables.exceptions(in: context.environment)
         for name in exceptions.names() { variables[name] = exceptions[name] }
-        let removed = ProcessEnvironment.secretVariables(in: context.environment)
-            .union(ProcessEnvironment.jobVariables).union(provider.settings.secretVariables)
-            .union([Self.standardVariable])
-            .union(context.environment.names(startingWith: "OIDC_PROXY_URL"))
+        let removed =
+            ProcessEnvironment.secretVariables(in: context.environment) + ProcessEnvironment.jobVariables
+            + provider.settings.secretVariables + [Self.standardVariable]
+            + context.environment.names(startingWith: "OIDC_PROXY_URL")
         try Interruption.throwIfPending()
         let child: AttendedChild
         do throws(Errno) {
             child = try Executable.start(
                 RawArgument.last(command.count), named: command.first ?? "", in: context.environment,
-                setting: variables, removing: removed.sorted())
+                setting: variables, removing: removed)
         } catch {
             return report((error, Executable.status(error)), context)
         }

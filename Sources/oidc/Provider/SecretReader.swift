@@ -40,7 +40,7 @@ struct SecretReader {
         }
     }
 
-    private static let secretFiles: Set<Setting> = [
+    private static let secretFiles: [Setting] = [
         .clientSecretFile, .privateKeyFile, .privateKeyPassphraseFile, .tlsClientKey, .storeKeyFile,
     ]
 

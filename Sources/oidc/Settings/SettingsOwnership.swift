@@ -52,7 +52,7 @@ struct SettingsOwnership {
         }
 
         func isProvider(of used: Owner) -> Bool {
-            used.issuer.map(isProvider) ?? true
+            used.issuer.map { isProvider($0) } ?? true
         }
 
         /// Whether each endpoint that secrets are sent to is one of this provider's: named for it, or on the

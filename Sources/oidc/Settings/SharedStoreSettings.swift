@@ -49,5 +49,5 @@ extension SecretReader {
 
 extension Settings {
     /// The variables that no child gets, besides those with fixed names.
-    var secretVariables: Set<String> { Set(subject.variables + sharedStore.secretVariables) }
+    var secretVariables: [String] { subject.variables + sharedStore.secretVariables }
 }
