@@ -30,7 +30,7 @@ struct SignOutModuleTests {
                 port: UInt16(url.port ?? 80), "GET \(url.path) HTTP/1.1\r\nHost: \(url.hostAndPort)\r\n\r\n")
             let location = try #require(
                 answer.split(separator: "\r\n").first { $0.hasPrefix("Location: ") }?.dropFirst(10),
-                "“\(answer)”")
+                "\"\(answer)\"")
             let target = try #require(WebURL(String(location)))
             let response = provider.with { $0.handle(HTTPRequest(.get, target), at: Clock.now()) }
             return (run, response, target)

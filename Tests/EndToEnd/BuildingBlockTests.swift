@@ -103,7 +103,7 @@ struct BuildingBlockTests {
         defer { program.remove() }
         let outcome = try program.run("authorize-url", "--set", "prompt=\(value)")
         #expect(outcome.status == status)
-        #expect(outcome.errorOutput.contains("warning: unknown prompt “zz”") == isRemarkedOn)
+        #expect(outcome.errorOutput.contains("warning: unknown prompt \"zz\"") == isRemarkedOn)
         guard status == 0 else { return }
         let url = try JSONValue(parsing: outcome.output)["url"]?.string
         #expect(url?.contains("prompt=\(value.replacingOccurrences(of: " ", with: "%20"))") == true)

@@ -136,7 +136,7 @@ struct ConfigTests {
         try write(#"{"profiles":{"a":{"isuer":"https://a.example","prot":1}}}"#)
         let first = try program.run("config", "unset", "isuer")
         #expect(first.status == 0)
-        #expect(first.errorOutput.contains("warning: unknown setting “prot”"), "\(first.errorOutput)")
+        #expect(first.errorOutput.contains("warning: unknown setting \"prot\""), "\(first.errorOutput)")
         #expect(try program.run("config", "unset", "prot").errorOutput.contains("warning") == false)
         #expect(text == #"{"profiles":{"a":{}}}"#)
         try write(#"{"issuer":"http://a.example","allow_insecure_http":true}"#)
@@ -159,7 +159,7 @@ struct ConfigTests {
             #expect(text == flawed)
         }
         let other = try program.run("config", "set", "flow=device")
-        #expect(other.status == 0 && other.errorOutput.contains("warning: unknown setting “prot”"))
+        #expect(other.status == 0 && other.errorOutput.contains("warning: unknown setting \"prot\""))
         try write(#"{"port":"x","redirect_uri":"javascript:alert(1)"}"#)
         #expect(try program.run("config", "set", "port=8080").status == 0)
         #expect(try program.run("config", "unset", "redirect_uri").errorOutput.contains("warning") == false)

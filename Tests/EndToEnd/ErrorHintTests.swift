@@ -123,13 +123,13 @@ struct ErrorHintTests {
         defer { program.remove() }
         let option = try program.run("config", "show", "--set", assignment)
         #expect(option.status == 2)
-        #expect(option.error?.contains("unknown member “\(unknown)”") == true)
+        #expect(option.error?.contains("unknown member \"\(unknown)\"") == true)
         #expect(option.error?.contains(known) == true, "\(option.errorOutput)")
         let file = program.home.appendingPathComponent("config.json")
         let parts = assignment.split(separator: "=", maxSplits: 1)
         try Data("{\"\(parts[0])\":\(parts[1])}".utf8).write(to: file)
         let profile = try program.run("config", "show", "--config", file.path)
-        #expect(profile.error?.contains("unknown member “\(unknown)”") == true, "\(profile.errorOutput)")
+        #expect(profile.error?.contains("unknown member \"\(unknown)\"") == true, "\(profile.errorOutput)")
     }
 
     @Test("an empty resource is refused by every command, before anything is sent")

@@ -189,7 +189,7 @@ struct JSONFormTests {
         defer { program.remove() }
         let page = try program.run("request", "\(provider.origin)/device", "-o", "json")
         #expect(page.status == 4 && page.output == "", "\(page)")
-        #expect(page.errorOutput.contains("expected JSON, found “text/html”"), "\(page)")
+        #expect(page.errorOutput.contains(#"expected JSON, found \"text/html\""#), "\(page)")
         let missing = try program.run("request", "\(provider.origin)/nothing", "-o", "json")
         #expect(
             missing.status == 4 && missing.output == "" && missing.errorOutput.contains("404"), "\(missing)")

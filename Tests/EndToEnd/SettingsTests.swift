@@ -114,12 +114,12 @@ struct SettingsTests {
         }
         try Data(#"{"profiles":{"work\#u{200B}":{}}}"#.utf8).write(to: file)
         let outcome = try program.run("config", "show", "-p", "work", "--config", file.path)
-        #expect(outcome.error?.contains("there is no profile “work”") == true)
+        #expect(outcome.error?.contains("there is no profile \"work\"") == true)
         #expect(outcome.errorOutput.contains(#"did you mean work\u{200B}?"#), "\(outcome.errorOutput)")
         let setting = try program.run("config", "show", "--set", "flow=auto\u{200B}")
-        #expect(setting.error?.contains(#"found “auto\u{200B}”"#) == true, "\(setting.errorOutput)")
+        #expect(setting.error?.contains(#"found "auto\u{200B}""#) == true, "\(setting.errorOutput)")
         let unknown = try program.run("config", "show", "--set", "issuer\u{200B}=x")
-        #expect(unknown.error?.contains(#"unknown setting “issuer\u{200B}”"#) == true)
+        #expect(unknown.error?.contains(#"unknown setting "issuer\u{200B}""#) == true)
     }
 
     @Test("a secret is not taken from the command line")

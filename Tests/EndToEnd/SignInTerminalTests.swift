@@ -207,7 +207,7 @@ struct SignInTerminalTests {
         let options = ["login", "--set", "prompt=odd", "--timeout", "1", "--flow", "paste"]
         let (status, text) = try TerminalRun(world.program, options).finish()
         #expect(status == 6)
-        #expect(text.contains("\u{1B}[33mwarning:\u{1B}[0m unknown prompt “odd”"), "\(text)")
+        #expect(text.contains("\u{1B}[33mwarning:\u{1B}[0m unknown prompt \"odd\""), "\(text)")
         #expect(
             text.contains("\u{1B}[31merror:\u{1B}[0m timed out waiting for the sign-in\n  try: check that"))
         let piped = try world.program.start(options).finish()

@@ -35,7 +35,7 @@ struct SignInTextTests {
         let expired = OIDCError(
             .timedOut, "token: the code expired", stage: .token, oauthError: "expired_token")
         let other = OIDCError(.refused, "device: refused", stage: .deviceAuthorization)
-        let next = "Use the URL under “Sign in at”."
+        let next = "Use the URL under \"Sign in at\"."
         #expect(SignInReporter.withoutDeviceCode(expired) == "The device code has expired. \(next)")
         #expect(SignInReporter.withoutDeviceCode(other) == "No device code: device: refused. \(next)")
     }

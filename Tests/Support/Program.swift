@@ -50,7 +50,7 @@ package struct Program: Sendable {
         ["ASAN_OPTIONS", "TSAN_OPTIONS"].contains($0.key)
     }
 
-    /// A sanitized program hangs below a shifted clock.
+    /// A sanitized program hangs below a shifted clock, and starts with other limits.
     package static let isSanitized = !sanitizerOptions.isEmpty
 
     /// The thread sanitizer writes a file and changes signals before `main`.

@@ -14,8 +14,8 @@ extension OIDCError {
         return nil
     }
 
-    /// Makes an error whose message is rendered from its cause: `id_token: aud: expected “app”, found
-    /// “other”`.
+    /// Makes an error whose message is rendered from its cause: `id_token: aud: expected "app", found
+    /// "other"`.
     package init(
         _ kind: Kind, _ stage: Stage, _ cause: Cause, message: String? = nil, hint: Hint? = nil
     ) {

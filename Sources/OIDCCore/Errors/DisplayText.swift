@@ -25,7 +25,7 @@ package enum DisplayText {
     }
 
     package static func quoted(_ text: some StringProtocol, limit: Int = 300) -> String {
-        "“\(clean(text, limit: limit))”"
+        "\"\(clean(text, limit: limit))\""
     }
 
     /// Returns a URL without user and password, even if these contain a `/` or the scheme is missing.

@@ -128,13 +128,13 @@ extension JSONWebKey {
     /// Returns why this key must not verify a signature of `algorithm`; nil if it may.
     func misfit(_ algorithm: SignatureAlgorithm, allowsSymmetric: Bool) -> String? {
         if let use, use != "sig" { return "use is \(DisplayText.quoted(use, limit: 60))" }
-        if let operations, !operations.contains("verify") { return "key_ops has no “verify”" }
+        if let operations, !operations.contains("verify") { return "key_ops has no \"verify\"" }
         if let name = self.algorithm, SignatureAlgorithm(joseName: name) != algorithm {
             return "alg is \(DisplayText.quoted(name, limit: 60))"
         }
         switch material {
         case .symmetric(let secret):
-            guard algorithm.isSymmetric else { return "kty is “oct”" }
+            guard algorithm.isSymmetric else { return "kty is \"oct\"" }
             guard allowsSymmetric else { return "symmetric keys in a key set are not used" }
             let needed = algorithm.hash?.byteCount ?? 0
             guard secret.revealed.count >= needed else {

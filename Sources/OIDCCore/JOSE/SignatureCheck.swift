@@ -92,7 +92,7 @@ extension JWS {
     }
 
     private func quoted(_ text: String, unlike expected: [String] = []) -> String {
-        "“\(DisplayText.distinct(text, from: expected, limit: 60))”"
+        "\"\(DisplayText.distinct(text, from: expected, limit: 60))\""
     }
 
     /// Returns the result that no key fits, with the reasons why candidates were not used.

@@ -11,14 +11,14 @@ struct TokenClaims {
     func mismatch(_ name: String, expected: String, note: String = "") -> OIDCError {
         if let text = members[name]?.string {
             let sides = DisplayText.sides(expected: expected, found: text, limit: 120)
-            return refusal(name, expected: "“\(sides.expected)”\(note)", found: "“\(sides.found)”")
+            return refusal(name, expected: "\"\(sides.expected)\"\(note)", found: "\"\(sides.found)\"")
         }
         let texts = members[name]?.array?.compactMap(\.string) ?? []
         guard texts.contains(where: { DisplayText.looksAlike($0, expected) }) else {
             return refusal(name, expected: DisplayText.quoted(expected) + note, found: found(name))
         }
         return refusal(
-            name, expected: "“\(DisplayText.escaped(expected))”\(note)",
+            name, expected: "\"\(DisplayText.escaped(expected))\"\(note)",
             found: found(name, as: DisplayText.escaped))
     }
 

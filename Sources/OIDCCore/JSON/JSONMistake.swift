@@ -105,7 +105,7 @@ struct JSONMistake {
             if byte == .comma { return (before == .comma ? "two commas" : "a value is missing", offset) }
             let isName = expected == .name
             return isLetter(byte) ? ("a \(isName ? "name" : "value") without double quotes", offset) : nil
-        case .colon: return byte == .equals ? ("“=” instead of “:”", offset) : nil
+        case .colon: return byte == .equals ? ("\"=\" instead of \":\"", offset) : nil
         case .comma:
             if byte == .equals || byte == .colon { return nil }
             if isClosing { return ("the wrong closing bracket", offset) }

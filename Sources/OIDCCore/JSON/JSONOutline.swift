@@ -127,7 +127,7 @@ private struct JSONOutlineReader {
             case .rightBrace, .rightBracket:
                 guard open & 1 == (byte == .rightBrace ? 1 : 0) else {
                     parser.index = index
-                    throw parser.error("missing “,” or a closing bracket")
+                    throw parser.error("missing \",\" or a closing bracket")
                 }
                 open >>= 1
                 count -= 1

@@ -129,7 +129,7 @@ struct JSONParser {
     mutating func colon() throws(JSONError) {
         skipBlanks()
         guard current == .colon else {
-            throw error("missing “:” after a member's name", expecting: .colon)
+            throw error("missing \":\" after a member's name", expecting: .colon)
         }
         index += 1
     }
@@ -161,7 +161,7 @@ struct JSONParser {
         skipBlanks()
         let character = current
         guard character == .comma || character == end else {
-            throw error("missing “,” or a closing bracket", expecting: .comma)
+            throw error("missing \",\" or a closing bracket", expecting: .comma)
         }
         index += 1
         return character == .comma

@@ -78,9 +78,9 @@ package struct OAuthErrorResponse: Hashable, Sendable {
             withholding: secrets)
     }
 
-    /// `invalid_scope (“no such scope”, see https://…)`.
+    /// `invalid_scope ("no such scope", see https://…)`.
     package var text: String {
-        let details = [description.map { "“\($0)”" }, uri.map { "see \($0)" }].compactMap { $0 }
+        let details = [description.map { "\"\($0)\"" }, uri.map { "see \($0)" }].compactMap { $0 }
         return details.isEmpty ? code : "\(code) (\(details.joined(separator: ", ")))"
     }
 }
@@ -123,7 +123,7 @@ extension OAuthErrorResponse {
         } else if (300..<400).contains(response.status) {
             what = "a redirect (status \(response.status)), which is not followed"
         } else if let words = response.words(withholding: secrets) {
-            what = "“\(words)” with status \(response.status)"
+            what = "\"\(words)\" with status \(response.status)"
         } else {
             what = secrets.removed(from: response.summary())
         }

@@ -10,7 +10,7 @@ extension CurlConfiguration.CertificateAuthorities {
         case .absent:
             throw OIDCError(
                 .usage, "\(setting): \(path) contains no PEM certificate",
-                hint: "use a file with “-----BEGIN CERTIFICATE-----” in it", stage: .settings)
+                hint: "use a file with \"-----BEGIN CERTIFICATE-----\" in it", stage: .settings)
         case .unreadable(let reason):
             throw OIDCError(
                 .usage, "\(setting): \(path) cannot be read: \(reason)",

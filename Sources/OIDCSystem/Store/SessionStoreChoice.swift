@@ -25,7 +25,7 @@ package enum SessionStoreChoice: Hashable, Sendable {
         } else {
             throw .usage(
                 "store: expected file, none, keychain, helper:NAME or the URL of a shared store, found "
-                    + "“\(DisplayText.distinct(setting, from: ["file", "none", "keychain"]))”",
+                    + "\"\(DisplayText.distinct(setting, from: ["file", "none", "keychain"]))\"",
                 hint: "helper:NAME runs docker-credential-NAME, say helper:secretservice or helper:pass")
         }
     }

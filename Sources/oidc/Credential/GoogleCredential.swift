@@ -22,7 +22,7 @@ enum GoogleCredential {
         guard [idTokenType, jwtType].contains(type) else {
             throw .usage(
                 "subject_token_type: expected \(idTokenType) or \(jwtType), found "
-                    + "“\(DisplayText.distinct(type, from: [idTokenType, jwtType], limit: 100))”")
+                    + "\"\(DisplayText.distinct(type, from: [idTokenType, jwtType], limit: 100))\"")
         }
         return type
     }

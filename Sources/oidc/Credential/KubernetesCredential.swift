@@ -20,7 +20,7 @@ struct KubernetesCredential {
         func mismatch(_ member: String, _ expected: String, _ known: [String], hint: Hint? = nil) -> OIDCError
         {
             let value = info[member]
-            let found = value?.string.map { "“\(DisplayText.distinct($0, from: known, limit: 80))”" }
+            let found = value?.string.map { "\"\(DisplayText.distinct($0, from: known, limit: 80))\"" }
             return .usage(
                 "KUBERNETES_EXEC_INFO: \(member): expected \(expected), found \(found ?? value?.typeName ?? "none")",
                 hint: hint)

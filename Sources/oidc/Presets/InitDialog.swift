@@ -70,7 +70,7 @@ struct InitDialog {
             if !found.isEmpty { shown = found }
             say(
                 found.isEmpty
-                    ? "  none has “\(DisplayText.clean(answer, limit: 40))” in its name"
+                    ? "  none has \"\(DisplayText.clean(answer, limit: 40))\" in its name"
                     : found.enumerated().map { "  \($0.offset + 1)  \($0.element.name): \($0.element.title)" }
                         .joined(separator: "\n"))
         }

@@ -64,7 +64,7 @@ struct Preset: Sendable {
                 hint: line("--issuer \(ShellWord.quoted(DisplayText.clean(url.text)))"))
         }
         return .usage(
-            "unknown provider “\(DisplayText.distinct(name, from: names, limit: 80))”"
+            "unknown provider \"\(DisplayText.distinct(name, from: names, limit: 80))\""
                 + (nearest.map { ", did you mean \($0)?" } ?? ""),
             hint: "oidc help providers")
     }

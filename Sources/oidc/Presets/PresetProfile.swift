@@ -60,7 +60,7 @@ extension Preset {
             guard let parameter = parameters.first(where: { $0.name == key }) else {
                 let names = parameters.map(\.name)
                 throw OIDCError.usage(
-                    "\(name) has no parameter “\(DisplayText.distinct(key, from: names, limit: 80))”"
+                    "\(name) has no parameter \"\(DisplayText.distinct(key, from: names, limit: 80))\""
                         + (names.isEmpty ? "" : " (it has \(names.joined(separator: ", ")))"),
                     hint: line(example(keeping: words)))
             }

@@ -11,7 +11,7 @@ extension Preset {
             application: "a client with Client authentication off",
             registrationPlace: "{domain}/admin/{realm}/console > Clients",
             secret: .optional, flows: [.browser, .device, .paste],
-            note: "the device flow is off until “OAuth 2.0 Device Authorization Grant” is switched on",
+            note: "the device flow is off until \"OAuth 2.0 Device Authorization Grant\" is switched on",
             source: "Keycloak: Server administration, OIDC clients"),
         Preset(
             name: "zitadel", title: "Zitadel",
@@ -20,7 +20,7 @@ extension Preset {
                     "domain", "https://example-abc123.zitadel.cloud", .server, "the instance's host or URL")
             ],
             settings: [.issuer: "{domain}", .prompt: "off"],
-            application: "a “Native” application with Refresh Token",
+            application: "a \"Native\" application with Refresh Token",
             registrationPlace: "{domain}/ui/console > Projects > Applications",
             secret: .none, flows: [.browser, .device, .paste],
             refreshNeeds: [.scope: "offline_access"], refreshSwitch: "Refresh Token",
@@ -32,7 +32,7 @@ extension Preset {
                 PresetParameter("app", "cli", .segment, "the application's slug"),
             ],
             settings: [.issuer: "{domain}/application/o/{app}/", .port: "8484", .prompt: "off"],
-            application: "an OAuth2/OpenID provider of type “Public” with the scope offline_access",
+            application: "an OAuth2/OpenID provider of type \"Public\" with the scope offline_access",
             registrationPlace: "{domain}/if/admin > Applications > Providers",
             redirect: .exactPort, secret: .optional, flows: [.browser, .device, .paste],
             refreshNeeds: [.scope: "offline_access"], refreshSwitch: "the scope offline_access",
@@ -88,7 +88,7 @@ extension Preset {
                 PresetParameter("domain", "https://example.logto.app", .server, "the tenant's endpoint")
             ],
             settings: [.issuer: "{domain}/oidc"],
-            application: "a “Native” application",
+            application: "a \"Native\" application",
             registrationPlace: "the Logto console > Applications",
             secret: .none,
             refreshNeeds: [.scope: "offline_access"],

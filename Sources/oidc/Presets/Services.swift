@@ -13,7 +13,7 @@ extension Preset {
             application: "an OAuth app",
             registrationPlace: "https://github.com/settings/applications/new",
             secret: .required, flows: [.browser, .device, .paste],
-            note: "the device flow needs “Enable Device Flow” and no secret; tokens do not expire",
+            note: "the device flow needs \"Enable Device Flow\" and no secret; tokens do not expire",
             source: "GitHub: Authorizing OAuth apps"),
         Preset(
             name: "github-app", title: "GitHub App",
@@ -34,7 +34,7 @@ extension Preset {
                 PresetParameter("host", "gitlab.example.com", .host, "the server", standard: "gitlab.com")
             ],
             settings: [.issuer: "https://{host}", .scope: "openid profile email"],
-            application: "an application that is not “Confidential”",
+            application: "an application that is not \"Confidential\"",
             registrationPlace: "https://{host}/-/user_settings/applications",
             secret: .optional, flows: [.browser, .device, .paste],
             note:
@@ -122,7 +122,7 @@ extension Preset {
                 .userinfoEndpoint: "https://discord.com/api/users/@me", .scope: "identify email",
                 .redirectURI: "http://localhost/callback", .port: "8484",
             ],
-            application: "a “Public Client”",
+            application: "a \"Public Client\"",
             registrationPlace: "https://discord.com/developers/applications > OAuth2",
             redirect: .exactPort, secret: .optional,
             source: "Discord: OAuth2; discord.com/.well-known/oauth-authorization-server"),
@@ -157,7 +157,7 @@ extension Preset {
                 .issuer: "https://id.twitch.tv/oauth2", .scope: "openid user:read:email",
                 .clientAuth: "client_secret_post", .redirectURI: "http://localhost/callback", .port: "8484",
             ],
-            application: "an application of type “Confidential”",
+            application: "an application of type \"Confidential\"",
             registrationPlace: "https://dev.twitch.tv/console/apps",
             redirect: .exactPort, secret: .required,
             source: "Twitch: Getting OIDC tokens; next-auth, 2026-07"),

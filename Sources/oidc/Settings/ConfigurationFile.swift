@@ -36,7 +36,7 @@ struct ConfigurationFile: Sendable {
         if let stray = object.names.first(where: { !known.contains($0) }) {
             let nearest = Nearest.match(stray, among: known)
             let problem =
-                "has an unknown member “\(DisplayText.distinct(stray, from: known))” beside “profiles”"
+                "has an unknown member \"\(DisplayText.distinct(stray, from: known))\" beside \"profiles\""
             throw ConfigurationFile.error(
                 path, problem + (nearest.map { ", did you mean \($0)?" } ?? ""),
                 hint: nearest != nil || Setting.named(stray) == nil
@@ -67,7 +67,7 @@ struct ConfigurationFile: Sendable {
             throw ConfigurationFile.error(
                 path,
                 "default_profile: there is no profile "
-                    + "“\(DisplayText.distinct(name, from: profiles.map(\.0)))”"
+                    + "\"\(DisplayText.distinct(name, from: profiles.map(\.0)))\""
                     + ConfigurationFile.listed(profiles.map(\.0), beside: name),
                 hint: nearest.map { "oidc config use \(ShellWord.quoted($0))\(option)" }
                     ?? "remove default_profile")
@@ -111,7 +111,7 @@ struct ConfigurationFile: Sendable {
             if let found = profiles.first(where: { $0.name == name }) { return found }
             let nearest = Nearest.match(name, among: profiles.map(\.name))
             throw OIDCError.usage(
-                "there is no profile “\(DisplayText.distinct(name, from: profiles.map(\.name)))” in "
+                "there is no profile \"\(DisplayText.distinct(name, from: profiles.map(\.name)))\" in "
                     + DisplayText.clean(path)
                     + (nearest.map { ", did you mean \(DisplayText.distinct($0, from: [name]))?" }
                         ?? ConfigurationFile.listed(profiles.map(\.name), beside: name)),

@@ -100,9 +100,9 @@ extension SettingsLoader {
     private static func shown(_ value: JSONValue, of setting: Setting) -> String {
         if setting.kind.isSecret { return "something else" }
         if case .choice(let words) = setting.kind, let text = value.string {
-            return "“\(DisplayText.distinct(text, from: words, limit: 80))”"
+            return "\"\(DisplayText.distinct(text, from: words, limit: 80))\""
         }
-        return DisplayText.address(value.string.map { "“\($0)”" } ?? value.compact, limit: 80)
+        return DisplayText.address(value.string.map { "\"\($0)\"" } ?? value.compact, limit: 80)
     }
 
     /// Returns the error for a name that no setting has. `besides` are names that may also have been meant.
@@ -111,7 +111,7 @@ extension SettingsLoader {
         let nearest = Nearest.match(name, among: names)
         return OIDCError(
             .usage,
-            "unknown setting “\(DisplayText.distinct(name, from: names))” in \(source)"
+            "unknown setting \"\(DisplayText.distinct(name, from: names))\" in \(source)"
                 + (nearest.map { ", did you mean \($0)?" } ?? ""),
             hint: "oidc help settings", stage: .settings)
     }

@@ -61,7 +61,7 @@ final class SignInReporter {
         let reason =
             error.oauthError == "expired_token"
             ? "The device code has expired" : "No device code: \(error.message)"
-        return "\(reason). Use the URL under “Sign in at”."
+        return "\(reason). Use the URL under \"Sign in at\"."
     }
 
     private static let deviceCode = "the device code"

@@ -68,7 +68,7 @@ struct TokenVerification {
 
     private func mismatch(_ issuer: String, _ found: String) -> String {
         let sides = DisplayText.sides(expected: issuer, found: found)
-        return "iss: expected “\(sides.expected)”, found “\(sides.found)”"
+        return "iss: expected \"\(sides.expected)\", found \"\(sides.found)\""
     }
 
     /// Returns the template of the configured issuer: itself, or what the metadata name if the token's issuer

@@ -67,24 +67,26 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake(
             "config init localhost:8080", "expected the name of a provider, found the URL",
             "oidc config init --issuer http://localhost:8080 --client-id ID"),
-        Mistake("request localhost:1/x", "“localhost:1/x” is not a URL", "oidc request http://localhost:1/x"),
+        Mistake(
+            "request localhost:1/x", "\"localhost:1/x\" is not a URL", "oidc request http://localhost:1/x"),
         Mistake(
             "login https://bücher.example/x",
-            "“https://bücher.example/x” has a host in other letters than ASCII: write it as DNS does, with xn--",
+            "\"https://bücher.example/x\" has a host in other letters than ASCII: write it as DNS does, with xn--",
             "oidc help login"),
-        Mistake("login localhost:1/x", "“localhost:1/x” is not a URL", "oidc login http://localhost:1/x"),
+        Mistake("login localhost:1/x", "\"localhost:1/x\" is not a URL", "oidc login http://localhost:1/x"),
         Mistake(
             "token http://api.example/x", "http://api.example is plain http, which is for this machine only",
             "use https"),
-        Mistake("token 127.0.0.1:1/x", "“127.0.0.1:1/x” is not a URL", "oidc token http://127.0.0.1:1/x"),
+        Mistake("token 127.0.0.1:1/x", "\"127.0.0.1:1/x\" is not a URL", "oidc token http://127.0.0.1:1/x"),
         Mistake(
             "login http://u:pw@127.0.0.1:1/x",
-            "“http://…@127.0.0.1:1/x” contains a user name or a password", "oidc login http://127.0.0.1:1/x"),
+            "\"http://…@127.0.0.1:1/x\" contains a user name or a password", "oidc login http://127.0.0.1:1/x"
+        ),
         Mistake(
             "token http://127.0.0.1:1/x#f", "has a fragment, which no resource has",
             "oidc token http://127.0.0.1:1/x"),
         Mistake("login https://h:99999/x", "has no port between 1 and 65535", "oidc help login"),
-        Mistake("request ftp://x/", "“ftp://x/” is not an http or https URL", "oidc help request"),
+        Mistake("request ftp://x/", "\"ftp://x/\" is not an http or https URL", "oidc help request"),
         Mistake(
             "token --issuer 127.0.0.1:1 --client-id x", "expected an https URL",
             "give --issuer http://127.0.0.1:1"
@@ -96,7 +98,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
             "oidc config init -p new --issuer http://127.0.0.1:1/r --client-id my-cli"),
         Mistake(
             "config init keycloak domain=http://127.0.0.1:1 relam=demo --client-id c",
-            "keycloak has no parameter “relam”",
+            "keycloak has no parameter \"relam\"",
             "oidc config init keycloak domain=http://127.0.0.1:1 realm=demo --client-id c"),
         Mistake(
             "config init --issuer https://a.example -p z", "config init: client_id is not given",
@@ -122,7 +124,8 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake(
             "request POST http://127.0.0.1:1/ -d @none", "-d @none cannot be read", "check the path after @"),
         Mistake("credential kubernetes", "unknown command 'kubernetes'", "oidc credential kubectl"),
-        Mistake("config init gogle", "unknown provider “gogle”, did you mean google?", "oidc help providers"),
+        Mistake(
+            "config init gogle", "unknown provider \"gogle\", did you mean google?", "oidc help providers"),
         Mistake(
             "token --issuer https:/login.example.com --client-id x", "expected an https URL",
             "give --issuer https://login.example.com"),
@@ -130,9 +133,9 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake(
             "login --port http", "--port takes a whole number from 1 to 65535, not 'http'", "oidc help login"),
         Mistake("login --timeout", "--timeout needs a value", "oidc help login"),
-        Mistake("login me", "“me” is not a URL", "oidc help login"),
+        Mistake("login me", "\"me\" is not a URL", "oidc help login"),
         Mistake(
-            "token mcp.example.com", "“mcp.example.com” is not a URL", "oidc token https://mcp.example.com"),
+            "token mcp.example.com", "\"mcp.example.com\" is not a URL", "oidc token https://mcp.example.com"),
         Mistake(
             "login --no-browser --flow device", "--no-browser goes with --flow browser, not device",
             "oidc help login"),
@@ -164,7 +167,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake("userinfo --claim ''", "--claim takes the name of a claim, not ''", "oidc help userinfo"),
         Mistake("userinfo email", "unexpected argument 'email'", "oidc help userinfo"),
         Mistake("request", "oidc request needs URL", "oidc help request"),
-        Mistake("request example.com", "“example.com” is not a URL", "oidc request https://example.com"),
+        Mistake("request example.com", "\"example.com\" is not a URL", "oidc request https://example.com"),
         Mistake(
             "request GET", "the URL is missing after the method GET",
             "oidc request GET https://api.example.com/"),
@@ -199,7 +202,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
             "--allow-origin takes scheme, host and port",
             "give --allow-origin https://b.example"),
         Mistake(
-            "exec --proxy b.example -- true", "“b.example” is not a URL",
+            "exec --proxy b.example -- true", "\"b.example\" is not a URL",
             "oidc exec --proxy https://b.example -- CMD"),
         Mistake("register", "issuer is not set", "oidc register --issuer URL"),
         Mistake(
@@ -223,7 +226,8 @@ struct Mistake: CustomTestStringConvertible, Sendable {
             "--client-metadata registers nothing, so --initial-access-token", "oidc help register"),
         Mistake("exec", "oidc exec needs CMD", "oidc help exec"),
         Mistake(
-            "exec -- nosuch", "“nosuch” cannot be run: No such file or directory", "check its name and PATH",
+            "exec -- nosuch", "\"nosuch\" cannot be run: No such file or directory",
+            "check its name and PATH",
             status: 127),
         Mistake("exec --env 1X -- env", "--env takes a variable's name", "oidc help exec"),
         Mistake("inspect eyJhbGci", "a token is not taken from the command line", "oidc inspect - < FILE"),

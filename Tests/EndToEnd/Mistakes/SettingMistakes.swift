@@ -1,28 +1,29 @@
 extension Mistake {
     /// Mistakes in settings, profiles and configuration files.
     static let settings: [Mistake] = [
-        Mistake("token -p wrok", "there is no profile “wrok” in", "oidc config list"),
-        Mistake("config use wrok", "there is no profile “wrok” in", "oidc config list"),
-        Mistake("config set -p wrok flow=device", "there is no profile “wrok” in", "oidc config list"),
+        Mistake("token -p wrok", "there is no profile \"wrok\" in", "oidc config list"),
+        Mistake("config use wrok", "there is no profile \"wrok\" in", "oidc config list"),
+        Mistake("config set -p wrok flow=device", "there is no profile \"wrok\" in", "oidc config list"),
         Mistake(
             "token --config none.json", "there is no configuration file at none.json",
             "oidc config init --config none.json"),
-        Mistake("token --set foo", "--set takes KEY=VALUE, not “foo”", "oidc help settings"),
+        Mistake("token --set foo", "--set takes KEY=VALUE, not \"foo\"", "oidc help settings"),
         Mistake(
-            "token --set prot=1", "unknown setting “prot” in --set, did you mean port?", "oidc help settings"),
+            "token --set prot=1", "unknown setting \"prot\" in --set, did you mean port?",
+            "oidc help settings"),
         Mistake(
             "token --set client_secret=x", "client_secret is not taken from the command line",
             "use client_secret_file"),
         Mistake(
             "token --set flow=devise",
-            "--set flow: expected one of auto, browser, device, paste, found “devise”, did you mean device?",
+            "--set flow: expected one of auto, browser, device, paste, found \"devise\", did you mean device?",
             "oidc help settings"),
         Mistake(
-            "token --set dpop=yes", "--set dpop: expected true or false, found “yes”", "oidc help settings"),
+            "token --set dpop=yes", "--set dpop: expected true or false, found \"yes\"", "oidc help settings"),
         Mistake(
             "token --set 'resources=[{\"title\": \"a\",}]'",
             "--set resources is not valid JSON (line 1, column 15: trailing comma)", "oidc help settings"),
-        Mistake("token --issuer ''", "--issuer: expected a string, found “”", "oidc help settings"),
+        Mistake("token --issuer ''", "--issuer: expected a string, found \"\"", "oidc help settings"),
         Mistake("token --scope 'a\"b'", "--scope: expected scopes separated by spaces", "oidc help settings"),
         Mistake(
             "token --issuer login.example.com", "issuer: expected an https",
@@ -48,14 +49,14 @@ extension Mistake {
         Mistake(
             "config set account=a account=b", "config set account is given twice", "give it once"),
         Mistake("config set", "oidc config set needs KEY=VALUE", "oidc help config set"),
-        Mistake("config set port", "config set takes KEY=VALUE, not “port”", "oidc config set port=VALUE"),
+        Mistake("config set port", "config set takes KEY=VALUE, not \"port\"", "oidc config set port=VALUE"),
         Mistake(
-            "config set isuer=x", "unknown setting “isuer” in config set, did you mean issuer?",
+            "config set isuer=x", "unknown setting \"isuer\" in config set, did you mean issuer?",
             "oidc help settings"),
         Mistake(
             "config set port=0", "config set port: expected a whole number from 1 to 65535",
             "oidc help settings"),
-        Mistake("config unset flow", "“flow” is not set in profile “home”", "oidc config show -p home"),
+        Mistake("config unset flow", "\"flow\" is not set in profile \"home\"", "oidc config show -p home"),
         Mistake(
             "config set --config several.json flow=device",
             "no profile is chosen, and several.json has several: a, b",
@@ -79,27 +80,28 @@ extension Mistake {
             "token --config open.json",
             "(line 2, column 31: the file ends here, but a quote or bracket is still open)", "fix it, then: "),
         Mistake("token --config wide.json", "(line 1, column 12: a value is missing)", "fix it, then: "),
-        Mistake("token --config twice.json", "(line 2, column 2: duplicate member “port”)", "fix it, then: "),
+        Mistake(
+            "token --config twice.json", "(line 2, column 2: duplicate member \"port\")", "fix it, then: "),
         Mistake(
             "token --config unknown.json",
-            "unknown setting “isuer” in profile “default” of unknown.json, did you mean issuer?",
+            "unknown setting \"isuer\" in profile \"default\" of unknown.json, did you mean issuer?",
             "oidc help settings"),
         Mistake(
-            "token --config word.json", "port: expected a whole number from 1 to 65535, found “8080”",
+            "token --config word.json", "port: expected a whole number from 1 to 65535, found \"8080\"",
             "oidc config set -p default port=8080 --config word.json"),
         Mistake(
-            "token --config flag.json", "dpop: expected true or false, found “true”",
+            "token --config flag.json", "dpop: expected true or false, found \"true\"",
             "oidc config set -p default dpop=true --config flag.json"),
         Mistake(
             "token --config choice.json",
-            "flow: expected one of auto, browser, device, paste, found “devise”, did you mean device?",
+            "flow: expected one of auto, browser, device, paste, found \"devise\", did you mean device?",
             "oidc help settings"),
         Mistake("token --config array.json", "must hold a JSON object, not an array", "fix it, then: "),
         Mistake(
-            "token --config stray.json", "has an unknown member “issuer” beside “profiles”",
+            "token --config stray.json", "has an unknown member \"issuer\" beside \"profiles\"",
             "move it into a profile, then: "),
         Mistake(
-            "token --config gone.json", "default_profile: there is no profile “b” (profiles: a)",
+            "token --config gone.json", "default_profile: there is no profile \"b\" (profiles: a)",
             "oidc config use a --config gone.json"),
         Mistake(
             "token --config writable.json", "may be written by others, and it can name programs",
@@ -119,11 +121,12 @@ extension Mistake {
             "correct it, then: oidc config check"),
         Mistake("token --config /dev/null", "configuration /dev/null belongs to another user", "name a file"),
         Mistake(
-            "token --config near.json", "“default_profle” beside “profiles”, did you mean default_profile?",
+            "token --config near.json",
+            "\"default_profle\" beside \"profiles\", did you mean default_profile?",
             "correct it, then: oidc config check --config near.json"),
         Mistake(
             "token --config list.json",
-            "unknown setting “profles” in profile “default” of list.json, did you",
+            "unknown setting \"profles\" in profile \"default\" of list.json, did you",
             "oidc help settings"),
     ]
 }

@@ -47,7 +47,7 @@ struct InitDialogTests {
         #expect(InitDialog.search("").count == Preset.all.count)
         let script = Script(["nothing like it", "spotif", "cid"])
         #expect(try script.run().command.provider == "spotify")
-        #expect(script.shown.contains { $0.contains("none has “nothing like it”") })
+        #expect(script.shown.contains { $0.contains("none has \"nothing like it\"") })
         let numbered = Script(["githu", "2", "cid", "", ""])
         #expect(try numbered.run().command.provider == "github-app")
         #expect(numbered.shown.contains { $0.contains("  2  github-app: GitHub App") })
@@ -59,7 +59,7 @@ struct InitDialogTests {
         let command = try script.run().command
         #expect(command.words == ["domain=dev-1.okta.com"])
         #expect(command.options.clientID == "cid")
-        #expect(script.shown.contains { $0.contains("expected a host name, found “dev-1.okta.com/”") })
+        #expect(script.shown.contains { $0.contains("expected a host name, found \"dev-1.okta.com/\"") })
         #expect(script.shown.contains("Register: it"))
     }
 

@@ -282,7 +282,7 @@ struct ProxyExecTests {
 
     @Test(
         "the command's signals, descriptors and limits are those that it would have without us",
-        .disabled(if: Program.isThreadSanitized))
+        .disabled(if: Program.isSanitized))
     func surroundings() throws {
         let world = try ToolWorld()
         // One shell runs both, as other tests open descriptors meanwhile.

@@ -208,7 +208,7 @@ struct ResourceSessionTests {
         #expect(hint.contains("try: oidc login https://mcp.example.com/mcp"), "\(hint)")
         try world.configure(#"{"profiles":{"work":{"issuer":"https://op.example"}}}"#)
         let name = try world.run(["login", "work"]).errorOutput
-        #expect(name.contains("“work” is not a URL") && name.contains("try: oidc login -p work"), "\(name)")
+        #expect(name.contains("\"work\" is not a URL") && name.contains("try: oidc login -p work"), "\(name)")
     }
 
     @Test("agents get the header of a session, and what to paste")

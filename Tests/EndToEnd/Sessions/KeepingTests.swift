@@ -53,7 +53,7 @@ struct KeepingTests {
         for words in [["status"], ["token"]] {
             let outcome = try world.program.start(words + ["--set", "scope=openid more"]).finish()
             #expect(outcome.status == 3, "\(outcome)")
-            #expect(outcome.error?.contains("was not granted the scope “more”") == true, "\(outcome)")
+            #expect(outcome.error?.contains("was not granted the scope \"more\"") == true, "\(outcome)")
         }
     }
 

@@ -26,7 +26,7 @@ struct ProviderAnswerTests {
         #expect(login.status == 0 && !login.errorOutput.contains("did not grant"), "\(login.errorOutput)")
         let narrow = try program.run("token", "--scope", "api:read")
         #expect(narrow.status == 0 && narrow.token == "at")
-        #expect(narrow.errorOutput.contains("using the token for “api:write api:read”"))
+        #expect(narrow.errorOutput.contains("using the token for \"api:write api:read\""))
         let whole = try program.run("token", "--scope", "api:write api:read")
         #expect(whole.token == "at" && whole.errorOutput == "")
         #expect(try program.run("token", "--scope", "api:admin").status == 3)

@@ -65,7 +65,7 @@ struct AWSTests {
         }
         let token = try #require(try world.signIn().tokens.idToken?.revealed)
         let result = try world.run(["credential", "aws"])
-        #expect(result.code == 4 && result.errors.contains("sts: (secret) (“x (secret)”)"), "\(result)")
+        #expect(result.code == 4 && result.errors.contains("sts: (secret) (\"x (secret)\")"), "\(result)")
         #expect(!result.errors.contains(token.suffix(20)) && !result.errors.contains(token.prefix(20)))
     }
 
@@ -96,7 +96,7 @@ struct AWSTests {
         try world.signIn()
         let result = try world.run(["credential", "aws"])
         #expect(
-            result.code == exit && result.output == "" && result.errors.contains("\(code) (“no <way>”)"),
+            result.code == exit && result.output == "" && result.errors.contains("\(code) (\"no <way>\")"),
             "\(result)")
     }
 

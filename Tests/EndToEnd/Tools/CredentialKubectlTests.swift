@@ -51,12 +51,12 @@ struct KubectlTests {
     @Test(
         "the error names the member that is wrong",
         arguments: [
-            (#"{"kind":"Other","apiVersion":"v2"}"#, "kind: expected ExecCredential, found “Other”"),
+            (#"{"kind":"Other","apiVersion":"v2"}"#, "kind: expected ExecCredential, found \"Other\""),
             (#"{"apiVersion":"v2"}"#, "kind: expected ExecCredential, found none"),
             (
                 #"{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v2"}"#,
                 "apiVersion: expected client.authentication.k8s.io/v1 or v1beta1, "
-                    + "found “client.authentication.k8s.io/v2”"
+                    + "found \"client.authentication.k8s.io/v2\""
             ),
             (
                 #"{"kind":"ExecCredential","apiVersion":1}"#,

@@ -121,7 +121,7 @@ struct DoctorTests {
         let session = try #require(found.1["session"])
         #expect(found.code == 1 && session["result"]?.string == "problem", "\(session)")
         #expect(
-            session["detail"]?.string?.hasSuffix("was not granted the scope “more”") == true, "\(session)")
+            session["detail"]?.string?.hasSuffix("was not granted the scope \"more\"") == true, "\(session)")
     }
 
     @Test("a provider that signs with the client's secret needs no keys")

@@ -64,7 +64,7 @@ struct ExecTests {
         for (command, status) in [("no-such-command", 127), ("/etc/passwd", 126), ("/no/such", 127)] {
             let result = try world.run(["exec", command], world.machine)
             #expect(Int(result.code ?? -1) == status && result.output == "", "\(result)")
-            #expect(result.errors.hasPrefix("error: “\(command)” cannot be run: "))
+            #expect(result.errors.hasPrefix("error: \"\(command)\" cannot be run: "))
         }
         #expect(world.requests.isEmpty)
     }

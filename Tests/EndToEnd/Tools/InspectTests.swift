@@ -47,13 +47,13 @@ struct InspectTests {
         let world = try ToolWorld()
         let keys = try keys(in: world)
         let configured = ["OIDC_ISSUER": "https://op.example"]
-        let reason = "iss: expected “https://op.example”, found “https://evil.example”"
+        let reason = "iss: expected \"https://op.example\", found \"https://evil.example\""
         for jwks in [nil, keys] {
             #expect(try verdict(["iss": "https://evil.example"], configured, jwks: jwks) == .invalid(reason))
             #expect(
                 try verdict(["iss": 7], configured, jwks: jwks)
                     == .invalid("iss: expected a string, found a number"))
-            let hidden = #"iss: expected “https://op.example”, found “https://op.example\u{200B}”"#
+            let hidden = #"iss: expected "https://op.example", found "https://op.example\u{200B}""#
             #expect(
                 try verdict(["iss": "https://op.example\u{200B}"], configured, jwks: jwks)
                     == .invalid(hidden))

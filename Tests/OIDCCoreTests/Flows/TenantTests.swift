@@ -57,7 +57,7 @@ struct TenantTests {
             $0.tenant = Self.other
         }
         let error = try refused { try provider.signIn(at: Tenancy.common) }
-        #expect(error.message.contains("iss: expected “\(Tenancy.common)”"), "\(error.message)")
+        #expect(error.message.contains("iss: expected \"\(Tenancy.common)\""), "\(error.message)")
     }
 
     @Test(

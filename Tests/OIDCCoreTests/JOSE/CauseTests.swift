@@ -23,7 +23,10 @@ struct CauseTests {
         "a nonce mismatch, a bad audience and a forged signature differ in kind, stage or cause",
         arguments: [
             (["nonce": "other"], "replayed"), (["nonce": nil], "replayed"),
-            (["aud": "stranger"], "for another client: “stranger” in place of “\(Sample.rules.clientID)”"),
+            (
+                ["aud": "stranger"],
+                "for another client: \"stranger\" in place of \"\(Sample.rules.clientID)\""
+            ),
             (["iss": "https://evil.example"], "bad iss"), (["exp": 1], "bad exp"),
         ] as [([String: JSONValue?], String)])
     func claims(_ changes: [String: JSONValue?], _ expected: String) throws {

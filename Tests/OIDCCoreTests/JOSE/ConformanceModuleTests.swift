@@ -45,7 +45,7 @@ struct ConformanceModuleTests {
     @Test("oidcc-client-test-invalid-iss")
     func invalidIssuer() throws {
         try Self.expectRefusal(
-            "iss: expected “https://op.example”, found “https://op.example/other”",
+            "iss: expected \"https://op.example\", found \"https://op.example/other\"",
             ["iss": "https://op.example/other"])
     }
 
@@ -56,12 +56,12 @@ struct ConformanceModuleTests {
 
     @Test("oidcc-client-test-invalid-aud")
     func invalidAudience() throws {
-        try Self.expectRefusal("aud: expected “client”, found “client1”", ["aud": "client1"])
+        try Self.expectRefusal("aud: expected \"client\", found \"client1\"", ["aud": "client1"])
     }
 
     @Test("oidcc-client-test-missing-aud")
     func missingAudience() throws {
-        try Self.expectRefusal("aud: expected “client”, found none", ["aud": nil])
+        try Self.expectRefusal("aud: expected \"client\", found none", ["aud": nil])
     }
 
     @Test("oidcc-client-test-missing-iat")
@@ -111,7 +111,7 @@ struct ConformanceModuleTests {
         for name in ["none", "None", "NONE"] {
             let header = #"{"typ":"JWT","alg":"\#(name)"}"#
             let token = Sample.unsigned(header: header, payload: payload, signature: [])
-            #expect(throws: Sample.untrusted("alg: expected a signature algorithm, found “\(name)”")) {
+            #expect(throws: Sample.untrusted("alg: expected a signature algorithm, found \"\(name)\"")) {
                 try Sample.validate(token, keys: RotatingKeys(try Sample.publicKeys(.rsa2048)))
             }
         }
@@ -164,7 +164,8 @@ struct ConformanceModuleTests {
     @Test("oidcc-client-test-refresh-token-invalid-issuer")
     func refreshWithAnotherIssuer() throws {
         try Self.expectRefusal(
-            "iss: expected “https://op.example”, found “https://op2.example”", ["iss": "https://op2.example"])
+            "iss: expected \"https://op.example\", found \"https://op2.example\"",
+            ["iss": "https://op2.example"])
     }
 
     @Test("oidcc-client-test-refresh-token-invalid-sub")
@@ -172,7 +173,7 @@ struct ConformanceModuleTests {
         var rules = Sample.rules
         rules.previous = .init(issuer: Sample.issuer, subject: "alice", audience: ["client"])
         let token = try Sample.token(claims: ["sub": "mallory"])
-        #expect(throws: Sample.untrusted("sub: expected “alice” as at the sign-in, found “mallory”")) {
+        #expect(throws: Sample.untrusted("sub: expected \"alice\" as at the sign-in, found \"mallory\"")) {
             try Sample.validate(token, rules, keys: RotatingKeys(try Sample.publicKeys(.p256)))
         }
     }
@@ -195,7 +196,7 @@ struct ConformanceModuleTests {
         #expect(throws: Sample.untrusted("alg: expected a string, found null")) {
             try Sample.validate(null, rules, keys: keys)
         }
-        #expect(throws: Sample.untrusted("alg: expected PS256, ES256, found “RS256”")) {
+        #expect(throws: Sample.untrusted("alg: expected PS256, ES256, found \"RS256\"")) {
             try Sample.validate(try Sample.token(.rsa2048, .rs256), rules, keys: keys)
         }
     }
@@ -211,7 +212,7 @@ struct ConformanceModuleTests {
     @Test("FAPI 2.0 client: secondary aud")
     func secondaryAudience() throws {
         try Self.expectRefusal(
-            "azp: expected “client” (aud is [client, https://other.example]), found none",
+            "azp: expected \"client\" (aud is [client, https://other.example]), found none",
             ["aud": ["client", "https://other.example"]])
     }
 

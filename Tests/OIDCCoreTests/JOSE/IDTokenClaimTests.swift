@@ -38,14 +38,14 @@ struct IDTokenClaimTests {
         Case("all is right"),
         Case(
             "iss is another", ["iss": "https://evil.example"],
-            "iss: expected “https://op.example”, found “https://evil.example”"),
+            "iss: expected \"https://op.example\", found \"https://evil.example\""),
         Case(
             "iss differs by a slash", ["iss": "https://op.example/"],
-            "iss: expected “https://op.example”, found “https://op.example/”"),
+            "iss: expected \"https://op.example\", found \"https://op.example/\""),
         Case(
             "iss differs in case", ["iss": "https://OP.example"],
-            "iss: expected “https://op.example”, found “https://OP.example”"),
-        Case("iss is missing", ["iss": nil], "iss: expected “https://op.example”, found none"),
+            "iss: expected \"https://op.example\", found \"https://OP.example\""),
+        Case("iss is missing", ["iss": nil], "iss: expected \"https://op.example\", found none"),
         Case("iss is a number", ["iss": 1], "iss: expected a string, found 1"),
         Case("sub is missing", ["sub": nil], "sub: expected a string, found none"),
         Case("sub is empty", ["sub": ""], "sub: expected 1 to 255 characters, found 0"),
@@ -68,12 +68,12 @@ struct IDTokenClaimTests {
     ]
 
     static let audiences: [Case] = [
-        Case("aud is another", ["aud": "other"], "aud: expected “client”, found “other”"),
-        Case("aud is missing", ["aud": nil], "aud: expected “client”, found none"),
+        Case("aud is another", ["aud": "other"], "aud: expected \"client\", found \"other\""),
+        Case("aud is missing", ["aud": nil], "aud: expected \"client\", found none"),
         Case("aud is an array of us", ["aud": ["client"]]),
         Case("aud is an array of us twice", ["aud": ["client", "client"]]),
-        Case("aud is an empty array", ["aud": []], "aud: expected “client”, found []"),
-        Case("aud is an array of others", ["aud": ["a", "b"]], "aud: expected “client”, found [a, b]"),
+        Case("aud is an empty array", ["aud": []], "aud: expected \"client\", found []"),
+        Case("aud is an array of others", ["aud": ["a", "b"]], "aud: expected \"client\", found [a, b]"),
         Case("aud is a number", ["aud": 1], "aud: expected a string or an array of strings, found 1"),
         Case(
             "aud has a number", ["aud": ["client", 1]],
@@ -83,28 +83,29 @@ struct IDTokenClaimTests {
             "aud: expected a string or an array of strings, found an object"),
         Case(
             "aud is a list in a string", ["aud": "client other"],
-            "aud: expected “client”, found “client other”"),
-        Case("aud differs in case", ["aud": "Client"], "aud: expected “client”, found “Client”"),
+            "aud: expected \"client\", found \"client other\""),
+        Case("aud differs in case", ["aud": "Client"], "aud: expected \"client\", found \"Client\""),
         Case(
             "aud has another too", ["aud": ["client", "other"]],
-            "azp: expected “client” (aud is [client, other]), found none"),
+            "azp: expected \"client\" (aud is [client, other]), found none"),
         Case("aud has another too, and azp is us", ["aud": ["other", "client"], "azp": "client"]),
         Case(
             "aud has another too, and azp is the other", ["aud": ["client", "other"], "azp": "other"],
-            "azp: expected “client” (aud is [client, other]), found “other”"),
+            "azp: expected \"client\" (aud is [client, other]), found \"other\""),
         Case("azp is us", ["azp": "client"]),
-        Case("azp is another", ["azp": "other"], "azp: expected “client”, found “other”"),
+        Case("azp is another", ["azp": "other"], "azp: expected \"client\", found \"other\""),
         Case("azp is a number", ["azp": 1], "azp: expected a string, found 1"),
         Case("azp is null", ["azp": .null], "azp: expected a string, found null"),
         Case(
             "azp does not stand for aud", ["aud": "other", "azp": "client"],
-            "aud: expected “client”, found “other”"),
+            "aud: expected \"client\", found \"other\""),
     ]
 
     static let times: [Case] = [
         Case("exp is missing", ["exp": nil], "exp: expected seconds since 1970, found none"),
         Case(
-            "exp is a string", ["exp": "9999999999"], "exp: expected seconds since 1970, found “9999999999”"),
+            "exp is a string", ["exp": "9999999999"], "exp: expected seconds since 1970, found \"9999999999\""
+        ),
         Case("exp is null", ["exp": .null], "exp: expected seconds since 1970, found null"),
         Case("exp is 1e300", ["exp": raw("1e300")], "exp: expected seconds since 1970, found 1e300"),
         Case("exp is 1e999", ["exp": raw("1e999")], "exp: expected seconds since 1970, found 1e999"),
@@ -126,12 +127,12 @@ struct IDTokenClaimTests {
         ) { $0.leeway = 0 },
         Case("exp is a second ahead, without leeway", ["exp": number(1)]) { $0.leeway = 0 },
         Case("iat is missing", ["iat": nil], "iat: expected seconds since 1970, found none"),
-        Case("iat is a string", ["iat": "1"], "iat: expected seconds since 1970, found “1”"),
+        Case("iat is a string", ["iat": "1"], "iat: expected seconds since 1970, found \"1\""),
         Case("iat is ahead, within the leeway", ["iat": number(60)]),
         Case("iat is old", ["iat": 0]),
         Case("nbf is past", ["nbf": number(-1)]),
         Case("nbf is ahead, within the leeway", ["nbf": number(60)]),
-        Case("nbf is a string", ["nbf": "1"], "nbf: expected seconds since 1970, found “1”"),
+        Case("nbf is a string", ["nbf": "1"], "nbf: expected seconds since 1970, found \"1\""),
         Case("auth_time is not looked at unasked", ["auth_time": "x"]),
         Case("auth_time is recent", ["auth_time": number(-100)]) { $0.maxAge = 100 },
         Case("auth_time is old, within the leeway", ["auth_time": number(-160)]) { $0.maxAge = 100 },
@@ -145,8 +146,9 @@ struct IDTokenClaimTests {
         ) { $0.maxAge = 100 },
         Case("auth_time is missing", [:], "auth_time: expected a time, as max_age was requested, found none")
         { $0.maxAge = 0 },
-        Case("auth_time is a string", ["auth_time": "1"], "auth_time: expected seconds since 1970, found “1”")
-        { $0.maxAge = 100 },
+        Case(
+            "auth_time is a string", ["auth_time": "1"], "auth_time: expected seconds since 1970, found \"1\""
+        ) { $0.maxAge = 100 },
         Case(
             "max_age has no bounds", ["auth_time": JSONValue(.min)],
             "auth_time: expected at most 9223372036854775807 seconds before \(moment(0)), found -9223372036854775808"

@@ -10,14 +10,17 @@ struct IDTokenRefreshTests {
     static let cases: [([String: JSONValue?], String?)] = [
         ([:], nil), (["nonce": nil], nil), (["iat": JSONValue(Sample.seconds + 1)], nil),
         (["aud": ["client"]], nil),
-        (["sub": "bob"], "sub: expected “alice” as at the sign-in, found “bob”"),
-        (["sub": "Alice"], "sub: expected “alice” as at the sign-in, found “Alice”"),
-        (["iss": "https://evil.example"], "iss: expected “https://op.example”, found “https://evil.example”"),
+        (["sub": "bob"], "sub: expected \"alice\" as at the sign-in, found \"bob\""),
+        (["sub": "Alice"], "sub: expected \"alice\" as at the sign-in, found \"Alice\""),
+        (
+            ["iss": "https://evil.example"],
+            "iss: expected \"https://op.example\", found \"https://evil.example\""
+        ),
         (
             ["aud": ["client", "other"], "azp": "client"],
             "aud: expected [client] as at the sign-in, found [client, other]"
         ),
-        (["aud": "other"], "aud: expected “client”, found “other”"),
+        (["aud": "other"], "aud: expected \"client\", found \"other\""),
         (["nonce": "other"], "nonce: expected the one of the sign-in, found another"),
     ]
 
@@ -42,7 +45,7 @@ struct IDTokenRefreshTests {
         rules.previous = .init(issuer: "https://old.example", subject: "alice")
         #expect(
             throws: Sample.untrusted(
-                "iss: expected “https://old.example” as at the sign-in, found “https://op.example”")
+                "iss: expected \"https://old.example\" as at the sign-in, found \"https://op.example\"")
         ) {
             try Sample.validate(try Sample.token(), rules, keys: RotatingKeys(try Sample.publicKeys(.p256)))
         }

@@ -57,16 +57,16 @@ struct IDTokenTests {
         ),
         (
             Sample.unsigned(header: #"{"alg":"ES256"}"#, payload: #"{"sub":"a","sub":"b"}"#),
-            "the payload is not valid JSON: duplicate member “sub” at byte 11"
+            "the payload is not valid JSON: duplicate member \"sub\" at byte 11"
         ),
         (
             Sample.unsigned(header: #"{"alg":"none"}"#, payload: "{}"),
-            "alg: expected a signature algorithm, found “none”"
+            "alg: expected a signature algorithm, found \"none\""
         ),
         (Sample.unsigned(header: "{}", payload: "{}"), "alg: expected a string, found none"),
         (
             Sample.unsigned(header: #"{"alg":"ES256","crit":["x"]}"#, payload: "{}"),
-            "crit: expected no critical extension, found “x”"
+            "crit: expected no critical extension, found \"x\""
         ),
         (
             Sample.unsigned(header: #"{"alg":"HS256"}"#, payload: "{}"),
@@ -95,10 +95,10 @@ struct IDTokenTests {
         var rules = Sample.rules
         rules.allowedAlgorithms = ["RS256", "none", "HS256"]
         let keys = RotatingKeys(try Sample.publicKeys(.p256, .rsa2048))
-        #expect(throws: Sample.untrusted("alg: expected RS256, none, HS256, found “ES256”")) {
+        #expect(throws: Sample.untrusted("alg: expected RS256, none, HS256, found \"ES256\"")) {
             try Sample.validate(try Sample.token(), rules, keys: keys)
         }
-        #expect(throws: Sample.untrusted("alg: expected a signature algorithm, found “none”")) {
+        #expect(throws: Sample.untrusted("alg: expected a signature algorithm, found \"none\"")) {
             try Sample.validate(Sample.unsigned(header: #"{"alg":"none"}"#, payload: "{}"), rules, keys: keys)
         }
         #expect(throws: Never.self) {

@@ -12,7 +12,7 @@ struct JWKSetTests {
         ("[]", "expected an object, found an array"), ("{}", "keys: expected an array, found none"),
         (#"{"keys":{}}"#, "keys: expected an array, found an object"),
         (#"{"keys":null}"#, "keys: expected an array, found null"),
-        (#"{"keys":[],"keys":[]}"#, "not valid JSON: duplicate member “keys” at byte 11"),
+        (#"{"keys":[],"keys":[]}"#, "not valid JSON: duplicate member \"keys\" at byte 11"),
     ]
 
     @Test("a document that is not a key set is refused with a reason", arguments: malformed)
@@ -104,7 +104,7 @@ struct JWKSetTests {
         #expect(try token.verify(keys: JWKSet(keys: others + [right])) == .valid)
         #expect(
             try token.verify(keys: JWKSet(keys: others))
-                == .invalid(reason: "signature: no key with kid “k” verifies it with ES256"))
+                == .invalid(reason: "signature: no key with kid \"k\" verifies it with ES256"))
     }
 
     @Test("ten thousand keys are read and searched one by one", .timeLimit(.minutes(1)))

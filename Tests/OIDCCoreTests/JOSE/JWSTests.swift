@@ -68,7 +68,7 @@ struct JWSTests {
     @Test("a header is UTF-8 JSON without duplicate members")
     func headerForm() {
         let duplicate = SampleProvider.unsigned(header: #"{"alg":"none","alg":"RS256"}"#, payload: "{}")
-        #expect(throws: JWS.Malformed("the header is not valid JSON: duplicate member “alg” at byte 14")) {
+        #expect(throws: JWS.Malformed("the header is not valid JSON: duplicate member \"alg\" at byte 14")) {
             try JWS(compact: duplicate)
         }
         let bytes: [UInt8] = Array(#"{"alg":""#.utf8) + [0xFF] + Array(#""}"#.utf8)

@@ -37,7 +37,7 @@ struct KeySourceTests {
     func freshKeys() throws {
         let keys = RotatingKeys(
             try Self.oldKeys("old"), then: try Sample.publicKeys(.p256), mayBeStale: false)
-        #expect(throws: Sample.untrusted("no key with kid “new” for ES256")) {
+        #expect(throws: Sample.untrusted("no key with kid \"new\" for ES256")) {
             try Sample.validate(try Sample.token(keyID: "new"), keys: keys)
         }
         #expect(keys.requests == [false])
@@ -46,7 +46,7 @@ struct KeySourceTests {
     @Test("after one refetch the token is refused")
     func onlyOnce() throws {
         let keys = RotatingKeys(try Self.oldKeys("k"))
-        #expect(throws: Sample.untrusted("signature: no key with kid “k” verifies it with ES256")) {
+        #expect(throws: Sample.untrusted("signature: no key with kid \"k\" verifies it with ES256")) {
             try Sample.validate(try Sample.token(keyID: "k"), keys: keys)
         }
         #expect(keys.requests == [false, true])

@@ -70,19 +70,22 @@ struct SignatureCheckTests {
         (#"{}"#, "alg: expected a string, found none"),
         (#"{"alg":null}"#, "alg: expected a string, found null"),
         (#"{"alg":["RS256"]}"#, "alg: expected a string, found an array"),
-        (#"{"alg":"none"}"#, "alg: expected a signature algorithm, found “none”"),
-        (#"{"alg":"nOnE"}"#, "alg: expected a signature algorithm, found “nOnE”"),
-        (#"{"alg":""}"#, "alg: expected a supported algorithm, found “”"),
-        (#"{"alg":"rs256"}"#, "alg: expected a supported algorithm, found “rs256”"),
-        (#"{"alg":"RS256 "}"#, "alg: expected a supported algorithm, found “RS256\\u{20}”"),
-        (#"{"alg":"RS1"}"#, "alg: expected a supported algorithm, found “RS1”"),
-        (#"{"alg":"ES256K"}"#, "alg: expected a supported algorithm, found “ES256K”"),
-        (#"{"alg":"A128KW"}"#, "alg: expected a supported algorithm, found “A128KW”"),
-        (#"{"alg":"\u001b[31m"}"#, "alg: expected a supported algorithm, found “[31m”"),
-        (#"{"alg":"ES256","crit":["exp"],"exp":1}"#, "crit: expected no critical extension, found “exp”"),
-        (#"{"alg":"ES256","crit":[]}"#, "crit: expected no critical extension, found “”"),
-        (#"{"alg":"ES256","crit":["b64"],"b64":false}"#, "crit: expected no critical extension, found “b64”"),
-        (#"{"alg":"ES256","crit":null}"#, "crit: expected no critical extension, found “null”"),
+        (#"{"alg":"none"}"#, "alg: expected a signature algorithm, found \"none\""),
+        (#"{"alg":"nOnE"}"#, "alg: expected a signature algorithm, found \"nOnE\""),
+        (#"{"alg":""}"#, "alg: expected a supported algorithm, found \"\""),
+        (#"{"alg":"rs256"}"#, "alg: expected a supported algorithm, found \"rs256\""),
+        (#"{"alg":"RS256 "}"#, "alg: expected a supported algorithm, found \"RS256\\u{20}\""),
+        (#"{"alg":"RS1"}"#, "alg: expected a supported algorithm, found \"RS1\""),
+        (#"{"alg":"ES256K"}"#, "alg: expected a supported algorithm, found \"ES256K\""),
+        (#"{"alg":"A128KW"}"#, "alg: expected a supported algorithm, found \"A128KW\""),
+        (#"{"alg":"\u001b[31m"}"#, "alg: expected a supported algorithm, found \"[31m\""),
+        (#"{"alg":"ES256","crit":["exp"],"exp":1}"#, "crit: expected no critical extension, found \"exp\""),
+        (#"{"alg":"ES256","crit":[]}"#, "crit: expected no critical extension, found \"\""),
+        (
+            #"{"alg":"ES256","crit":["b64"],"b64":false}"#,
+            "crit: expected no critical extension, found \"b64\""
+        ),
+        (#"{"alg":"ES256","crit":null}"#, "crit: expected no critical extension, found \"null\""),
         (#"{"alg":"ES256","kid":1}"#, "kid: expected a string, found a number"),
     ]
 
@@ -98,7 +101,7 @@ struct SignatureCheckTests {
         #expect(
             try token.verify(
                 keys: try RFCVector.hs256.keys(), allowsSymmetric: true, allowedAlgorithms: ["none"])
-                == Self.invalid("alg: expected a signature algorithm, found “none”"))
+                == Self.invalid("alg: expected a signature algorithm, found \"none\""))
     }
 
     @Test("only an algorithm of the allow-list verifies")
@@ -108,10 +111,10 @@ struct SignatureCheckTests {
         #expect(try token.verify(keys: keys, allowedAlgorithms: ["ES256", "RS256"]) == .valid)
         #expect(
             try token.verify(keys: keys, allowedAlgorithms: ["ES256", "PS256"])
-                == Self.invalid("alg: expected ES256, PS256, found “RS256”"))
+                == Self.invalid("alg: expected ES256, PS256, found \"RS256\""))
         #expect(
             try token.verify(keys: keys, allowedAlgorithms: [])
-                == Self.invalid("alg: expected one, found “RS256”"))
+                == Self.invalid("alg: expected one, found \"RS256\""))
     }
 
     static let algorithms: [(PrivateKey.Kind, SignatureAlgorithm)] = [
@@ -178,7 +181,7 @@ struct SignatureCheckTests {
         let keys = try SampleProvider.publicKeys(.p256, keyID: "k")
         #expect(
             try JWS(compact: compact).verify(keys: keys)
-                == Self.invalid("signature: no key with kid “k” verifies it with ES256"))
+                == Self.invalid("signature: no key with kid \"k\" verifies it with ES256"))
     }
 
     @Test("a weak or broken key of the set is not used, and the message says why")
@@ -194,7 +197,7 @@ struct SignatureCheckTests {
         #expect(
             try token.verify(keys: set)
                 == Self.invalid(
-                    "no key with kid “k” for RS256 (a key is not used: "
+                    "no key with kid \"k\" for RS256 (a key is not used: "
                         + "an RSA key must have 2048 to 16384 bits, not 1024; n is not base64url)"))
         let offCurve = Base64URL.encode([UInt8](repeating: 1, count: 32))
         let curveSet = try JWKSet(

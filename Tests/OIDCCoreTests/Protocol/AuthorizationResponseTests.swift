@@ -105,7 +105,7 @@ struct AuthorizationResponseTests {
             throws: OIDCError(
                 .refused,
                 "authorize: the provider answered invalid_scope "
-                    + "(“no[31m such scope”, see https://op.example/e)", hint: .advice(.checkScope),
+                    + "(\"no[31m such scope\", see https://op.example/e)", hint: .advice(.checkScope),
                 stage: .authorization, oauthError: "invalid_scope")
         ) { try pending.accept(pairs(query, pending)) }
     }

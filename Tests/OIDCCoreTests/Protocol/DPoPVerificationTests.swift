@@ -126,7 +126,7 @@ struct DPoPVerificationTests {
             header: #"{"alg":"none","typ":"dpop+jwt","jwk":\#(jwk)}"#,
             payload: JSONValue.object(Self.claims([:])).compact)
         let refusal = DPoP.Refusal(
-            reason: "alg: expected a signature algorithm, found “none”", wantsNonce: false)
+            reason: "alg: expected a signature algorithm, found \"none\"", wantsNonce: false)
         #expect(throws: refusal) { try Self.verify(unsigned) }
         let malformed = DPoP.Refusal(reason: "expected three parts between dots, found 1", wantsNonce: false)
         #expect(throws: malformed) { try Self.verify("x") }

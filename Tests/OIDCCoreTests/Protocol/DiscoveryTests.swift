@@ -99,7 +99,7 @@ struct DiscoveryTests {
             (
                 Fixture.json(#"{"issuer":"a","issuer":"b"}"#),
                 "discovery: expected a JSON object, found text that is not JSON "
-                    + "(duplicate member “issuer” at byte 14) with status 200"
+                    + "(duplicate member \"issuer\" at byte 14) with status 200"
             ),
             (
                 Fixture.json(#"{"issuer""#),

@@ -35,16 +35,19 @@ struct SignedUserInfoTests {
     }
 
     static let refusals: [([String: JSONValue?], String)] = [
-        (["iss": "https://evil.example"], "iss: expected “https://op.example”, found “https://evil.example”"),
+        (
+            ["iss": "https://evil.example"],
+            "iss: expected \"https://op.example\", found \"https://evil.example\""
+        ),
         (["iss": 7], "iss: expected a string, found 7"),
-        (["aud": "other"], "aud: expected “client”, found “other”"),
-        (["aud": []], "aud: expected “client”, found []"),
-        (["sub": "bob"], "sub: expected “alice” as in the ID token, found “bob”"),
-        (["sub": nil], "sub: expected “alice” as in the ID token, found none"),
+        (["aud": "other"], "aud: expected \"client\", found \"other\""),
+        (["aud": []], "aud: expected \"client\", found []"),
+        (["sub": "bob"], "sub: expected \"alice\" as in the ID token, found \"bob\""),
+        (["sub": nil], "sub: expected \"alice\" as in the ID token, found none"),
         (
             ["exp": JSONValue(Sample.seconds - 60)],
             "exp: expected a time after \(Sample.now), found \(Sample.now.adding(-60))"
-        ), (["exp": "x"], "exp: expected seconds since 1970, found “x”"),
+        ), (["exp": "x"], "exp: expected seconds since 1970, found \"x\""),
     ]
 
     @Test("issuer, audience, subject and times are checked", arguments: refusals)
@@ -87,7 +90,7 @@ struct SignedUserInfoTests {
         ("{}", "expected three parts between dots, found 1"),
         (
             Sample.unsigned(header: #"{"alg":"none"}"#, payload: "{}"),
-            "alg: expected a signature algorithm, found “none”"
+            "alg: expected a signature algorithm, found \"none\""
         ),
         (
             Sample.unsigned(header: #"{"alg":"HS256"}"#, payload: "{}"),
@@ -99,7 +102,7 @@ struct SignedUserInfoTests {
         ),
         (
             Sample.unsigned(header: #"{"alg":"ES256","crit":["a"]}"#, payload: "{}"),
-            "crit: expected no critical extension, found “a”"
+            "crit: expected no critical extension, found \"a\""
         ),
     ]
 
@@ -112,7 +115,7 @@ struct SignedUserInfoTests {
     func allowList() throws {
         var rules = UserInfoTests.rules
         rules.signing = { UserInfo.Signing(allowedAlgorithms: ["RS256"]) }
-        #expect(throws: UserInfoTests.untrusted("alg: expected RS256, found “ES256”")) {
+        #expect(throws: UserInfoTests.untrusted("alg: expected RS256, found \"ES256\"")) {
             try Self.read(try Self.body(), rules: rules, keys: try Self.keys())
         }
     }

@@ -23,7 +23,7 @@ struct TokenErrorTests {
         #expect(
             try error(response)
                 == OIDCError(
-                    .refused, "token: the provider answered invalid_grant (“code [1mused”)",
+                    .refused, "token: the provider answered invalid_grant (\"code [1mused\")",
                     hint: .advice(.signInForNewCode), stage: .token,
                     oauthError: "invalid_grant"))
     }
@@ -39,7 +39,7 @@ struct TokenErrorTests {
         ])
     func otherMembers(_ body: String, _ words: String) throws {
         let error = try error(Fixture.json(body, status: 400))
-        #expect(error?.message == "token: the provider answered “\(words)” with status 400")
+        #expect(error?.message == "token: the provider answered \"\(words)\" with status 400")
         #expect(error?.kind == .refused && error?.oauthError == nil)
     }
 
@@ -243,6 +243,6 @@ struct TokenErrorTests {
             Fixture.json(
                 #"{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"bad\u0007 thing"}}"#,
                 status: 400))
-        #expect(found?.message == "token: the provider answered INVALID_ARGUMENT (“bad thing”)")
+        #expect(found?.message == "token: the provider answered INVALID_ARGUMENT (\"bad thing\")")
     }
 }

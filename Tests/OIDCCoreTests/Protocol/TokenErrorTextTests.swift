@@ -15,7 +15,7 @@ extension TokenErrorTests {
     func withheld() throws {
         let code = try Fixture.code()
         let secret = "s3cret/client"
-        let text = "no “\(code.pending.pkce.verifier.revealed)”, no the code, no \(secret), no cli"
+        let text = "no \"\(code.pending.pkce.verifier.revealed)\", no the code, no \(secret), no cli"
         for authentication in [
             ClientAuthentication.clientSecretPost(Redacted(secret)), .clientSecretBasic(Redacted(secret)),
         ] {
@@ -31,7 +31,7 @@ extension TokenErrorTests {
                 #expect(
                     found?.message
                         == "token: the provider answered invalid_grant "
-                        + "(“no “(secret)”, no (secret), no (secret), no cli”)")
+                        + "(\"no \"(secret)\", no (secret), no (secret), no cli\")")
                 #expect(found?.oauthError == "invalid_grant")
             }
         }

@@ -125,7 +125,7 @@ struct TokenResponseTests {
             (
                 #"{"access_token":"a","access_token":"b","token_type":"Bearer"}"#,
                 "token: expected a JSON object, found text that is not JSON "
-                    + "(duplicate member “access_token” at byte 20) with status 200"
+                    + "(duplicate member \"access_token\" at byte 20) with status 200"
             ),
             ("[]", "token: expected a JSON object, found an array"),
             ("", "token: expected a JSON object, found an empty body with status 200"),
@@ -179,7 +179,7 @@ struct TokenResponseTests {
             try read(form("error=bad_verification_code&error_description=old+code"))
         }
         #expect(failed?.oauthError == "bad_verification_code")
-        #expect(failed?.message == "token: the provider answered bad_verification_code (“old code”)")
+        #expect(failed?.message == "token: the provider answered bad_verification_code (\"old code\")")
     }
 
     @Test("a token exchange may return a token that is not an access token (RFC 8693 §2.2.1)")

@@ -99,10 +99,10 @@ struct UserInfoTests {
     @Test("oidcc-client-test-userinfo-invalid-sub: an answer about another user is refused")
     func invalidSubject() throws {
         for (body, found) in [
-            (#"{"sub":"bob"}"#, "“bob”"), (#"{"sub":"Alice"}"#, "“Alice”"), ("{}", "none"),
-            (#"{"sub":""}"#, "“”"),
+            (#"{"sub":"bob"}"#, "\"bob\""), (#"{"sub":"Alice"}"#, "\"Alice\""), ("{}", "none"),
+            (#"{"sub":""}"#, "\"\""),
         ] {
-            let error = Self.untrusted("sub: expected “alice” as in the ID token, found \(found)")
+            let error = Self.untrusted("sub: expected \"alice\" as in the ID token, found \(found)")
             #expect(throws: error) { try Self.read(Self.response(body)) }
         }
         #expect(throws: Self.untrusted("sub: expected a string, found 1")) {
@@ -120,14 +120,14 @@ struct UserInfoTests {
     }
 
     static let nonsense: [(String, String?, String)] = [
-        ("<html>", "text/html", "“text/html” (expected a value at byte 0)"),
+        ("<html>", "text/html", "\"text/html\" (expected a value at byte 0)"),
         ("", nil, "no content type (the text is incomplete at byte 0)"),
-        ("[]", "application/json", "“application/json” (an array)"),
+        ("[]", "application/json", "\"application/json\" (an array)"),
         (
             #"{"sub":"alice","sub":"bob"}"#, "application/json",
-            "“application/json” (duplicate member “sub” at byte 15)"
+            "\"application/json\" (duplicate member \"sub\" at byte 15)"
         ),
-        ("a.b.c", "text/plain\u{1B}", "“text/plain” (expected a value at byte 0)"),
+        ("a.b.c", "text/plain\u{1B}", "\"text/plain\" (expected a value at byte 0)"),
     ]
 
     @Test("an answer that is not a JSON object is refused, with its content type", arguments: nonsense)
@@ -149,7 +149,7 @@ struct UserInfoTests {
         #expect(
             error
                 == OIDCError(
-                    .refused, "userinfo: https://op.example/userinfo answered invalid_token (“expired”)",
+                    .refused, "userinfo: https://op.example/userinfo answered invalid_token (\"expired\")",
                     stage: .userInfo,
                     oauthError: "invalid_token"))
         guard case .unauthorized([], let bare) = try Self.read(HTTPResponse(status: 401)) else {

@@ -61,9 +61,9 @@ struct DisplayTextMismatchTests {
         let token = TokenClaims(members: claims, stage: .idToken)
         #expect(
             Fixture.error { try token.checkIssuer("https://op.example") }?.message
-                == #"id_token: iss: expected “https://op.example”, found “https://op.example\u{200B}”"#)
+                == #"id_token: iss: expected "https://op.example", found "https://op.example\u{200B}""#)
         #expect(
             Fixture.error { _ = try token.checkAudience("caf\u{E9}") }?.message
-                == #"id_token: aud: expected “caf\u{E9}”, found [other, cafe\u{301}]"#)
+                == #"id_token: aud: expected "caf\u{E9}", found [other, cafe\u{301}]"#)
     }
 }

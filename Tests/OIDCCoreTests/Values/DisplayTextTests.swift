@@ -14,7 +14,7 @@ struct DisplayTextTests {
     @Test("control, escape, bidirectional and invisible characters go", arguments: texts)
     func clean(_ text: String, _ expected: String) {
         #expect(DisplayText.clean(text) == expected)
-        #expect(DisplayText.quoted(text) == "“\(expected)”")
+        #expect(DisplayText.quoted(text) == "\"\(expected)\"")
     }
 
     /// Default_Ignorable_Code_Point of Unicode 16, noncharacters, and what looks blank.

@@ -225,7 +225,7 @@ struct EarlierSessionTests {
         let session = try session(#""scope":"gist,repo""#)
         let demand = TokenDemand(scope: Scope("repo"))
         #expect(session.source(for: demand) == .own)
-        #expect(session.warning(for: demand)?.message.contains("“gist repo”") == true)
+        #expect(session.warning(for: demand)?.message.contains("\"gist repo\"") == true)
         #expect(session.warning(for: TokenDemand(scope: Scope("repo gist"))) == nil)
         #expect(session.warning(for: TokenDemand()) == nil)
         let other = TokenDemand(scope: Scope("repo"), resources: ["https://other.example"])

@@ -218,7 +218,7 @@ struct BrowserTests {
         while failure == nil, MonotonicTime.now() < limit { failure = browser.check() }
         #expect(
             failure?.message
-                == "the browser could not be opened: “no-such-browser”: No such file or directory, “sh” exited with 3"
+                == "the browser could not be opened: \"no-such-browser\": No such file or directory, \"sh\" exited with 3"
         )
         #expect(browser.check() == nil)
         #expect(throws: OIDCError.self) {

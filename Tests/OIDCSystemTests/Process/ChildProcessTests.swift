@@ -191,11 +191,11 @@ struct ChildProcessTests {
             ChildProcess.Failure.notStarted(.noSuchFile).error(
                 setting: "client_secret_command", command: ["pass"])
                 == OIDCError(
-                    .usage, "client_secret_command: “pass” cannot be run: No such file or directory",
+                    .usage, "client_secret_command: \"pass\" cannot be run: No such file or directory",
                     hint: "check the program in client_secret_command", stage: .settings))
         #expect(
             ChildProcess.Failure.timedOut(milliseconds: 30_000).error(setting: "store", command: ["x"])
-                == OIDCError(.failed, "store: “x” did not end within 30 s", stage: .settings))
+                == OIDCError(.failed, "store: \"x\" did not end within 30 s", stage: .settings))
     }
 }
 

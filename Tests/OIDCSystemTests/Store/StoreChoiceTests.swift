@@ -21,7 +21,7 @@ struct StoreChoiceTests {
                 == OIDCError(
                     .usage,
                     "store: expected file, none, keychain, helper:NAME or the URL of a shared store, found "
-                        + "“\(setting)”",
+                        + "\"\(setting)\"",
                     hint: "helper:NAME runs docker-credential-NAME, say helper:secretservice or helper:pass"))
     }
 }
