@@ -178,7 +178,7 @@ extension EndpointCall {
 }
 
 extension Client {
-    private static let confidential: Set<String> = ["code", "code_verifier", "device_code", "state", "nonce"]
+    private static let confidential = ["code", "code_verifier", "device_code", "state", "nonce"]
     private static let confidentialParts = [
         "token", "secret", "assertion", "password", "passphrase", "credential", "api_key", "apikey",
     ]

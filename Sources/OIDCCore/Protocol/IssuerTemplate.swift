@@ -60,7 +60,7 @@ package struct IssuerTemplate: Hashable, Sendable {
         let segments = url.path.split(separator: "/", omittingEmptySubsequences: false)
         let others = other.path.split(separator: "/", omittingEmptySubsequences: false)
         guard segments.count == others.count else { return nil }
-        let differing = zip(segments, others).filter { !ExactText.isSame($0, $1) }
+        let differing = zip(segments, others).filter { !ExactText.isSame(String($0), String($1)) }
         return differing.count == 1 ? differing.first.map { String($0.0) } : nil
     }
 

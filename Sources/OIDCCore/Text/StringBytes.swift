@@ -50,9 +50,13 @@ extension String {
 /// Comparison by code point, without normalization (RFC 7519 §7.3, RFC 8259 §8.3). `==` on strings treats
 /// canonically equivalent spellings as equal.
 package enum ExactText {
-    @inlinable
-    package static func isSame(_ left: some StringProtocol, _ right: some StringProtocol) -> Bool {
-        left.utf8.count == right.utf8.count && left.utf8.elementsEqual(right.utf8)
+    package static func isSame(_ left: String, _ right: String) -> Bool {
+        var (left, right) = (left, right)
+        return left.withUTF8 { left in
+            right.withUTF8 { right in
+                left.count == right.count && left.indices.allSatisfy { left[$0] == right[$0] }
+            }
+        }
     }
 }
 

@@ -83,7 +83,7 @@ extension Preset {
             values[name] = String(value)
             rest = rest.dropFirst(value.count)
         }
-        return ExactText.isSame(rest, pattern) ? values : nil
+        return ExactText.isSame(String(rest), String(pattern)) ? values : nil
     }
 
     private func accepts(_ value: String, for name: String, _ values: [String: String]) -> Bool {
