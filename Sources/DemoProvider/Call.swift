@@ -69,8 +69,8 @@ struct Parameters: Sendable {
     private(set) var pairs: [FormEncoding.Pair]
 
     init(_ pairs: [FormEncoding.Pair]) throws(Refusal) {
-        var seen: Set<String> = ["resource", "audience"]
-        for pair in pairs where !seen.insert(pair.name).inserted {
+        var named: Set<String> = ["resource", "audience"]
+        for pair in pairs where !named.insert(pair.name).inserted {
             guard pair.name == "resource" || pair.name == "audience" else {
                 throw .invalidRequest("the parameter \(pair.name) is repeated")
             }

@@ -96,7 +96,7 @@ struct JSONParser {
     private mutating func object(depth: Int) throws(JSONError) -> JSONObject {
         index += 1
         var members: [JSONObject.Member] = []
-        var seen: Set<String> = []
+        var earlier: Set<String> = []
         skipBlanks()
         if current == .rightBrace {
             index += 1
@@ -108,7 +108,7 @@ struct JSONParser {
             let name = try name()
             let isNew =
                 members.count < 32
-                ? !members.contains { $0.name == name } : isUnseen(name, among: members, &seen)
+                ? !members.contains { $0.name == name } : isNewName(name, among: members, &earlier)
             guard isNew else {
                 throw error("duplicate member \(DisplayText.quoted(name, limit: 60))", at: start)
             }
@@ -136,11 +136,11 @@ struct JSONParser {
 
     /// Returns whether a name is new. Small objects are searched, large ones use a set, so none takes
     /// quadratic time.
-    private func isUnseen(
-        _ name: String, among members: [JSONObject.Member], _ seen: inout Set<String>
+    private func isNewName(
+        _ name: String, among members: [JSONObject.Member], _ earlier: inout Set<String>
     ) -> Bool {
-        if seen.isEmpty { seen = Set(members.map(\.name)) }
-        return seen.insert(name).inserted
+        if earlier.isEmpty { earlier = Set(members.map(\.name)) }
+        return earlier.insert(name).inserted
     }
 
     private mutating func array(depth: Int) throws(JSONError) -> [JSONValue] {

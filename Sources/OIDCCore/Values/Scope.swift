@@ -11,8 +11,8 @@ public struct Scope: Sendable {
     /// Makes a scope from its tokens.
     public init(tokens: [String]) {
         guard tokens.count < Scope.large else {
-            var seen: Set<String> = []
-            self.tokens = tokens.filter { seen.insert($0).inserted }
+            var known: Set<String> = []
+            self.tokens = tokens.filter { known.insert($0).inserted }
             return
         }
         var distinct: [String] = []

@@ -87,12 +87,12 @@ package struct SessionTokens {
             let warning = session.warning(for: demand)
             return Delivery(session: session, access: access, warnings: warning.map { [$0] } ?? [])
         }
-        return try refreshed(demand, seen: session, refusing: .none)
+        return try refreshed(demand, loaded: session, refusing: .none)
     }
 
     /// Returns another token than the refused one.
     package func token(_ demand: TokenDemand, insteadOf refused: Delivery) throws(OIDCError) -> Delivery {
-        try refreshed(demand, seen: refused.session, refusing: .of(refused.access))
+        try refreshed(demand, loaded: refused.session, refusing: .of(refused.access))
     }
 
     /// Returns the token of a session that was just loaded, if it is fresh.
@@ -109,17 +109,17 @@ package struct SessionTokens {
     /// Requests a token under the session's lock. A process that waited for the lock uses the token that the
     /// holder stored, whatever its lifetime, or the holder's failure.
     package func refreshed(
-        _ demand: TokenDemand, seen: Session?, refusing refusal: Refusal
+        _ demand: TokenDemand, loaded: Session?, refusing refusal: Refusal
     ) throws(OIDCError) -> Delivery {
         let before: AccessToken? =
             switch refusal {
-            case .none: try seen?.accessToken(from: seen?.source(for: demand).granted() ?? .own)
+            case .none: try loaded?.accessToken(from: loaded?.source(for: demand).granted() ?? .own)
             case .of(let access): access
             }
-        if key.grant.needsUser { try refuseUnrefreshable(seen) }
-        let source = try seen?.source(for: demand).granted() ?? .own
+        if key.grant.needsUser { try refuseUnrefreshable(loaded) }
+        let source = try loaded?.source(for: demand).granted() ?? .own
         let known = knownFailure()
-        if let known, answersUs(known), isAbout(known, seen, source) { throw take(known) }
+        if let known, answersUs(known), isAbout(known, loaded, source) { throw take(known) }
         var isHeld = false
         do throws(OIDCError) {
             let settled = { () throws(OIDCError) -> Delivery? in

@@ -91,7 +91,7 @@ struct TokenCommand: RunnableCommand {
             let own = try stored.flatMap { session throws(OIDCError) in
                 session.accessToken(from: session.source(for: demand))
             }
-            delivery = try access.refreshed(demand, seen: stored, refusing: .of(own))
+            delivery = try access.refreshed(demand, loaded: stored, refusing: .of(own))
         } else {
             delivery = try access.token(demand)
         }

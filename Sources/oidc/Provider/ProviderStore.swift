@@ -49,7 +49,7 @@ extension ProviderContext {
         let presenting = settings.network.httpTimeout + 30
         return SharedSessionStore(
             url.connect(configuration), keepsCopies: shared.keepsCopies,
-            times: LeaseTimes(presenting: .seconds(presenting)), seen: .ofProcess
+            times: LeaseTimes(presenting: .seconds(presenting)), versions: .ofProcess
         ) { () throws(OIDCError) in try secrets.storeKeys(shared) }
     }
 }

@@ -85,29 +85,29 @@ struct SessionAccess {
             return SessionTokens.Delivery(session: session, access: access)
         }
         traceFreshness(session, nil, demand, now: context.now)
-        return try refreshed(demand, seen: session, refusing: .none)
+        return try refreshed(demand, loaded: session, refusing: .none)
     }
 
     /// Returns a token other than the one that was refused.
     func token(
         _ demand: TokenDemand, insteadOf refused: SessionTokens.Delivery
     ) throws(OIDCError) -> SessionTokens.Delivery {
-        try refreshed(demand, seen: refused.session, refusing: .of(refused.access))
+        try refreshed(demand, loaded: refused.session, refusing: .of(refused.access))
     }
 
     /// Refreshes the token under the session's lock, over the network, and prints warnings.
     func refreshed(
-        _ demand: TokenDemand, seen: Session?, refusing refusal: SessionTokens.Refusal
+        _ demand: TokenDemand, loaded: Session?, refusing refusal: SessionTokens.Refusal
     ) throws(OIDCError) -> SessionTokens.Delivery {
-        try refuseWider(seen, demand)
-        if seen == nil, key.grant.needsUser { throw noSession }
+        try refuseWider(loaded, demand)
+        if loaded == nil, key.grant.needsUser { throw noSession }
         let tokens = SessionTokens(
             store: store, key: key, now: { Clock.now() }, wait: provider.refreshWait,
             startedAt: context.startedAt,
             request: { (current, source) throws(OIDCError) in try request(current, source) })
         let delivery: SessionTokens.Delivery
         do throws(OIDCError) {
-            delivery = try tokens.refreshed(demand, seen: seen, refusing: refusal)
+            delivery = try tokens.refreshed(demand, loaded: loaded, refusing: refusal)
         } catch {
             throw completed(error)
         }
@@ -164,7 +164,7 @@ struct SessionAccess {
         // A refresh token is not spent on an answer whose ID token would not be used.
         guard stored != nil || session.canRefresh && session.takesIDToken else { throw missing }
         let demand = TokenDemand(minimumValidity: minimumValidity)
-        let delivery = try refreshed(demand, seen: session, refusing: .of(session.tokens.access))
+        let delivery = try refreshed(demand, loaded: session, refusing: .of(session.tokens.access))
         // A new ID token is handed out whatever its lifetime, as an access token is: the provider has no better one. So
         // is the old one until it expires.
         guard let idToken = delivery.session.tokens.idToken.flatMap({ IDToken.stored($0.revealed) }),

@@ -27,7 +27,7 @@ final class CountedTokens: Sendable {
     func pass(_ seconds: Int64) { time.withLock { $0 = $0.adding(seconds) } }
 
     func refreshed(
-        _ demand: TokenDemand = TokenDemand(), startedAt: MonotonicTime = .now(), seen: Session? = nil,
+        _ demand: TokenDemand = TokenDemand(), startedAt: MonotonicTime = .now(), loaded: Session? = nil,
         _ request: @escaping (Session?) throws(OIDCError) -> SessionTokens.Answer
     ) throws(OIDCError) -> SessionTokens.Delivery {
         let tokens = SessionTokens(
@@ -40,7 +40,7 @@ final class CountedTokens: Sendable {
             return try request(current)
         }
         let stored = try store.load(key)
-        return try tokens.refreshed(demand, seen: seen ?? stored, refusing: .none)
+        return try tokens.refreshed(demand, loaded: loaded ?? stored, refusing: .none)
     }
 
     /// Returns the error of a process whose request fails with `error`.

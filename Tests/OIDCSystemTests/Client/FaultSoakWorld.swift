@@ -108,7 +108,7 @@ struct SoakWorld {
         case .refresh:
             let session = try store.load(key)
             _ = try tokens.refreshed(
-                TokenDemand(), seen: session, refusing: .of(session?.tokens.access))
+                TokenDemand(), loaded: session, refusing: .of(session?.tokens.access))
         case .userInfo:
             _ = try ProtectedRequest(tokens, environment: environment).userInfo { _ in
                 UserInfo.Signing()

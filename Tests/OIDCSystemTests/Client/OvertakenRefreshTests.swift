@@ -13,7 +13,7 @@ struct OvertakenRefreshTests {
 
     /// Refreshes while `meanwhile` does what a process without the lock would do.
     private func refresh(
-        in store: any SessionStoring, seen: Session? = .example(),
+        in store: any SessionStoring, loaded: Session? = .example(),
         meanwhile: @escaping () throws(OIDCError) -> Void
     ) throws -> SessionTokens.Delivery {
         let source = SessionTokens(
@@ -25,7 +25,7 @@ struct OvertakenRefreshTests {
                 TokenRefresh.Outcome(session: refreshed, access: .success(refreshed.tokens.access))
             }
         }
-        return try source.refreshed(TokenDemand(), seen: seen, refusing: .none)
+        return try source.refreshed(TokenDemand(), loaded: loaded, refusing: .none)
     }
 
     private var stores: [any SessionStoring] { [store, MemorySessionStore()] }
@@ -77,7 +77,7 @@ struct OvertakenRefreshTests {
                 }
             }
             let error = #expect(throws: OIDCError.self) {
-                try source.refreshed(TokenDemand(), seen: try store.load(.example), refusing: .none)
+                try source.refreshed(TokenDemand(), loaded: try store.load(.example), refusing: .none)
             }
             #expect(error?.kind == .interrupted)
             #expect(try store.load(.example) == .example("refreshed"))

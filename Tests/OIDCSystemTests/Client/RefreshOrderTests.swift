@@ -101,15 +101,15 @@ struct RefreshOrderTests {
     @Test("a token that was revoked while a process waited is not returned to it")
     func revokedMeanwhile() throws {
         let tokens = try tokens()
-        let seen = try #require(try tokens.store.load(.example))
-        var revoked = seen
-        revoked.expire(seen.tokens.access.token)
+        let loaded = try #require(try tokens.store.load(.example))
+        var revoked = loaded
+        revoked.expire(loaded.tokens.access.token)
         try tokens.store.save(revoked, replacingDamaged: false)
         let late = SessionTokens(
             store: tokens.store, key: .example, now: { tokens.now }, wait: LockWait(limit: .seconds(20))
         ) { (_, _) throws(OIDCError) in throw OIDCError(.unreachable, "asked") }
         let error = #expect(throws: OIDCError.self) {
-            try late.refreshed(TokenDemand(), seen: seen, refusing: .none)
+            try late.refreshed(TokenDemand(), loaded: loaded, refusing: .none)
         }
         #expect(error?.message == "asked")
     }
@@ -135,7 +135,7 @@ struct RefreshOrderTests {
                 TokenRefresh.Outcome(session: session, access: .success(session.tokens.access))
             }
         }
-        let delivery = try tokensOfNobody.refreshed(TokenDemand(), seen: nil, refusing: .none)
+        let delivery = try tokensOfNobody.refreshed(TokenDemand(), loaded: nil, refusing: .none)
         #expect(delivery.access.token.revealed == "machine")
         #expect(delivery.warnings.count == 1)
     }

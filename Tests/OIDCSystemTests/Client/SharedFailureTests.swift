@@ -97,7 +97,7 @@ struct SharedFailureTests {
         ])
     func waiting(_ error: OIDCError) async throws {
         let tokens = try tokens()
-        let seen = try #require(try tokens.store.load(.example))
+        let loaded = try #require(try tokens.store.load(.example))
         let directory = try #require(try PrivateDirectory.open(scratch.path))
         var holder: FileLock? = try FileLock.acquire(
             "\(SessionKey.example.fileStem).lock", in: directory, LockWait(limit: .seconds(20)))
@@ -111,7 +111,7 @@ struct SharedFailureTests {
         // What the holder records when its request has failed.
         tokens.store.leave(
             SharedFailure(
-                error: error, time: tokens.now, id: "1", refreshTokenHash: SessionTokens.hash(seen)),
+                error: error, time: tokens.now, id: "1", refreshTokenHash: SessionTokens.hash(loaded)),
             for: .example, replacing: nil)
         holder = nil
         #expect(await waiters.allSatisfy { $0 == error })

@@ -24,14 +24,14 @@ final class SharedRecords: Sendable {
     let now: @Sendable () -> Instant
     private let load: @Sendable () throws(OIDCError) -> SealingKeys
     private let loaded = Mutex<SealingKeys?>(nil)
-    private let seen: SharedVersions
+    private let versions: SharedVersions
 
     init(
-        _ engine: any SharedEngine, seen: SharedVersions, now: @escaping @Sendable () -> Instant,
+        _ engine: any SharedEngine, versions: SharedVersions, now: @escaping @Sendable () -> Instant,
         keys load: @escaping @Sendable () throws(OIDCError) -> SealingKeys
     ) {
         self.engine = engine
-        self.seen = seen
+        self.versions = versions
         self.now = now
         self.load = load
     }
@@ -99,7 +99,7 @@ final class SharedRecords: Sendable {
     func write(_ session: Session, replacing current: Stored?, lifetime: Duration?) throws(OIDCError) -> Bool
     {
         let stem = session.key.fileStem
-        let before = max(current?.version ?? 0, seen[location(stem)])
+        let before = max(current?.version ?? 0, versions[location(stem)])
         // At least the time, so versions also grow across a sign-out.
         let version = max(before + 1, now().secondsSinceEpoch)
         let record = try SealedRecord(
@@ -173,7 +173,7 @@ final class SharedRecords: Sendable {
     /// Refuses a record that is older than one that this process has seen: the server lost data, a copy that lags took
     /// over, or somebody put an old record back.
     private func checkVersion(_ version: Int64, _ stem: String) throws(OIDCError) {
-        let newest = seen[location(stem)]
+        let newest = versions[location(stem)]
         guard version >= newest else {
             throw .sharedStore(
                 engine.description,
@@ -184,7 +184,7 @@ final class SharedRecords: Sendable {
     }
 
     private func note(_ version: Int64, _ stem: String) {
-        seen.note(version, of: location(stem))
+        versions.note(version, of: location(stem))
     }
 
     private func fault(_ fault: SessionFault, _ stem: String) -> OIDCError {

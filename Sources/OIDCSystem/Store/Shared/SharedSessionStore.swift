@@ -26,11 +26,11 @@ package final class SharedSessionStore: SessionStoring {
 
     package init(
         _ engine: any SharedEngine, keepsCopies: Bool = false, times: LeaseTimes = LeaseTimes(),
-        runtime: LeaseRuntime = LeaseRuntime(), seen: SharedVersions = SharedVersions(),
+        runtime: LeaseRuntime = LeaseRuntime(), versions: SharedVersions = SharedVersions(),
         now: @escaping @Sendable () -> Instant = { Clock.now() },
         keys: @escaping @Sendable () throws(OIDCError) -> SealingKeys
     ) {
-        records = SharedRecords(engine, seen: seen, now: now, keys: keys)
+        records = SharedRecords(engine, versions: versions, now: now, keys: keys)
         self.keepsCopies = keepsCopies
         self.times = times
         self.runtime = runtime

@@ -45,7 +45,7 @@ struct SharedLeaseTests {
                     await detached {
                         guard let machine = try? self.machine() else { return nil }
                         // Each has seen the expired token, also one that starts late.
-                        let delivery = try? self.tokens(machine).refreshed(seen: .example()) {
+                        let delivery = try? self.tokens(machine).refreshed(loaded: .example()) {
                             (current) throws(OIDCError) in
                             requests.count.withLock { $0 += 1 }
                             Poll.sleep(until: .now().adding(milliseconds: 30))

@@ -73,7 +73,7 @@ extension SharedStoreTests {
     func processVersions() throws {
         let (seen, keys) = (SharedVersions(), try SealingKeys.example())
         func store() -> SharedSessionStore {
-            SharedSessionStore(engine, seen: seen, now: { self.time.withLock { $0 } }) {
+            SharedSessionStore(engine, versions: seen, now: { self.time.withLock { $0 } }) {
                 () throws(OIDCError) in
                 keys
             }
