@@ -65,10 +65,13 @@ struct SignOutModuleTests {
         #expect(names == (redirect ? expected : ["id_token_hint", "client_id"]))
         if redirect {
             let back = try #require(response.headers["Location"].flatMap(WebURL.init))
-            let page = RawConnection.exchange(
-                port: UInt16(back.port ?? 80),
-                "GET \(back.path)?\(back.query ?? "") HTTP/1.1\r\nHost: \(back.hostAndPort)\r\n\r\n")
-            #expect(RawConnection.status(page) == 200)
+            let port = UInt16(back.port ?? 80)
+            let request = "GET \(back.path)?\(back.query ?? "") HTTP/1.1\r\nHost: \(back.hostAndPort)\r\n"
+            if OtherUser.isAvailable {
+                let stranger = try OtherUser.start(port: port, request + "Connection: close\r\n\r\n").text()
+                #expect(RawConnection.status(stranger) == 404)
+            }
+            #expect(RawConnection.status(RawConnection.exchange(port: port, request + "\r\n")) == 200)
         }
         let outcome = run.finish()
         #expect(outcome.status == 0, "\(outcome.errorOutput)")

@@ -27,7 +27,7 @@ extension OIDCError.Cause {
     var message: String {
         switch self {
         case .mismatch(let member, let expected, let found):
-            "\(member): expected \(expected), found \(found)"
+            "\(member): expected \(expected), found \(found.isEmpty ? "an empty one" : found)"
         case .signature: "signature: no key verifies it"
         }
     }

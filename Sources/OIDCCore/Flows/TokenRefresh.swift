@@ -117,8 +117,8 @@ package struct TokenRefresh: Sendable {
     private func adoptIDToken(
         of tokens: TokenSet, into session: inout Session
     ) throws(OIDCError) -> OIDCError? {
-        guard let compact = tokens.idToken?.revealed, session.takesIDToken,
-            let issuer = session.endpoints.issuer, let keys = session.endpoints.keys
+        guard let compact = tokens.idToken?.revealed, let issuer = session.endpoints.issuer,
+            let keys = session.endpoints.keys
         else { return nil }
         // A sign-in by a device code may have come without an ID token: the first one says who it was.
         let previous =

@@ -117,7 +117,9 @@ extension PendingAuthorization {
         }
         guard (1...8_192).contains(code.utf8.count), code.utf8.allSatisfy({ ASCII.isPrintable($0) })
         else {
-            let found = code.isEmpty ? "an empty one" : "other characters"
+            let found =
+                code.isEmpty
+                ? "an empty one" : code.utf8.count > 8_192 ? "\(code.utf8.count)" : "other characters"
             return .end(
                 .protocolViolation(
                     .authorization, "code", expected: "up to 8192 ASCII characters", found: found))

@@ -15,7 +15,9 @@ package struct OAuthErrorResponse: Hashable, Sendable {
     package init(
         code: String, description: String? = nil, uri: String? = nil, withholding secrets: WithheldSecrets
     ) {
-        self.code = DisplayText.clean(secrets.removed(from: code, wordsBelow: 16), limit: 100)
+        // An invisible character must not make it another code, such as one that ends a session.
+        let code = DisplayText.escaped(secrets.removed(from: code, wordsBelow: 16))
+        self.code = DisplayText.clean(code.isEmpty ? "an error without a code" : code, limit: 100)
         self.description = description.flatMap {
             $0.isEmpty ? nil : DisplayText.clean(secrets.removed(from: $0))
         }

@@ -73,7 +73,9 @@ package final class CredentialHelperStore: SessionStoring {
     }
 
     package func load(_ key: SessionKey) throws(OIDCError) -> Session? {
-        try directory.read(key.fileStem).map { bytes throws(OIDCError) in try read(bytes, key) }
+        try key.replaceable { () throws(OIDCError) in
+            try directory.read(key.fileStem).map { bytes throws(OIDCError) in try read(bytes, key) }
+        }
     }
 
     private func read(_ bytes: [UInt8], _ key: SessionKey) throws(OIDCError) -> Session {
@@ -90,9 +92,11 @@ package final class CredentialHelperStore: SessionStoring {
 
     package func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
         try directory.replace(session.key.fileStem) { existing throws(OIDCError) in
-            let found = try existing.map { bytes throws(OIDCError) in try read(bytes, session.key) }
+            let found = try session.key.replaceable { () throws(OIDCError) in
+                try existing.map { bytes throws(OIDCError) in try read(bytes, session.key) }
+            }
             guard found == current else { return nil }
-            return try sealed(session, replacing: existing, orDamaged: false)
+            return try sealed(session, replacing: existing, orDamaged: !session.key.grant.needsUser)
         }
     }
 
@@ -190,7 +194,7 @@ package final class CredentialHelperStore: SessionStoring {
     /// as a refresh does not change the key.
     package func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject? {
         try directory.reserve(key.fileStem, survivesPowerFailure: false) { bytes throws(OIDCError) in
-            _ = try replaceable(bytes, key, orDamaged: false)
+            _ = try replaceable(bytes, key, orDamaged: !key.grant.needsUser)
         }
     }
 }

@@ -15,10 +15,12 @@ public struct FileSessionStore: SessionStoring {
     /// Returns the path of the session, even if it does not exist.
     public func location(of key: SessionKey) -> String { directory.location(key.fileStem) }
 
-    /// Loads the session; nil if there is none.
+    /// Loads the session; nil if there is none, or a machine's that is damaged.
     public func load(_ key: SessionKey) throws(OIDCError) -> Session? {
-        guard let bytes = try directory.read(key.fileStem) else { return nil }
-        return try read(bytes, key)
+        try key.replaceable { () throws(OIDCError) in
+            guard let bytes = try directory.read(key.fileStem) else { return nil }
+            return try read(bytes, key)
+        }
     }
 
     /// Saves the session.
@@ -32,7 +34,9 @@ public struct FileSessionStore: SessionStoring {
     /// Saves the session if `current` is still the one that is stored.
     public func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
         try directory.replace(session.key.fileStem) { existing throws(OIDCError) in
-            let found = try existing.map { bytes throws(OIDCError) in try read(bytes, session.key) }
+            let found = try session.key.replaceable { () throws(OIDCError) in
+                try existing.map { bytes throws(OIDCError) in try read(bytes, session.key) }
+            }
             return found == current ? session.json.bytes : nil
         }
     }
@@ -100,7 +104,7 @@ public struct FileSessionStore: SessionStoring {
     /// Checks that the stored session could be replaced, and returns what holds the space for it.
     public func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject? {
         try directory.reserve(key.fileStem, survivesPowerFailure: false) { bytes throws(OIDCError) in
-            try check(bytes, key, orDamaged: false)
+            try check(bytes, key, orDamaged: !key.grant.needsUser)
         }
     }
 

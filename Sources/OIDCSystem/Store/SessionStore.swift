@@ -8,7 +8,8 @@ public protocol SessionStoring: Sendable {
     /// Returns the path or name of the session, even if it does not exist.
     func location(of key: SessionKey) -> String
 
-    /// Loads the session; nil if there is none. Throws if the entry is damaged or belongs to another key.
+    /// Loads the session; nil if there is none. Throws if the entry is damaged or belongs to another key; a damaged
+    /// one of a grant without a user is as good as none.
     func load(_ key: SessionKey) throws(OIDCError) -> Session?
 
     /// Saves the session. It replaces one with the same key, and a damaged one if `replacingDamaged` is true,

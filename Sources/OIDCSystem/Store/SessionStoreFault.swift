@@ -38,6 +38,20 @@ enum SessionFault: Hashable, Sendable {
     }
 }
 
+extension SessionKey {
+    /// Returns the session that `read` finds; nil if it is damaged and a machine's, as that one's next token replaces it.
+    func replaceable(
+        _ read: () throws(OIDCError) -> Session?
+    ) throws(OIDCError) -> Session? {
+        do throws(OIDCError) {
+            return try read()
+        } catch {
+            guard !grant.needsUser, error.stage == .store, error.hint == .signIn else { throw error }
+            return nil
+        }
+    }
+}
+
 extension OIDCError {
     /// Makes an error of kind `failed` about the store.
     static func store(_ message: String, hint: Hint? = nil) -> OIDCError {

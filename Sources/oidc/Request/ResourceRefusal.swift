@@ -60,6 +60,9 @@ struct ResourceRefusal {
             return ": a redirect to another origin, \(target.origin), where the token is not sent"
         }
         let isFollowed = (method == .get || method == HTTPMethod("HEAD")) && body.isEmpty
+        if isFollowed, let resource = provider.target, !resource.covers(target) {
+            return ": a redirect to \(target.withoutQuery), outside the resource, where the token is not sent"
+        }
         return isFollowed
             ? ": more redirects than are followed"
             : ": a redirect, which is not followed for \(method)\(body.isEmpty ? "" : " with a body")"

@@ -73,7 +73,8 @@ struct SignOutInBrowser {
                 guard server.isOurHost(request.host), request.method == .get else {
                     return .respond(ResultPage.stranger(status: 400))
                 }
-                if request.path == start, !request.peer.isStranger { return .hold }
+                if request.peer.isStranger { return .respond(ResultPage.stranger(status: 404)) }
+                if request.path == start { return .hold }
                 if path == request.path {
                     if isAccepted(request, pending) { return .hold }
                     wait.strangerCount += 1

@@ -181,6 +181,20 @@ struct HostileResourceTests {
         #expect(world.other.log.isEmpty && world.resource.credentials.count == 1)
     }
 
+    @Test("a redirect out of the resource is not followed, and the error says so")
+    func redirectOutside() throws {
+        let world = try ResourceWorld(resource: { $0.answerToGet = nil })
+        world.resource.change {
+            $0.answer = { _, _ in HTTPResponse(status: 302, headers: HTTPHeaders([("Location", "/other")])) }
+        }
+        let outcome = try world.run(["request", "--login", world.url])
+        #expect(outcome.status == 4)
+        let target = "\(world.resource.origin)/other"
+        #expect(
+            outcome.error?.contains("a redirect to \(target), outside the resource") == true,
+            "\(outcome.errorOutput)")
+    }
+
     @Test(
         "a challenge's scope outside its alphabet is refused",
         arguments: ["a\tb", "a\\\\b", "a\\\"b", "caf\u{e9}"])

@@ -137,6 +137,24 @@ struct TokenRefreshTests {
         #expect(throws: Never.self) { try next.access.get() }
     }
 
+    @Test(
+        "an ID token that was not asked for is checked too",
+        arguments: [nil, .issuerInvalid, .audienceInvalid, .expired, .keyIDUnknown] as [IDTokenFault?])
+    func unrequested(_ fault: IDTokenFault?) throws {
+        let (provider, signedIn) = try InMemoryProvider.signedIn()
+        var session = signedIn
+        session.requestedScope = Scope("api:read offline_access")
+        (session.subject, session.tokens.idToken) = (nil, nil)
+        provider.faults = fault.map { [.refreshedIDToken($0)] } ?? []
+        let refresh = Self.refresh(provider, session)
+        let answer = try refresh.request(session, for: .own)
+        if fault == nil {
+            #expect(try refresh.check(answer).session.tokens.idToken != nil)
+        } else {
+            #expect(throws: OIDCError.self) { try refresh.check(answer) }
+        }
+    }
+
     @Test("if the keys cannot be fetched, the access token is returned and the old ID token stays")
     func keysOutOfReach() throws {
         let (provider, session) = try InMemoryProvider.signedIn()

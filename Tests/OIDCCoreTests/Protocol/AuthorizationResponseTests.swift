@@ -181,7 +181,7 @@ struct AuthorizationResponseTests {
             ),
             (
                 "state=STATE&code=LONG&\(iss)",
-                "authorize: code: expected up to 8192 ASCII characters, found other characters"
+                "authorize: code: expected up to 8192 ASCII characters, found 8193"
             ),
         ])
     func noCode(_ query: String, _ message: String) throws {

@@ -44,6 +44,15 @@ struct TokenErrorTests {
     }
 
     @Test(
+        "a code that only looks like invalid_grant ends no session",
+        arguments: ["\\u001b", "\\u200b", " ", "\\u0000", "\\u0301"])
+    func lookalike(_ more: String) throws {
+        let found = try error(Fixture.json(#"{"error":"invalid_grant\#(more)"}"#, status: 400), Self.refresh)
+        #expect(found?.endsSession == false && found?.kind == .refused, "\(more)")
+        #expect(found?.message.contains(#"invalid_grant\u{"#) == true, "\(more)")
+    }
+
+    @Test(
         "a code in another member is the provider's code, only in a refusal; it ends a session only at Fitbit",
         arguments: [
             (#"{"errors":[{"errorType":"invalid_grant","message":"used"}],"success":false}"#, true),

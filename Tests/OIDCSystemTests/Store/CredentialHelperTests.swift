@@ -161,6 +161,20 @@ struct CredentialHelperTests {
         #expect(try helper.store().load(.example) == nil)
     }
 
+    @Test(
+        "what cannot be opened of a machine's counts as none, and its next token replaces it",
+        arguments: damages)
+    func damagedMachine(_ damage: Damage) throws {
+        let helper = FakeHelper(scratch)
+        let store = try helper.store()
+        try store.save(.example(key: .machine), replacingDamaged: false)
+        try damage.harm(helper, "oidc/\(SessionKey.machine.fileStem).sealed")
+        let later = try helper.store()
+        #expect(try later.load(.machine) == nil)
+        #expect(try later.replace(nil, with: .example("new", key: .machine)))
+        #expect(try later.load(.machine) == .example("new", key: .machine))
+    }
+
     @Test("a header that was changed is noticed: it is authenticated with the session")
     func changedHeader() throws {
         let helper = FakeHelper(scratch)

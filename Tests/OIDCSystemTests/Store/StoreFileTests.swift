@@ -98,6 +98,21 @@ struct StoreFileTests {
         #expect(try store.load(.example) == nil)
     }
 
+    @Test(
+        "a machine's damaged file counts as none, and its next token replaces it",
+        arguments: damages + [
+            Damage(
+                name: "too large", text: String(repeating: "x", count: 5 << 20), reason: "larger than 4 MiB")
+        ])
+    func damagedMachine(_ damage: Damage) throws {
+        mkdir(scratch["oidc"], 0o700)
+        scratch.put(damage.text, "oidc/\(SessionKey.machine.fileStem).json")
+        #expect(try store.load(.machine) == nil)
+        _ = try store.reserveSpace(for: .machine)
+        #expect(try store.replace(nil, with: .example(key: .machine)))
+        #expect(try store.load(.machine) == .example(key: .machine))
+    }
+
     @Test("a newer version is neither used nor replaced, but can be removed")
     func newerVersion() throws {
         mkdir(scratch["oidc"], 0o700)

@@ -33,6 +33,8 @@ func mode(_ path: String) -> UInt32? { try? FilePath.status(path).permissions }
 
 extension SessionKey {
     static let example = SessionKey(provider: "https://op.example", clientID: "app")
+    static let machine = SessionKey(
+        provider: "https://op.example", clientID: "app", grant: .clientCredentials)
     static let other = SessionKey(provider: "https://op.example", clientID: "other")
 }
 

@@ -33,6 +33,8 @@ struct RedisParser {
 
     private static let lineLimit = 65_536
     private static let bytesLimit = 4 << 20
+    /// The largest value of a Redis server (proto-max-bulk-len); whoever announces a larger one is none.
+    private static let redisLimit = 512 << 20
     private static let arrayLimit = 100_000
     private static let depthLimit = 8
 
@@ -81,7 +83,7 @@ struct RedisParser {
 
     private func bytes(_ index: inout Int, count: Int64) throws(RedisReply.Nonsense) -> RedisReply? {
         guard count != -1 else { return .null }
-        guard count >= 0 else { throw RedisReply.Nonsense() }
+        guard (0...Int64(RedisParser.redisLimit)).contains(count) else { throw RedisReply.Nonsense() }
         guard count <= RedisParser.bytesLimit else { throw RedisReply.Nonsense(isTooLarge: true) }
         let end = index + Int(count)
         guard bytes.count >= end + 2 else { return nil }

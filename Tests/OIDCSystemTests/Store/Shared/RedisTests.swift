@@ -71,6 +71,14 @@ struct RedisTests {
         #expect(refusal?.kind == .untrusted && refusal?.hint == .signIn)
     }
 
+    @Test("a length that no Redis server has is nonsense", arguments: ["$536870913", "$9223372036854775807"])
+    func impossibleLength(_ reply: String) throws {
+        let server = try server { _ in "\(reply)\r\n" }
+        #expect(
+            failure { () throws(OIDCError) in try engine(server.port).read("session/x") }?.kind
+                == .unreachable)
+    }
+
     @Test("a socket that is not there is an error that names the path")
     func noSocket() throws {
         let engine = RedisEngine(try SharedStoreURL("redis+unix:/nowhere/redis.sock"), CurlConfiguration())
