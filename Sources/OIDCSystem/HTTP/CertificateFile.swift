@@ -9,61 +9,58 @@ extension CurlConfiguration.CertificateAuthorities {
         case .found: return
         case .absent:
             throw OIDCError(
-                .usage, "\(setting): \(path) contains no PEM certificate",
+                .usage, "\(name): \(path) contains no PEM certificate",
                 hint: "use a file with \"-----BEGIN CERTIFICATE-----\" in it", stage: .settings)
         case .unreadable(let reason):
             throw OIDCError(
-                .usage, "\(setting): \(path) cannot be read: \(reason)",
+                .usage, "\(name): \(path) cannot be read: \(reason)",
                 hint: "use a PEM file that this user may read", stage: .settings)
-        case .unavailable(let reason): throw PEMFile.shortage(setting, path, reason)
+        case .unavailable(let reason): throw PEMFile.shortage(name, path, reason)
         }
     }
 
     var unusable: OIDCError {
         OIDCError(
-            .usage, "\(setting): \(path) contains no usable certificate",
+            .usage, "\(name): \(path) contains no usable certificate",
             hint: "use a PEM file of certificate authorities", stage: .settings)
     }
 }
 
 extension PEMFile {
-    fileprivate static func shortage(_ setting: String, _ path: String, _ reason: Errno) -> OIDCError {
+    fileprivate static func shortage(_ name: String, _ path: String, _ reason: Errno) -> OIDCError {
         OIDCError(
-            .failed, "\(setting): \(path) cannot be read: \(reason)", hint: reason.shortageHint,
+            .failed, "\(name): \(path) cannot be read: \(reason)", hint: reason.shortageHint,
             stage: .settings)
     }
 }
 
 extension CurlConfiguration.ClientCertificate {
-    private static let certificateSetting = "tls_client_certificate"
-    private static let keySetting = "tls_client_key"
-
     func check() throws(OIDCError) {
         try Self.check(
-            certificatePath, setting: Self.certificateSetting, for: [" CERTIFICATE-----"], what: "certificate"
+            certificatePath, name: certificateName, for: [" CERTIFICATE-----"], what: "certificate"
         )
-        try Self.check(keyPath, setting: Self.keySetting, for: ["PRIVATE KEY-----"], what: "private key")
+        try Self.check(keyPath, name: keyName, for: ["PRIVATE KEY-----"], what: "private key")
         if passphrase == nil, case .found = PEMFile.look(keyPath, for: ["ENCRYPTED"]) {
             throw OIDCError(
-                .usage, "\(Self.keySetting): \(keyPath) is encrypted and no passphrase is configured",
+                .usage, "\(keyName): \(keyPath) is encrypted and no passphrase is configured",
                 hint: .advice(.giveKeyPassphrase), stage: .settings)
         }
     }
 
     private static func check(
-        _ path: String, setting: String, for marks: [String], what: String
+        _ path: String, name: String, for marks: [String], what: String
     ) throws(OIDCError) {
         switch PEMFile.look(path, for: marks) {
         case .found: return
         case .absent:
             throw OIDCError(
-                .usage, "\(setting): \(path) contains no PEM \(what)",
+                .usage, "\(name): \(path) contains no PEM \(what)",
                 hint: "use a PEM file with the \(what)", stage: .settings)
         case .unreadable(let reason):
             throw OIDCError(
-                .usage, "\(setting): \(path) cannot be read: \(reason)",
+                .usage, "\(name): \(path) cannot be read: \(reason)",
                 hint: "use a PEM file that this user may read", stage: .settings)
-        case .unavailable(let reason): throw PEMFile.shortage(setting, path, reason)
+        case .unavailable(let reason): throw PEMFile.shortage(name, path, reason)
         }
     }
 
@@ -74,16 +71,16 @@ extension CurlConfiguration.ClientCertificate {
         guard lowered.includes("key"), !lowered.includes("client certificate") else {
             return OIDCError(
                 .usage,
-                "\(Self.certificateSetting): \(certificatePath) cannot be used with the key \(keyPath)",
+                "\(certificateName): \(certificatePath) cannot be used with the key \(keyPath)",
                 hint: .advice(.usePEMPair), stage: .settings)
         }
         guard opensKey else {
             return OIDCError(
-                .usage, "\(Self.keySetting): \(keyPath) cannot be used as a private key",
+                .usage, "\(keyName): \(keyPath) cannot be used as a private key",
                 hint: "check its format and its passphrase", stage: .settings)
         }
         return OIDCError(
-            .usage, "\(Self.keySetting): \(keyPath) does not belong to the certificate \(certificatePath)",
+            .usage, "\(keyName): \(keyPath) does not belong to the certificate \(certificatePath)",
             hint: .advice(.useMatchingPair), stage: .settings)
     }
 

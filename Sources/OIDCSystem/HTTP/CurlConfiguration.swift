@@ -27,27 +27,33 @@ package struct CurlConfiguration: Sendable {
 
     package init() {}
 
-    /// A PEM file of certificate authorities, and the setting that named it.
+    /// A PEM file of certificate authorities, and its name in errors, such as the setting it came from.
     package struct CertificateAuthorities: Hashable, Sendable {
         package var path: String
-        /// The name in errors: `ca_file` or `SSL_CERT_FILE`.
-        package var setting: String
+        package var name: String
 
-        package init(path: String, setting: String = "ca_file") {
+        package init(path: String, name: String = "certificate authorities") {
             self.path = path
-            self.setting = setting
+            self.name = name
         }
     }
 
-    /// The client certificate in PEM files, for requests that need it (RFC 8705).
+    /// The client certificate in PEM files, for requests that need it (RFC 8705), and the names of the files in errors.
     package struct ClientCertificate: Sendable {
         package var certificatePath: String
+        package var certificateName: String
         package var keyPath: String
+        package var keyName: String
         package var passphrase: Redacted<String>?
 
-        package init(certificatePath: String, keyPath: String, passphrase: Redacted<String>? = nil) {
+        package init(
+            certificatePath: String, certificateName: String = "client certificate", keyPath: String,
+            keyName: String = "client key", passphrase: Redacted<String>? = nil
+        ) {
             self.certificatePath = certificatePath
+            self.certificateName = certificateName
             self.keyPath = keyPath
+            self.keyName = keyName
             self.passphrase = passphrase
         }
     }

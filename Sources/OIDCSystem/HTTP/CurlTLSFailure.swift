@@ -54,7 +54,7 @@ struct CurlTLSFailure {
         if says("no alternative certificate subject name", "does not match target") {
             return "check the host name in the URL"
         }
-        return .trustAuthority(setting: failure.configuration.caFile?.setting)
+        return .trustAuthority(setting: failure.configuration.caFile?.name)
     }
 
     private var handshakeFailure: OIDCError {

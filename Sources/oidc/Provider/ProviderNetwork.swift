@@ -40,10 +40,11 @@ extension ProviderContext {
             configuration.onPostponedSignal = { [console = context.console] in console.noteFinishing() }
         }
         if let authorities = settings.network.authorities {
-            configuration.caFile = CurlConfiguration.CertificateAuthorities(path: authorities.path)
+            configuration.caFile = CurlConfiguration.CertificateAuthorities(
+                path: authorities.path, name: authorities.name)
         } else if let path = context.environment["SSL_CERT_FILE"], !path.isEmpty {
             configuration.caFile = CurlConfiguration.CertificateAuthorities(
-                path: path, setting: "SSL_CERT_FILE")
+                path: path, name: "SSL_CERT_FILE")
         }
         configuration.clientCertificate = try clientCertificate()
         if context.console.isVerbose {
@@ -62,7 +63,8 @@ extension ProviderContext {
                 try secrets.check(file, key)
             }
             return CurlConfiguration.ClientCertificate(
-                certificatePath: certificate.path, keyPath: key.path,
+                certificatePath: certificate.path, certificateName: certificate.name, keyPath: key.path,
+                keyName: key.name,
                 passphrase: try secrets.text(settings.client.privateKeyPassphrase))
         case (nil, _?): throw OIDCError.usage("tls_client_key is set, tls_client_certificate is not")
         case (_?, nil): throw OIDCError.usage("tls_client_certificate is set, tls_client_key is not")

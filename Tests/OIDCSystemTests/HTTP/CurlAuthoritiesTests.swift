@@ -20,7 +20,7 @@ struct CertificateAuthoritiesTests {
         defer { unlink(path) }
         let server = try ScriptedServer.answering(answer("200 OK"))
         var configuration = CurlConfiguration()
-        configuration.caFile = .init(path: path, setting: "SSL_CERT_FILE")
+        configuration.caFile = .init(path: path, name: "SSL_CERT_FILE")
         let url = try #require(WebURL("\(scheme)://127.0.0.1:\(server.port)/"))
         let error = #expect(throws: OIDCError.self) {
             try CurlTransport(configuration).send(.json(url), stage: .discovery)
@@ -42,7 +42,7 @@ struct CertificateAuthoritiesTests {
         let url = try #require(WebURL("https://127.0.0.1:\(server.port)/"))
         #expect(
             throws: OIDCError(
-                .usage, "ca_file: \(path) contains no usable certificate",
+                .usage, "certificate authorities: \(path) contains no usable certificate",
                 hint: "use a PEM file of certificate authorities", stage: .settings)
         ) { try CurlTransport(configuration).send(.json(url), stage: .discovery) }
     }

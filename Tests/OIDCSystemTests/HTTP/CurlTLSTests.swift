@@ -63,7 +63,7 @@ struct CurlTLSTests {
         #expect(error?.kind == .untrusted)
         let host = try address(withFile ? "stranger" : "good")
         #expect(error?.message.hasPrefix("token: the certificate of \(host) could not be verified: ") == true)
-        #expect(error?.hint == .trustAuthority(setting: withFile ? "ca_file" : nil))
+        #expect(error?.hint == .trustAuthority(setting: withFile ? "certificate authorities" : nil))
     }
 
     @Test("a certificate for another host is not trusted")
@@ -158,19 +158,19 @@ struct CurlTLSTests {
     @Test(
         "a pair that cannot be used names its setting",
         arguments: [
-            ("client.pem", "good.key", nil, "tls_client_key: KEY does not belong to the certificate CERT"),
+            ("client.pem", "good.key", nil, "client key: KEY does not belong to the certificate CERT"),
             (
                 "client.pem", "locked.key", nil,
-                "tls_client_key: KEY is encrypted and no passphrase is configured"
+                "client key: KEY is encrypted and no passphrase is configured"
             ),
-            ("client.pem", "locked.key", "open sesam", "tls_client_key: KEY cannot be used as a private key"),
-            ("client.pem", "missing", nil, "tls_client_key: KEY cannot be read: No such file or directory"),
+            ("client.pem", "locked.key", "open sesam", "client key: KEY cannot be used as a private key"),
+            ("client.pem", "missing", nil, "client key: KEY cannot be read: No such file or directory"),
             (
                 "missing", "client.key", nil,
-                "tls_client_certificate: CERT cannot be read: No such file or directory"
+                "client certificate: CERT cannot be read: No such file or directory"
             ),
-            ("client.key", "client.key", nil, "tls_client_certificate: CERT contains no PEM certificate"),
-            ("client.pem", "client.pem", nil, "tls_client_key: KEY contains no PEM private key"),
+            ("client.key", "client.key", nil, "client certificate: CERT contains no PEM certificate"),
+            ("client.pem", "client.pem", nil, "client key: KEY contains no PEM private key"),
         ] as [(String, String, String?, String)])
     func unusablePair(certificate: String, key: String, passphrase: String?, message: String) {
         let error = failure("asking", asClient: true, presenting(certificate, key, passphrase: passphrase))
