@@ -7,8 +7,7 @@ package enum ExecutableScript {
     /// starts at that moment would keep it open.
     package static func write(_ text: some StringProtocol, to file: URL) throws {
         var writer = ChildProcess(
-            ["/bin/sh", "-c", #"cat > "$0" && chmod 700 "$0""#, file.path],
-            environment: ["PATH": "/usr/bin:/bin"])
+            ["install", "-m", "700", "/dev/stdin", file.path], environment: ["PATH": "/usr/bin:/bin"])
         writer.input = Array(text.utf8)
         _ = try writer.run()
     }

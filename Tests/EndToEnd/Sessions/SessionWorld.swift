@@ -184,8 +184,7 @@ struct SessionWorld {
     func install(_ name: String, _ script: String) throws {
         let folder = program.home.appendingPathComponent("bin")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        let path = folder.appendingPathComponent(name).path
-        try shell(#"printf %s "$2" > "$1" && chmod 700 "$1""#, [path, script])
+        try ExecutableScript.write(script, to: folder.appendingPathComponent(name))
     }
 
     /// Removes the home; the provider answers until then.

@@ -2,6 +2,7 @@ import Foundation
 import OIDCCore
 
 @testable import OIDCSystem
+import TestSupport
 
 /// A credential helper as a shell script, its keychain a directory, with a note of each call.
 struct FakeHelper {
@@ -39,14 +40,8 @@ struct FakeHelper {
         install(script)
     }
 
-    /// Written by another process: a descriptor of ours, copied into a child that another test starts at that
-    /// moment, would make the script busy.
     func install(_ script: String) {
-        var writer = ChildProcess(
-            ["sh", "-c", #"cat > "$0" && chmod 700 "$0""#, scratch["bin/\(FakeHelper.program)"]],
-            environment: [:])
-        writer.input = Array(script.utf8)
-        _ = try? writer.run()
+        try? ExecutableScript.write(script, to: URL(fileURLWithPath: scratch["bin/\(FakeHelper.program)"]))
     }
 
     var environment: Variables {
