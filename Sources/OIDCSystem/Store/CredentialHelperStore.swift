@@ -73,7 +73,7 @@ package final class CredentialHelperStore: SessionStoring {
     }
 
     package func load(_ key: SessionKey) throws(OIDCError) -> Session? {
-        try key.replaceable { () throws(OIDCError) in
+        try key.readIfWhole { () throws(OIDCError) in
             try directory.read(key.fileStem).map { bytes throws(OIDCError) in try read(bytes, key) }
         }
     }
@@ -92,7 +92,7 @@ package final class CredentialHelperStore: SessionStoring {
 
     package func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
         try directory.replace(session.key.fileStem) { existing throws(OIDCError) in
-            let found = try session.key.replaceable { () throws(OIDCError) in
+            let found = try session.key.readIfWhole { () throws(OIDCError) in
                 try existing.map { bytes throws(OIDCError) in try read(bytes, session.key) }
             }
             guard found == current else { return nil }

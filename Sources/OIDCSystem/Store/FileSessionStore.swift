@@ -17,7 +17,7 @@ public struct FileSessionStore: SessionStoring {
 
     /// Loads the session; nil if there is none, or a machine's that is damaged.
     public func load(_ key: SessionKey) throws(OIDCError) -> Session? {
-        try key.replaceable { () throws(OIDCError) in
+        try key.readIfWhole { () throws(OIDCError) in
             guard let bytes = try directory.read(key.fileStem) else { return nil }
             return try read(bytes, key)
         }
@@ -34,7 +34,7 @@ public struct FileSessionStore: SessionStoring {
     /// Saves the session if `current` is still the one that is stored.
     public func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
         try directory.replace(session.key.fileStem) { existing throws(OIDCError) in
-            let found = try session.key.replaceable { () throws(OIDCError) in
+            let found = try session.key.readIfWhole { () throws(OIDCError) in
                 try existing.map { bytes throws(OIDCError) in try read(bytes, session.key) }
             }
             return found == current ? session.json.bytes : nil

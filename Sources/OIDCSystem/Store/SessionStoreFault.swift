@@ -39,10 +39,9 @@ enum SessionFault: Hashable, Sendable {
 }
 
 extension SessionKey {
-    /// Returns the session that `read` finds; nil if it is damaged and a machine's, as that one's next token replaces it.
-    func replaceable(
-        _ read: () throws(OIDCError) -> Session?
-    ) throws(OIDCError) -> Session? {
+    /// Returns the session that `read` finds. A damaged one of a grant without a user counts as missing, since the next
+    /// token replaces it.
+    func readIfWhole(_ read: () throws(OIDCError) -> Session?) throws(OIDCError) -> Session? {
         do throws(OIDCError) {
             return try read()
         } catch {
