@@ -60,6 +60,7 @@ struct SessionReport {
     }
 
     var validity: String {
+        guard session.hasAccessToken else { return "whose access token was revoked" }
         guard let expiresAt = session.tokens.access.expiresAt else { return "until it is refused" }
         let end = "until \(expiresAt) (\(TimeWords.relative(expiresAt, to: now)))"
         return canRefresh ? "\(end) and is refreshed automatically" : end
@@ -90,6 +91,7 @@ struct SessionReport {
     }
 
     private func accessText(_ access: AccessToken) -> String {
+        guard session.hasAccessToken else { return "revoked" }
         let bound = access.type == .dpop ? ", bound to a key (DPoP)" : ""
         guard let expiresAt = access.expiresAt else { return "valid until it is refused" + bound }
         if access.obtainedAt > now.adding(60) {
