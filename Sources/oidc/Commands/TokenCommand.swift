@@ -49,8 +49,7 @@ struct TokenCommand: RunnableCommand {
         var earlier: Session?
         let body = { (access: SessionAccess) throws(OIDCError) in
             guard type == .access || access.key.grant.needsUser else {
-                throw OIDCError.usage(
-                    "grant \(access.key.grant.rawValue) gives no ID token", hint: "leave --type id out")
+                throw .noIDToken(access.key.grant, hint: "leave --type id out")
             }
             var isNew = false
             if mayLogIn, isForced { isNew = try access.load() != earlier }

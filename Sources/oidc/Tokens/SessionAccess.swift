@@ -155,6 +155,7 @@ struct SessionAccess {
 
     /// Returns the session's ID token, refreshed if it is about to expire, or in any case if `forced`.
     func idToken(minimumValidity: Int64, forced: Bool = false) throws(OIDCError) -> IDToken {
+        guard key.grant.needsUser else { throw .noIDToken(key.grant) }
         let session = try session()
         let stored = session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }
         if !forced, let stored, isFresh(stored, minimumValidity) { return stored }
