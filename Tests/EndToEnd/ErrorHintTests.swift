@@ -203,4 +203,18 @@ struct ErrorHintTests {
         let expected = isCommand ? hint : hint.replacingOccurrences(of: "URL", with: resource)
         #expect(outcome.errorOutput.hasSuffix("  try: \(expected)\n"), "\(outcome)")
     }
+
+    @Test("--json beside another format is refused, wherever it stands")
+    func formats() throws {
+        let program = try Program()
+        defer { program.remove() }
+        for words in [
+            ["--json", "config", "path", "-o", "text"], ["config", "path", "-o", "text", "--json"],
+        ] {
+            let outcome = try program.start(words).finish()
+            #expect(outcome.status == 2 && outcome.output == "", "\(outcome)")
+            #expect(outcome.errorOutput.contains("--json and --output text exclude each other"), "\(outcome)")
+        }
+        #expect(try program.run("config", "path", "--json", "-o", "json").status == 0)
+    }
 }
