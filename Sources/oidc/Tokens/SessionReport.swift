@@ -22,6 +22,14 @@ struct SessionReport {
 
     var isUsable: Bool { canRefresh || session.tokens.access.isFresh(at: now, minimum: 0) }
 
+    /// The command that signs in again.
+    var loginLine: String {
+        if let profile { return "oidc login -p \(ShellWord.quoted(profile))" }
+        guard session.key.grant.needsUser else { return "oidc token \(session.key.options)" }
+        let resource = session.key.resources.first.map { "\(ShellWord.quoted($0))" }
+        return "oidc login " + (resource ?? session.key.options)
+    }
+
     var json: JSONValue {
         var object = facts.object ?? JSONObject()
         object["extra"] = session.tokens.extra.shown
