@@ -68,7 +68,9 @@ struct SignIn {
         warnOfMissingRefreshToken(outcome.session, metadata)
         if let signal = Interruption.pending {
             var error = Interruption.error(signal: signal)
-            if (try? store.load(key)) == outcome.session { error.message += ", after the session was stored" }
+            if !(store is MemorySessionStore), (try? store.load(key)) == outcome.session {
+                error.message += ", after the session was stored"
+            }
             throw error
         }
         return outcome.session
@@ -80,7 +82,7 @@ struct SignIn {
             try store.probe(key)
             try provider.target?.probe(store, provider.context)
         } catch {
-            guard onUnkept != nil, error.kind == .failed, error.stage == .store else { throw error }
+            guard onUnkept != nil, error.isOfStore else { throw error }
         }
     }
 

@@ -66,7 +66,7 @@ struct SignInOnDemand {
             }
         } catch {
             // Where no lock can be made, nothing can be stored either; the sign-in's tokens are of use once.
-            if !hasLock, !hasWaited, error.kind == .failed, error.stage == .store {
+            if !hasLock, !hasWaited, error.isOfStore {
                 return try signedIn(&signIn)
             }
             guard hasWaited, error.kind == .failed, MonotonicTime.now() >= deadline else { throw error }
@@ -138,6 +138,11 @@ extension SessionAccess {
             return try body(try SignInOnDemand(provider: provider, access: self, earlier: earlier).run())
         }
     }
+}
+
+extension OIDCError {
+    /// Whether this machine cannot store something.
+    var isOfStore: Bool { kind == .failed && stage == .store }
 }
 
 extension Session {

@@ -35,7 +35,7 @@ struct SessionAccess {
         do throws(OIDCError) { return try store.load(key) } catch {
             var error = error
             if error.hint == .signIn { error.hint = .text(provider.settings.scopedLoginLine) }
-            throw error
+            throw provider.namingResource(error)
         }
     }
 
@@ -146,7 +146,7 @@ struct SessionAccess {
                 hint: provider.settings.scopedLoginLine, stage: .token, oauthError: error.oauthError)
         }
         guard error.kind == .loginRequired || error.hint == .signIn else {
-            return provider.withoutResource(error)
+            return provider.namingResource(provider.withoutResource(error))
         }
         var error = error
         error.hint = .text(provider.settings.scopedLoginLine)
