@@ -43,6 +43,8 @@ struct GivenSession: Sendable {
 
     /// Whether a command is about another session on purpose, such as that of the profile which vouches for this one.
     private func isForOther(_ hint: HintCommand) -> Bool {
+        // A resource has a server and a client of its own, unless the command line is about it too.
+        if let url = hint.operand, WebURL(url) != nil, url != resource, hint.call != command { return true }
         if let profile = hint.profile, profile != profileInUse.map({ ShellWord.quoted($0) }) { return true }
         return hint.issuer.map { $0 != options.issuer.map { ShellWord.quoted($0) } } ?? false
     }

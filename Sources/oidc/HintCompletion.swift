@@ -56,7 +56,10 @@ struct HintCompletion: Sendable {
         return pieces.dropFirst().reduce(String(pieces.first ?? "")) { text, rest in
             let name = rest.drop { $0 == " " || $0 == "'" }.prefix { $0 != "=" }
             let isOption = !rest.hasPrefix(" -p ") && (isForNone || given.contains(String(name)))
-            return text + (isOption ? "--set" : HintCompletion.change) + rest
+            guard isOption else { return text + HintCompletion.change + rest }
+            // The option is not offered twice.
+            if text.hasSuffix(", or: "), text.includes("--set\(rest)") { return String(text.dropLast(6)) }
+            return "\(text)--set\(rest)"
         }
     }
 

@@ -119,6 +119,15 @@ struct HintSessionTests {
             ),
             ("oidc logout --local", ["request", "https://r.example/"], "oidc logout --local"),
             ("oidc login", ["login", "work"], "oidc login"),
+            (
+                "get one of its own: oidc login https://r.example/", ["request", "-p", "w"] + given,
+                "get one of its own: oidc login -p w https://r.example/"
+            ),
+            (
+                "oidc request POST https://r.example/ -d DATA",
+                ["request", "https://r.example/", "--client-id", "c"],
+                "oidc request --client-id c POST https://r.example/ -d DATA"
+            ),
             // A grant without a user has its scope in the session's key; a sign-in has one of its own.
             (
                 "oidc logout --local", ["token", "--grant", "client_credentials", "--scope", "s"],

@@ -135,6 +135,10 @@ struct HintWordsTests {
                 CommonOptions.lenient(words), words: words, environment: Variables(variables))
             #expect(completion.completed(hint) == completed)
         }
+        let given = HintCompletion(CommonOptions(), words: ["token", "--client-id", "c"], environment: [:])
+        #expect(
+            given.completed("give --set a=A, set OIDC_A, or: oidc config set a=A")
+                == "give --set a=A, set OIDC_A")
         let records = HintCompletion(CommonOptions(), words: [], environment: ["OIDC_RESOURCES": "[]"])
         #expect(records.completed("oidc config set 'resources=[1]'") == "give --set 'resources=[1]'")
     }

@@ -105,9 +105,10 @@ struct TokenCommand: RunnableCommand {
             try context.console.output(token.token.revealed)
         }
         if token.type == .dpop {
+            let line = context.console.completion.completed("oidc request URL")
             context.console.note(
                 "note: this token is bound to a key of its session and useless without it; "
-                    + "call the API with: oidc request URL")
+                    + "call the API with: \(line)")
         }
     }
 

@@ -171,8 +171,9 @@ struct SignIn {
         guard session.tokens.refreshToken == nil,
             session.requestedScope?.contains("offline_access") == true
         else { return }
+        let line = console.completion.completed("oidc login --prompt consent")
         console.note(
             "note: no refresh token was issued, although offline_access was requested"
-                + (sendsConsent ? "" : "; some providers issue one only with: oidc login --prompt consent"))
+                + (sendsConsent ? "" : "; some providers issue one only with: \(line)"))
     }
 }
