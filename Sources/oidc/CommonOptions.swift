@@ -18,8 +18,8 @@ struct CommonOptions: OptionGroup {
         .value(
             \.config, "--config", "FILE", "the configuration file", environment: "OIDC_CONFIG",
             completion: .file),
-        .value(\.output, "--output", "FORMAT", "output format", short: "o"),
-        .flag(\.output, to: .json, "--json", "short for --output json"),
+        .value(\.format, "--output", "FORMAT", "output format", short: "o", defaultText: "text"),
+        .flag(\.isJSON, "--json", "short for --output json"),
         .flag(\.isVerbose, "--verbose", "log each step on stderr, without secrets", short: "v"),
         .flag(\.isQuiet, "--quiet", "print errors only", short: "q"),
         .help(),
@@ -28,9 +28,20 @@ struct CommonOptions: OptionGroup {
 
     var profile: String?
     var config: String?
-    var output = OutputFormat.text
+    var format: OutputFormat?
+    var isJSON = false
     var isVerbose = false
     var isQuiet = false
+
+    var output: OutputFormat { isJSON ? .json : format ?? .text }
+
+    /// Checks rules that no single option has.
+    func validate() throws(OIDCError) {
+        if isJSON, format == .text { throw .usage("--json and --output text exclude each other") }
+        if config == "" {
+            throw .usage("--config is empty", hint: "give it the path of a file, or leave it out")
+        }
+    }
 
     /// Completes the commands of a hint with the profile and the file of the command line.
     func completing(_ hint: String) -> String { HintCompletion(self).completed(hint) }

@@ -25,7 +25,10 @@ enum Diagnostics {
     ) -> String {
         let message = DisplayText.clean(error.message, limit: 900)
         let hint = error.hint.map { hint in
-            DisplayText.clean(withoutLongWords(completion.completed(hint.commandLine)), limit: 600)
+            // What the command line named is completed last, so a long hint still ends with whole commands.
+            DisplayText.clean(
+                withoutLongWords(completion.completed(DisplayText.clean(hint.commandLine, limit: 600))),
+                limit: 3_000)
         }
         guard asJSON else {
             return "\(style.bad("error:")) \(message)\n" + (hint.map { "  try: \($0)\n" } ?? "")

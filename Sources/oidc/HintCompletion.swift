@@ -2,18 +2,23 @@ import CommandLineKit
 import OIDCCore
 import OIDCSystem
 
-/// What the commands of a hint need to be about the same profile, file and provider as the command line.
+/// What the commands of a hint need to be about the same profile, file, provider and session as the command line.
 struct HintCompletion: Sendable {
     var common = CommonOptions()
     /// The names of the settings that options and variables set.
     private var given: Set<String> = []
     private var environment: Variables = [:]
+    private var session = GivenSession()
 
-    init(_ common: CommonOptions) { self.common = common }
+    init(_ common: CommonOptions) {
+        self.common = common
+        session = GivenSession(common)
+    }
 
     init(_ common: CommonOptions, words: [String], environment: Variables) {
         self.common = common
         self.environment = environment
+        session = GivenSession(common, words: words, environment: environment)
         let options = (try? ProviderOptions.lenient(words).entries())?.map(\.setting) ?? []
         let variables = environment.names(startingWith: "OIDC_")
             .filter { environment[$0] != "" }.compactMap(Setting.ofVariable)
@@ -33,52 +38,123 @@ struct HintCompletion: Sendable {
         return (try? file.profile(named: loader.profileName)).flatMap { $0 } == nil
     }
 
-    private static let fileCommands = [
-        "oidc login", "oidc token", "oidc authorize-url", "oidc config init", "oidc config check",
-        "oidc config use",
-    ]
-    private static let change = "oidc config set"
-    private static let logout = "oidc logout"
-
-    /// Returns the hint with `--config` and `-p` in its commands, and with `--set` for a change of a profile that is not
-    /// in use, or of a setting that an option or a variable overrides. An option alone is no command, so it becomes a
-    /// sentence.
+    /// Returns the hint with the options in its commands that the command line has, so that they act for the same session,
+    /// and with `--set` for a change of a profile that is not in use, or of a setting that an option or a variable
+    /// overrides. An option alone is no command, so it becomes a sentence.
     func completed(_ hint: String) -> String {
-        let hint = commandCompleted(hint)
+        let hint = commandsCompleted(withOptions(hint))
         return hint.hasPrefix("-") ? "give \(hint)" : hint
     }
 
-    private func commandCompleted(_ hint: String) -> String {
-        let file = common.config.map { " --config \(ShellWord.quoted($0))" } ?? ""
-        var completed = hint
-        if !hint.includes("--config") {
-            for command in HintCompletion.fileCommands {
-                completed = HintCompletion.inserting(file, after: command, in: completed)
-            }
-        }
-        let profile = common.profile.map { " -p \(ShellWord.quoted($0))" } ?? ""
-        if !isProviderGiven {
-            completed = HintCompletion.inserting(profile + file, after: HintCompletion.logout, in: completed)
-        }
-        let pieces = completed.pieces(between: HintCompletion.change)
-        guard pieces.count > 1 else { return completed }
+    private static let change = "oidc config set"
+
+    /// Replaces a change of a profile by an option if the profile is not what decides.
+    private func withOptions(_ hint: String) -> String {
+        let pieces = hint.pieces(between: HintCompletion.change)
+        guard pieces.count > 1 else { return hint }
         let isForNone = isProviderGiven || isWithoutProfile
         return pieces.dropFirst().reduce(String(pieces.first ?? "")) { text, rest in
-            if rest.hasPrefix(" -p ") { return text + HintCompletion.change + rest }
             let name = rest.drop { $0 == " " || $0 == "'" }.prefix { $0 != "=" }
-            let isOption = isForNone || given.contains(String(name))
-            return text + (isOption ? "--set" : HintCompletion.change + profile + file) + rest
+            let isOption = !rest.hasPrefix(" -p ") && (isForNone || given.contains(String(name)))
+            guard isOption else { return text + HintCompletion.change + rest }
+            // The option is not offered twice.
+            if text.hasSuffix(", or: "), text.includes("--set\(rest)") { return String(text.dropLast(6)) }
+            return "\(text)--set\(rest)"
         }
     }
 
-    /// Inserts words after each occurrence of a command.
-    private static func inserting(_ words: String, after command: String, in hint: String) -> String {
-        guard !words.isEmpty else { return hint }
-        let pieces = hint.pieces(between: command)
+    private func commandsCompleted(_ hint: String) -> String {
+        let start = "oidc "
+        let pieces = hint.pieces(between: start)
         return pieces.dropFirst().reduce(String(pieces.first ?? "")) { text, rest in
-            let isLonger = rest.utf8.first.map(ASCII.isAlphanumeric) ?? false
-            let isNamed = command == logout && rest.hasPrefix(" -p ")
-            return text + command + (isLonger || isNamed ? "" : words) + rest
+            let isWord = text.utf8.last.map { !ASCII.isAlphanumeric($0) && $0 != 0x2D && $0 != 0x2F } ?? true
+            guard isWord, let command = HintCommand(rest) else { return text + start + rest }
+            let call = command.call
+            let missing = session.missingWords(command)
+            return "\(text)\(start)\(call)\(missing)\(rest.dropFirst(call.count))"
         }
+    }
+}
+
+/// A command in a hint, with the words that belong to it.
+struct HintCommand {
+    let path: [String]
+    /// The command's options: their names, or `--set KEY` for a setting.
+    private(set) var options: [String] = []
+    /// The words after the options `--config`, `--issuer` and `-p`.
+    private(set) var file: String?
+    private(set) var issuer: String?
+    private(set) var profile: String?
+    private(set) var operand: String?
+
+    /// The words that lead to the command, without the program's name.
+    var call: String { path.joined(separator: " ") }
+
+    /// Reads the words after the program's name; returns nil if they are no command.
+    init?(_ text: some StringProtocol) {
+        var words = HintCommand.words(text)[...]
+        var path: [String] = []
+        while let word = words.first, Program.oidc.command(path + [word.text]) != nil {
+            path.append(word.text)
+            words.removeFirst()
+            if word.isLast {
+                words = []
+            } else if Program.oidc.command(path)?.subcommands.isEmpty != false {
+                break
+            }
+        }
+        guard !path.isEmpty else { return nil }
+        self.path = path
+        var option: String?
+        for word in words {
+            if ["or", "and", "|", ">"].contains(word.text) || word.text.hasPrefix("(") { break }
+            read(word.text, after: &option)
+            if word.isLast { break }
+        }
+    }
+
+    private mutating func read(_ word: String, after option: inout String?) {
+        let unquoted = word.hasPrefix("'") ? word.dropFirst().prefix { $0 != "'" } : word[...]
+        switch option {
+        case "--set": options.append("--set \(unquoted.prefix { $0 != "=" })")
+        case "--config": file = word
+        case "--issuer": issuer = word
+        case "-p": profile = word
+        default: break
+        }
+        if word.hasPrefix("-"), word != "-" {
+            let name = String(word.prefix { $0 != "=" })
+            options.append(name)
+            option = name
+        } else {
+            if option == nil, operand == nil { operand = String(unquoted) }
+            option = nil
+        }
+    }
+
+    /// Returns whether the command names a setting, by its option or by `--set`.
+    func names(_ setting: String) -> Bool {
+        let option = "--" + String(setting.map { $0 == "_" ? "-" : $0 })
+        return options.contains(option) || options.contains("--set \(setting)")
+    }
+
+    /// Splits text at spaces that are not in single quotes. A word that a comma, semicolon, colon or parenthesis ends is the
+    /// last of a command.
+    private static func words(_ text: some StringProtocol) -> [(text: String, isLast: Bool)] {
+        var words: [(text: String, isLast: Bool)] = []
+        var word = ""
+        var isQuoted = false
+        for character in text + " " {
+            if character == "'" { isQuoted.toggle() }
+            guard character == " ", !isQuoted else {
+                word.append(character)
+                continue
+            }
+            let isLast = word.last.map { ",;:)".contains($0) } ?? false
+            if isLast { word.removeLast() }
+            if !word.isEmpty { words.append((word, isLast)) }
+            word = ""
+        }
+        return words
     }
 }

@@ -55,6 +55,7 @@ struct Main {
                     "oidc \(path.joined(separator: " ")) needs a command of its own",
                     hint: "oidc help \(path.joined(separator: " "))")
             }
+            try command.common.validate()
             guard command.common.output == .text || command.hasJSONForm else {
                 throw OIDCError.usage(
                     "oidc \(path.joined(separator: " ")) has no JSON form", hint: "leave -o json out")

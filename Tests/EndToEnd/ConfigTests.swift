@@ -186,7 +186,7 @@ struct ConfigTests {
         defer { program.remove() }
         try write("{}")
         let outcome = try program.run("config", "show", "-p", "x", "--config", file.path)
-        #expect(outcome.errorOutput.hasSuffix("  try: oidc config init --config \(file.path)\n"))
+        #expect(outcome.errorOutput.hasSuffix("  try: oidc config init -p x --config \(file.path)\n"))
     }
 
     @Test("set creates the first profile, but not a second one, whose name may be misspelled")

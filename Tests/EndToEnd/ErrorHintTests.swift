@@ -203,4 +203,75 @@ struct ErrorHintTests {
         let expected = isCommand ? hint : hint.replacingOccurrences(of: "URL", with: resource)
         #expect(outcome.errorOutput.hasSuffix("  try: \(expected)\n"), "\(outcome)")
     }
+
+    @Test("--json beside another format is refused, wherever it stands")
+    func formats() throws {
+        let program = try Program()
+        defer { program.remove() }
+        for words in [
+            ["--json", "config", "path", "-o", "text"], ["config", "path", "-o", "text", "--json"],
+        ] {
+            let outcome = try program.start(words).finish()
+            #expect(outcome.status == 2 && outcome.output == "", "\(outcome)")
+            #expect(outcome.errorOutput.contains("--json and --output text exclude each other"), "\(outcome)")
+        }
+        #expect(try program.run("config", "path", "--json", "-o", "json").status == 0)
+    }
+
+    @Test("a profile that names no provider is completed by the hint; a new one of its name would be refused")
+    func incompleteProfile() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let empty = try program.run("status", "--all")
+        #expect(empty.status == 3, "\(empty)")
+        #expect(
+            empty.errorOutput.hasSuffix("try: oidc config init --issuer URL --client-id ID\n"), "\(empty)")
+        #expect(try program.run("config", "set", "scope=openid").status == 0)
+        let line = "try: oidc config set -p default issuer=URL"
+        for words in [["token"], ["status", "--all"], ["userinfo"], ["doctor"]] {
+            let outcome = try program.start(words).finish()
+            let text = outcome.output + outcome.errorOutput
+            #expect(outcome.status != 0 && text.contains("\(line) client_id=ID\n"), "\(outcome)")
+        }
+        let named = try program.run("token", "--client-id", "x")
+        #expect(named.errorOutput.hasSuffix("\(line)\n"), "\(named)")
+        #expect(
+            try program.run("config", "set", "-p", "default", "issuer=https://a.example", "client_id=x")
+                .status == 0)
+    }
+
+    @Test("sessions without a profile are named by all that tells them apart")
+    func accounts() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let store = FileSessionStore(directory: program.home.appendingPathComponent(".local/state/oidc").path)
+        for account in ["bob", "eve"] {
+            var session = try InMemoryProvider().signIn()
+            session.key = SessionKey(provider: "https://a.example", clientID: "demo", account: account)
+            try store.withLock(session.key, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+                try store.save(session, replacingDamaged: false)
+            }
+        }
+        let outcome = try program.run("token")
+        for account in ["bob", "eve"] {
+            let options = "--issuer https://a.example --client-id demo --account \(account)"
+            #expect(outcome.status == 2 && outcome.errorOutput.contains(options), "\(outcome)")
+            #expect(
+                try program.start(["status"] + options.split(separator: " ").map(String.init)).finish().status
+                    == 0)
+        }
+    }
+
+    @Test("the command that status names for a grant without a user is for the same provider and grant")
+    func machineStatus() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let words = ["--issuer", "https://a.example", "--client-id", "c", "--grant", "client_credentials"]
+        let outcome = try program.start(["status"] + words).finish()
+        #expect(outcome.status == 0, "\(outcome)")
+        let line = try #require(outcome.output.firstMatch(of: /; (oidc token .*) requests one by/)).1
+        for option in ["--issuer https://a.example", "--client-id c", "--grant client_credentials"] {
+            #expect(line.contains(option), "\(line)")
+        }
+    }
 }

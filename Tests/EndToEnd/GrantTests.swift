@@ -205,6 +205,9 @@ struct GrantTests {
         let refreshed = try bound.run("token", "--refresh")
         #expect(refreshed.status == 0, "\(refreshed.errorOutput)")
         #expect(refreshed.errorOutput.contains("bound"))
+        let named = try bound.run("token", "--set", "http_timeout=20")
+        let line = "call the API with: oidc request --set http_timeout=20 URL"
+        #expect(named.errorOutput.contains(line), "\(named)")
         let called = try bound.run("request", "\(provider.origin)/api/items")
         #expect(called.status == 0, "\(called.errorOutput)")
         let header = try bound.run("token", "--header")

@@ -68,21 +68,25 @@ struct HintWordsTests {
         #expect(
             common.completing("install it, or: oidc config set store=file")
                 == "install it, or: oidc config set -p 'my work' --config f.json store=file")
-        #expect(common.completing("oidc config set -p x a=b") == "oidc config set -p x a=b")
+        #expect(
+            common.completing("oidc config set -p x a=b") == "oidc config set --config f.json -p x a=b")
         #expect(
             common.completing("or: oidc logout --local")
                 == "or: oidc logout -p 'my work' --config f.json --local")
-        #expect(common.completing("oidc logout -p x") == "oidc logout -p x")
-        #expect(common.completing("oidc config list") == "oidc config list")
+        #expect(common.completing("oidc logout -p x") == "oidc logout --config f.json -p x")
+        #expect(common.completing("oidc config list") == "oidc config list --config f.json")
         #expect(
             common.completing("write one with: oidc config init")
-                == "write one with: oidc config init --config f.json")
+                == "write one with: oidc config init -p 'my work' --config f.json")
         #expect(
-            common.completing("oidc config init --config g --issuer URL")
-                == "oidc config init --config g --issuer URL")
+            common.completing("oidc config init --config g -p x --issuer URL")
+                == "oidc config init --config g -p x --issuer URL")
         #expect(common.completing("oidc login -p x") == "oidc login --config f.json -p x")
-        #expect(common.completing("set a, or oidc login") == "set a, or oidc login --config f.json")
+        #expect(
+            common.completing("set a, or oidc login") == "set a, or oidc login -p 'my work' --config f.json")
         #expect(common.completing("oidc logins") == "oidc logins")
+        #expect(common.completing("docker-credential-oidc login") == "docker-credential-oidc login")
+        #expect(common.completing("another oidc process") == "another oidc process")
         let error = OIDCError(.usage, "no", hint: .set(.store, to: "file"))
         #expect(
             Diagnostics.report(error, asJSON: false, exitCode: 2, completion: HintCompletion(common))
@@ -108,8 +112,9 @@ struct HintWordsTests {
             let completion = HintCompletion(
                 CommonOptions.lenient(words), words: words, environment: Variables(variables))
             #expect(completion.completed(hint) == completed)
-            let named = "oidc config set -p work account=work"
-            #expect(completion.completed(named) == named)
+            #expect(
+                completion.completed("oidc config set -p work account=work").hasSuffix("-p work account=work")
+            )
         }
     }
 
@@ -130,6 +135,10 @@ struct HintWordsTests {
                 CommonOptions.lenient(words), words: words, environment: Variables(variables))
             #expect(completion.completed(hint) == completed)
         }
+        let given = HintCompletion(CommonOptions(), words: ["token", "--client-id", "c"], environment: [:])
+        #expect(
+            given.completed("give --set a=A, set OIDC_A, or: oidc config set a=A")
+                == "give --set a=A, set OIDC_A")
         let records = HintCompletion(CommonOptions(), words: [], environment: ["OIDC_RESOURCES": "[]"])
         #expect(records.completed("oidc config set 'resources=[1]'") == "give --set 'resources=[1]'")
     }

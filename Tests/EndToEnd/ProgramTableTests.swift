@@ -85,7 +85,7 @@ struct ProgramTableTests {
             .deletingLastPathComponent().appendingPathComponent("Sources")
         // Variables of programs that call this one, what every program reads, and what `exec` sets.
         let others = [
-            "KUBERNETES_EXEC_INFO", "GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE", "PATH", "PWD", "HOSTNAME",
+            "KUBERNETES_EXEC_INFO", "GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE", "PATH", "HOSTNAME",
             "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "OIDC_PROXY_URL",
         ]
         var names: Set<String> = [

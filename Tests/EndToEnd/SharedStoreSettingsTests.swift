@@ -134,6 +134,13 @@ struct SharedStoreSettingsTests {
             #expect(outcome.status == 0, "\(outcome.errorOutput)")
             #expect(outcome.errorOutput.contains("the session on redis://h:6379/1 stays there") == isNoted)
         }
+        for word in ["store=redis://h/1", "store=file"] {
+            let words = ["config", "set", "-p", "default", "--config", ".config/oidc/config.json", word]
+            let named = try program.start(words, input: .none).finish()
+            let line = "set store back and run oidc logout -p default --config .config/oidc/config.json\n"
+            #expect(
+                named.status == 0 && named.errorOutput.contains(line) == (word == "store=file"), "\(named)")
+        }
     }
 
     @Test("a session in a file that another profile uses is no earlier session of this one")

@@ -41,7 +41,7 @@ struct SignInTerminalTests {
     }
 
     @Test(
-        "a pasted URL wins against a device code; it is not shown, and three lines say who, where and until when"
+        "a pasted URL wins against a device code; it is not shown, and the last lines say who, where, until when and the scopes"
     )
     func paste() throws {
         let world = try world()
@@ -60,13 +60,13 @@ struct SignInTerminalTests {
         let (status, text) = run.finish()
         #expect(status == 0, "\(text)")
         #expect(!text.contains("&code=") && !text.contains("?code=") && !text.contains(callback))
-        let lines = text.split(separator: "\n").suffix(3)
+        let lines = text.split(separator: "\n").suffix(4)
         #expect(
             lines.first?.hasSuffix("\u{1B}[32m✓\u{1B}[0m Signed in as alice@example.com") == true, "\(text)")
         #expect(lines.dropFirst().first == "  where  \(world.provider.origin)")
-        #expect(
-            lines.last?.firstMatch(of: /^  until  (\d{4}-\d\d-\d\d )?\d\d:\d\d, in [45] minutes; then/) != nil
-        )
+        let until = try #require(lines.dropFirst(2).first)
+        #expect(until.firstMatch(of: /^  until  (\d{4}-\d\d-\d\d )?\d\d:\d\d, in [45] minutes; then/) != nil)
+        #expect(lines.last?.hasPrefix("  scope  openid") == true, "\(text)")
         #expect(world.program.sessionFiles.count == 1)
     }
 

@@ -70,14 +70,20 @@ struct SignInTextTests {
         }.text
     }
 
-    @Test("three aligned lines: who, where and until when; the scope only if it differs")
+    @Test("aligned lines: who, where, until when, and the scopes if they are known")
     func lines() throws {
         #expect(
             summary(try session()) == """
                 Signed in as alice@example.com
                   where  \(InMemoryProvider.issuer) (profile work)
                   until  14:37, in 5 minutes; then refreshed automatically
+                  scope  \(try session().grantedScope?.text ?? "none")
                 """)
+        let unknown = try session {
+            $0.tokens.access.scope = nil
+            $0.requestedScope = nil
+        }
+        #expect(!summary(unknown).contains("scope"))
         let other = try session {
             $0.tokens.refreshToken = nil
             $0.tokens.access.scope = Scope("openid email")

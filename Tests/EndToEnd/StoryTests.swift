@@ -37,5 +37,8 @@ struct StoryTests {
         let refreshed = try program.start(["token", "--refresh", "--min-valid", "86400"] + options).finish()
         #expect(refreshed.errorOutput.contains("ID token: iat "), "\(refreshed)")
         #expect(try program.start(["token", "--config", file.path]).finish().errorOutput == "")
+        let other = try program.start(["token", "--scope", "openid"] + options).finish()
+        let reason = "debug: token: none is stored for that scope or resource\n"
+        #expect(other.errorOutput.contains(reason), "\(other)")
     }
 }

@@ -58,7 +58,7 @@ extension Session {
     /// The access token that answers the demand as it stands, fresh or not.
     package func accessToken(from source: TokenSource) -> AccessToken? {
         switch source {
-        case .own: tokens.access
+        case .own: hasAccessToken ? tokens.access : nil
         case .derived(let scope, let resources):
             derived.first { $0.requestedScope == scope && Set($0.resources) == Set(resources) }?.access
         case .wider: nil

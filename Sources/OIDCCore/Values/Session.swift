@@ -125,8 +125,12 @@ public struct Session: Hashable, Sendable {
         if token == tokens.access.token, tokens.refreshToken == nil { return nil }
         var rest = self
         rest.expire(token)
+        if token == tokens.access.token { rest.tokens.access.token = Redacted("") }
         return rest
     }
+
+    /// Whether the session has its own access token; one that was revoked is dropped until the next refresh.
+    package var hasAccessToken: Bool { !tokens.access.token.revealed.isEmpty }
 
     /// Drops an access token that is no longer accepted: the session's own one is marked as expired, a
     /// derived one is removed.

@@ -161,11 +161,13 @@ extension JSONObject {
 }
 
 extension AccessToken {
+    /// What stands for a token that was revoked and dropped: version 0.1.0 takes a session without one for damaged.
+    private static let revoked = "revoked"
     private static let knownMembers = ["token", "token_type", "obtained_at", "expires_at", "scope"]
 
     fileprivate var json: JSONValue {
         var object = JSONObject()
-        object["token"] = .string(token.revealed)
+        object["token"] = .string(token.revealed.isEmpty ? AccessToken.revoked : token.revealed)
         object["token_type"] = .string(type.name)
         object["obtained_at"] = JSONValue(obtainedAt.secondsSinceEpoch)
         object["expires_at"] = expiresAt.map { JSONValue($0.secondsSinceEpoch) }
@@ -182,8 +184,9 @@ extension AccessToken {
             // Both are sent in a header.
             !token.isEmpty, (token + type).utf8.allSatisfy({ ASCII.isPrintable($0) })
         else { return nil }
+        let isRevoked = json["expires_at"]?.integer == obtainedAt && token == AccessToken.revoked
         self.init(
-            token: Redacted(token), type: TokenType(type),
+            token: Redacted(isRevoked ? "" : token), type: TokenType(type),
             obtainedAt: Instant(secondsSinceEpoch: obtainedAt),
             expiresAt: json["expires_at"]?.integer.map { Instant(secondsSinceEpoch: $0) },
             scope: json["scope"]?.string.map { Scope($0) })

@@ -23,7 +23,7 @@ package struct SessionRevocation {
     package func run(at endpoint: WebURL, report: (Step) -> Void = { _ in }) -> [OIDCError] {
         var tokens: [(Redacted<String>, TokenTypeHint)] = []
         if let refreshToken = session.tokens.refreshToken { tokens.append((refreshToken, .refreshToken)) }
-        tokens.append((session.tokens.access.token, .accessToken))
+        if session.hasAccessToken { tokens.append((session.tokens.access.token, .accessToken)) }
         tokens += session.derived.map { ($0.access.token, .accessToken) }
         var failures: [OIDCError] = []
         for (token, hint) in tokens {

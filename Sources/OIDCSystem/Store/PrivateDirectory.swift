@@ -67,8 +67,16 @@ final class PrivateDirectory: Sendable {
             throw .store(
                 "the directory \(name) is open to others: expected mode 0700, found"
                     + " \(PrivateDirectory.octal(status.permissions))",
-                hint: "chmod 700 \(ShellWord.quoted(path))")
+                hint: isForOthers(status)
+                    ? .advice(.useOwnDirectory) : .text("chmod 700 \(ShellWord.quoted(path))"))
         }
+    }
+
+    /// Whether other users or programs need the directory, so to close it would lock them out: `/tmp`, or one that holds
+    /// something and no sessions, as `/etc` does for root.
+    private func isForOthers(_ status: FileStatus) -> Bool {
+        guard status.permissions & 0o1000 == 0, let names = try? file.names() else { return true }
+        return !names.isEmpty && !names.contains { $0.hasSuffix(".json") || $0 == "resources" }
     }
 
     /// Creates a directory and its parents with mode 0700, as the XDG specification requires, regardless of

@@ -41,8 +41,9 @@ struct ConfigSetCommand: RunnableCommand {
         if let server = before[outcome.profile],
             ConfigSetCommand.sharedStores(context)[outcome.profile] != server
         {
+            let line = context.common.completing("oidc logout")
             context.console.note(
-                "the session on \(server) stays there: to end it, set store back and run oidc logout")
+                "the session on \(server) stays there: to end it, set store back and run \(line)")
         }
         return 0
     }

@@ -30,7 +30,9 @@ struct CredentialKubectlCommand: RunnableCommand {
         guard !isSetup else { return try setUp(context) }
         let credential = try KubernetesCredential(
             executionInfo: context.environment["KUBERNETES_EXEC_INFO"])
-        let token = try CredentialToken(type, try context.access(options))
+        let access = try context.access(options)
+        try CredentialToken.checkKubernetes(type, access.key)
+        let token = try CredentialToken(type, access)
         try context.console.output(credential.answer(token).compact)
         return 0
     }

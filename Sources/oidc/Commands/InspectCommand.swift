@@ -89,8 +89,10 @@ struct InspectCommand: RunnableCommand {
         let session = try SessionAccess(provider).session()
         let idToken = session.tokens.idToken?.revealed
         switch type {
-        case .access: return session.tokens.access.token.revealed
-        case nil: return idToken ?? session.tokens.access.token.revealed
+        case nil where idToken != nil: return idToken ?? ""
+        case .access, nil:
+            guard session.hasAccessToken else { throw session.noAccessToken }
+            return session.tokens.access.token.revealed
         case .id:
             if let idToken { return idToken }
             throw OIDCError(

@@ -52,7 +52,7 @@ extension LogoutCommand {
         var error = failure
         error.message += "; the session stays, and nothing was revoked"
         if error.hint == .advice(.useWritableDirectory) {
-            error.hint = "make the file or its directory writable, then run oidc logout again"
+            error.hint = "make the file or its directory writable, then log out again"
         }
         return error
     }

@@ -138,9 +138,9 @@ struct RegisterCommand: RunnableCommand {
             url: try ClientMetadataDocument.checkedURL(text), registration: registration
         ).document()
         try context.console.output(.object(document))
-        context.console.note(
-            "Host this at \(DisplayText.clean(text)); then: oidc config set "
-                + "client_metadata_url=\(ShellWord.quoted(text))")
+        let line = context.common.completing(
+            "oidc config set client_metadata_url=\(ShellWord.quoted(text))")
+        context.console.note("Host this at \(DisplayText.clean(text)); then: \(line)")
         return 0
     }
 

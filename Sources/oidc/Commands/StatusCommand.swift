@@ -43,14 +43,14 @@ struct StatusCommand: RunnableCommand {
         guard !isAll else { return try showAll(provider, context) }
         if !provider.namesProvider {
             let sessions = try known(provider, context)
-            if !sessions.isEmpty { return try show(sessions, context) }
+            if !sessions.isEmpty { return try show(sessions, provider, context) }
             // A profile may have only what sign-ins to a URL need.
             let hasProfiles = try context.settingsLoader.file()?.profiles.isEmpty == false
             if !hasProfiles || provider.settings.client.metadataURL != nil {
                 throw OIDCError(
                     .loginRequired,
                     "nobody is signed in, and no provider is set (a resource needs none: oidc login URL)",
-                    hint: "oidc config init", stage: .token)
+                    hint: hasProfiles ? "oidc login URL" : "oidc config init", stage: .token)
             }
         }
         return try showOne(provider, context)
@@ -99,9 +99,10 @@ struct StatusCommand: RunnableCommand {
                     key, profile: access.provider.settings.profile, location: access.store.location(of: key)))
         } else {
             let provider = DisplayText.clean(key.provider, limit: 120)
+            let line = context.console.completion.completed(access.provider.settings.line("oidc token"))
             try context.console.output(
-                "No token of \(provider) is stored; \(access.provider.settings.line("oidc token")) requests one "
-                    + "by \(key.grant.rawValue), without a user")
+                "No token of \(provider) is stored; \(line) requests one by \(key.grant.rawValue), "
+                    + "without a user")
         }
         return 0
     }
@@ -130,9 +131,10 @@ struct StatusCommand: RunnableCommand {
                 SessionReport.json(key, profile: settings.profile, location: store.location(of: key)))
         } else {
             let condition = grant == .idJAG ? nil : issuer
+            let line = context.console.completion.completed(
+                "oidc token \(ShellWord.quoted(operand.url.text))")
             try context.console.output(
-                "No token of \(DisplayText.clean(url)) is stored; "
-                    + "oidc token \(ShellWord.quoted(operand.url.text)) requests one by \(grant.rawValue), "
+                "No token of \(DisplayText.clean(url)) is stored; \(line) requests one by \(grant.rawValue), "
                     + "without a user"
                     + (condition.map { ", if it takes tokens of \(DisplayText.clean($0, limit: 120))" } ?? "")
             )
@@ -153,7 +155,7 @@ struct StatusCommand: RunnableCommand {
                     SessionReport(
                         session: session, profile: known.profile(of: session.key, in: stored.store),
                         location: stored.session.location, now: context.now))
-            case .failure(let error): failures.append(error)
+            case .failure(let error): failures.append(known.naming(error, of: stored))
             }
         }
         // A session that cannot be read may be one that is usable.
@@ -164,10 +166,12 @@ struct StatusCommand: RunnableCommand {
     }
 
     private func showAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
-        try show(try known(provider, context), context)
+        try show(try known(provider, context), provider, context)
     }
 
-    private func show(_ reports: [SessionReport], _ context: CommandContext) throws(OIDCError) -> Int32 {
+    private func show(
+        _ reports: [SessionReport], _ provider: ProviderContext, _ context: CommandContext
+    ) throws(OIDCError) -> Int32 {
         if context.console.isJSON {
             try context.console.output(.array(reports.map(\.json)))
         } else if !reports.isEmpty {
@@ -177,6 +181,7 @@ struct StatusCommand: RunnableCommand {
         throw OIDCError(
             .loginRequired,
             reports.isEmpty ? "nobody is signed in" : "no session has a token without signing in again",
-            hint: "oidc login", stage: .token)
+            hint: provider.namesProvider
+                ? provider.settings.loginLine : reports.first?.loginLine ?? provider.setUpLine, stage: .token)
     }
 }

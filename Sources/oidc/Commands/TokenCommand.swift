@@ -49,8 +49,7 @@ struct TokenCommand: RunnableCommand {
         var earlier: Session?
         let body = { (access: SessionAccess) throws(OIDCError) in
             guard type == .access || access.key.grant.needsUser else {
-                throw OIDCError.usage(
-                    "grant \(access.key.grant.rawValue) gives no ID token", hint: "leave --type id out")
+                throw .noIDToken(access.key.grant, hint: "leave --type id out")
             }
             var isNew = false
             if mayLogIn, isForced { isNew = try access.load() != earlier }
@@ -106,9 +105,10 @@ struct TokenCommand: RunnableCommand {
             try context.console.output(token.token.revealed)
         }
         if token.type == .dpop {
+            let line = context.console.completion.completed("oidc request URL")
             context.console.note(
                 "note: this token is bound to a key of its session and useless without it; "
-                    + "call the API with: oidc request URL")
+                    + "call the API with: \(line)")
         }
     }
 

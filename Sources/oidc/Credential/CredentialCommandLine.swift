@@ -2,7 +2,8 @@ import OIDCCore
 import OIDCSystem
 
 /// The command line to put into another program's configuration: this program with the given options, and with
-/// options in place of variables, as the other program does not have our variables.
+/// options in place of variables, as the other program does not have our variables. Paths are absolute, as it runs in
+/// another directory.
 struct CredentialCommandLine {
     let words: [String]
     let settings: Settings
@@ -26,11 +27,14 @@ struct CredentialCommandLine {
             if let value { words += [option, value] }
         }
         let loader = context.settingsLoader
-        add("--config", loader.configPath.map { CredentialCommandLine.absolute($0, context.environment) })
+        add("--config", loader.configPath.map(UserFile.absolute))
         add("-p", loader.profileName)
         words += try settings.repeatedOptions()
         for resource in provider.resource { add("--resource", resource) }
-        for assignment in provider.assignments { add("--set", assignment) }
+        for entry in try provider.entries() where entry.origin == .option("--set") {
+            let value = entry.setting.kind.resolved(entry.value, in: UserFile.currentDirectory)
+            add("--set", "\(entry.setting.name)=\(value.string ?? value.compact)")
+        }
         if type == .access { words += ["--type", TokenKind.access.rawValue] }
         self.words = words
     }
@@ -42,13 +46,6 @@ struct CredentialCommandLine {
     private static func program(_ environment: Variables) -> String {
         if (try? Executable.find("oidc", in: environment)) != nil { return "oidc" }
         guard let path = ProcessEnvironment.arguments.first, path.contains("/") else { return "oidc" }
-        return absolute(path, environment)
-    }
-
-    private static func absolute(_ path: String, _ environment: Variables) -> String {
-        guard !path.hasPrefix("/"), let directory = environment["PWD"], directory.hasPrefix("/") else {
-            return path
-        }
-        return "\(directory == "/" ? "" : directory)/\(path)"
+        return UserFile.absolute(path)
     }
 }

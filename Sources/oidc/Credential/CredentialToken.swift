@@ -23,6 +23,13 @@ struct CredentialToken {
         }
     }
 
+    /// Throws if there is no ID token for kubectl, which takes access tokens too.
+    static func checkKubernetes(_ kind: TokenKind, _ key: SessionKey) throws(OIDCError) {
+        guard kind == .access || key.grant.needsUser else {
+            throw .noIDToken(key.grant, hint: "if the cluster accepts access tokens, give --type access")
+        }
+    }
+
     /// Returns the error for a token that is useless without its key (RFC 9449 §7.1).
     private static func refusal(of type: TokenType) -> OIDCError {
         guard type == .dpop else {
@@ -35,5 +42,12 @@ struct CredentialToken {
         return OIDCError(
             .refused, "the token is bound to a key of its session (DPoP), and useless to another program",
             hint: "sign in with --set dpop=false, or use: oidc request URL", stage: .token)
+    }
+}
+
+extension OIDCError {
+    /// The error that a grant without a user brings access tokens only.
+    static func noIDToken(_ grant: GrantType, hint: String = "--grant authorization_code") -> OIDCError {
+        OIDCError(.usage, "grant \(grant.rawValue) gives no ID token", hint: hint, stage: .idToken)
     }
 }

@@ -44,7 +44,7 @@ struct ProviderChecks {
         guard settings.provider.endpoints[.token] != nil else {
             return Finding(
                 "provider", .problem, "issuer is not set",
-                hint: "oidc config init --issuer URL --client-id ID")
+                hint: provider.setUpLine)
         }
         do throws(OIDCError) {
             let metadata = try provider.metadata(try provider.environment(), for: [])

@@ -128,6 +128,37 @@ struct KnownProviders {
         return settings.storeName == store.name ? settings.profile : nil
     }
 
+    /// Returns an error about a listed session with a hint for that one: the command line is about another.
+    func naming(_ failure: OIDCError, of stored: Stored) -> OIDCError {
+        let location = stored.session.location
+        let owner = ([asked] + profiles).first { provider in
+            guard let key = try? provider.sessionKey(), let store = try? provider.store() else {
+                return false
+            }
+            return store.location(of: key) == location
+        }
+        guard owner?.settings.profile != asked.settings.profile || owner == nil else { return failure }
+        let profile = owner?.settings.profile.map { " -p \(ShellWord.quoted($0))" }
+        let move = "move it away: mv \(ShellWord.quoted(location)) \(ShellWord.quoted(location + ".old"))"
+        let isFile = location.hasPrefix("/")
+        var failure = failure
+        switch failure.hint {
+        case .signIn:
+            failure.hint = profile.map { "oidc login\($0)" } ?? (isFile ? .text(move) : nil)
+        case .advice(.useNewerVersion):
+            failure.hint = .text(
+                "install the newer version of oidc"
+                    + (profile.map { ", or forget the session: oidc logout\($0) --local" }
+                        ?? (isFile ? ", or \(move)" : "")))
+        case .advice(.giveStoreKey):
+            failure.hint = .text(
+                "name the key that it was sealed with in store_key_file"
+                    + (profile.map { ", or forget the session: oidc logout\($0) --local" } ?? ""))
+        default: break
+        }
+        return failure
+    }
+
     /// Returns the settings of a session, or only its provider and client, without a secret. Profiles that name its
     /// store come first.
     func provider(of key: SessionKey, in store: Store? = nil) -> ProviderContext {

@@ -120,18 +120,21 @@ final class ProviderContext: Sendable {
         // Somebody may have signed in without a profile. Only files are cheap to list.
         let sessions = settings.store == "file" ? try? KnownProviders(self).sessions() : nil
         let keys = (sessions ?? []).compactMap(\.session.session?.key)
-        let own = keys.filter { $0.resources.isEmpty }.map(ProviderContext.options)
+        let own = keys.filter { $0.resources.isEmpty || !$0.grant.needsUser }.map(\.options)
         let ways = own.isEmpty ? keys.compactMap(way) : own
         let listed = ways.prefix(3).joined(separator: ", or ")
         return .usage(
             keys.isEmpty ? "issuer is not set" : "issuer is not set, and no profile names one",
             hint: ways.isEmpty
-                ? "oidc config init --issuer URL --client-id ID"
+                ? setUpLine
                 : own.isEmpty ? listed : "name a session that is there: \(listed)")
     }
 
-    private static func options(of key: SessionKey) -> String {
-        "--issuer \(ShellWord.quoted(key.provider)) --client-id \(ShellWord.quoted(key.clientID))"
+    /// The command that names a provider: a new profile, or the profile in use, which names none.
+    var setUpLine: String {
+        guard let profile = settings.profile else { return "oidc config init --issuer URL --client-id ID" }
+        return "oidc config set -p \(ShellWord.quoted(profile)) issuer=URL"
+            + (settings.client.id == nil ? " client_id=ID" : "")
     }
 
     /// Returns how to do with the session of a resource what the command does without a URL; nil if nothing does.
@@ -142,7 +145,7 @@ final class ProviderContext: Sendable {
         case "revoke": "oidc logout \(resource)"
         case "inspect": "oidc token \(resource) | oidc inspect -"
         case "introspect":
-            "oidc token \(resource) | oidc introspect - \(ProviderContext.options(of: key))"
+            "oidc token \(resource) | oidc introspect - \(key.options)"
         default: nil
         }
     }

@@ -104,7 +104,12 @@ extension SessionAccess {
             }
             return console.trace("token: fresh, \(expiresAt.seconds(since: now)) s left")
         }
-        let left = session.tokens.access.expiresAt.map { $0.seconds(since: now) }
+        guard let stored = session.accessToken(from: session.source(for: demand)) else {
+            return console.trace(
+                session.hasAccessToken
+                    ? "token: none is stored for that scope or resource" : "token: revoked")
+        }
+        let left = stored.expiresAt.map { $0.seconds(since: now) }
         console.trace(
             left.map {
                 "token: \($0) s left, at least \(demand.minimumValidity) s or half its lifetime needed"

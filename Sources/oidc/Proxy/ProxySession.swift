@@ -200,8 +200,8 @@ struct ProxySession {
     func configuration(timeout: Int) throws(OIDCError) -> ProxyServer.Configuration {
         var configuration = ProxyServer.Configuration(try reach.transport().configuration)
         configuration.timeout = Int64(timeout) * 1_000
-        let common = context.common
-        configuration.hint = { common.completing($0.commandLine) }
+        let completion = context.console.completion
+        configuration.hint = { completion.completed($0.commandLine) }
         return configuration
     }
 }

@@ -38,6 +38,7 @@ extension ResourceOperand {
     ) throws(OIDCError) -> SessionAccess {
         var evidence = evidence
         evidence.asksResource = evidence.response == nil
+        evidence.mayKeepNothing = true
         for _ in 0..<5 {
             // Another process may have signed in meanwhile, for another scope.
             if let scope = evidence.scope, let session = try? existingAccess()?.load() {
@@ -167,11 +168,23 @@ extension ProviderContext {
             error.hint = ResourceSearch.faultHint
             return error
         }
-        let command = "oidc login"
-        guard settings.resource != nil, let hint = error.hint?.commandLine, hint.hasPrefix(command),
-            !hint.hasPrefix(settings.loginLine)
-        else { return error }
-        error.hint = .text(settings.loginLine + hint.dropFirst(command.utf8.count))
+        return namingResource(error)
+    }
+
+    /// Returns an error whose hint names the resource in each command for its session.
+    func namingResource(_ failure: OIDCError) -> OIDCError {
+        guard let resource = settings.resource, let hint = failure.hint?.commandLine else { return failure }
+        let url = ShellWord.quoted(resource.url)
+        let named = ["oidc login", "oidc logout"].reduce(hint) { text, command in
+            let pieces = text.pieces(between: command)
+            return pieces.dropFirst().reduce(String(pieces.first ?? "")) { text, rest in
+                let isNamed = rest.hasPrefix(" \(url)") || rest.hasPrefix(" -p ")
+                return "\(text)\(isNamed ? command : settings.line(command))\(rest)"
+            }
+        }
+        guard named != hint else { return failure }
+        var error = failure
+        error.hint = .text(named)
         return error
     }
 

@@ -9,6 +9,8 @@ struct ResourceClient {
     let resource: ProtectedResourceMetadata
     let server: ProviderMetadata
     let scope: Scope
+    /// Whether a client is of use even if it cannot be stored.
+    var mayKeepNothing = false
 
     /// A client, and where it is from.
     struct Choice {
@@ -111,15 +113,22 @@ struct ResourceClient {
             onWaiting: { [console = context.console] in
                 console.noteWaiting("waiting for the registration of another oidc process …")
             })
-        return try records.registrations.withLock(name, wait) { () throws(OIDCError) in
-            if let known = try known(name, records) { return choice(known, name: name) }
-            let client = try register()
-            do throws(OIDCError) {
-                try records.registrations.keep(client, as: name, issuer: issuer)
-            } catch {
-                context.console.warn("the registered client could not be kept: \(error.commandLine)")
+        var hasLock = false
+        do throws(OIDCError) {
+            return try records.registrations.withLock(name, wait) { () throws(OIDCError) in
+                hasLock = true
+                if let known = try known(name, records) { return choice(known, name: name) }
+                let client = try register()
+                do throws(OIDCError) {
+                    try records.registrations.keep(client, as: name, issuer: issuer)
+                } catch {
+                    context.console.warn("the registered client could not be kept: \(error.commandLine)")
+                }
+                return choice(client, name: name, isNew: true)
             }
-            return choice(client, name: name, isNew: true)
+        } catch {
+            guard mayKeepNothing, !hasLock, error.isOfStore else { throw error }
+            return choice(try register(), name: nil, isNew: true)
         }
     }
 

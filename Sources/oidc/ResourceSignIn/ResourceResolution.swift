@@ -15,6 +15,8 @@ extension ResourceOperand {
         var scope: Scope?
         /// Whether the scope of the last sign-in is forgotten, as the server refused it.
         var forgetsScope = false
+        /// Whether a token is of use even if neither its session nor the registered client can be stored.
+        var mayKeepNothing = false
 
         /// Returns what the next attempt after a failure starts with; nil if it would fail again.
         func next(after error: OIDCError, of provider: ProviderContext) -> Evidence? {
@@ -73,7 +75,8 @@ extension ResourceOperand {
         console.trace("authorization server: \(issuer)")
         let (scope, isScopeRemembered) = try scope(found, server, evidence, link, grant)
         let client = try ResourceClient(
-            operand: self, environment: environment, resource: found.metadata, server: server, scope: scope
+            operand: self, environment: environment, resource: found.metadata, server: server, scope: scope,
+            mayKeepNothing: evidence.mayKeepNothing
         ).choice(for: grant)
         console.trace("client: \(DisplayText.clean(client.clientID)) (\(client.reason))")
         let given = ResourceOwnership(entries: try entries(of: client.profile))

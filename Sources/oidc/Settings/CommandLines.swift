@@ -1,5 +1,23 @@
 import OIDCCore
 
+extension SessionKey {
+    /// The options that name a session.
+    var options: String {
+        var words = ["--issuer", provider, "--client-id", clientID]
+        func add(_ option: String, _ value: String?) {
+            if let value { words += [option, value] }
+        }
+        add("--account", account)
+        add("--audience", audience)
+        if !grant.needsUser {
+            add("--grant", grant.rawValue)
+            add("--scope", scope?.text)
+            for resource in resources { add("--resource", resource) }
+        }
+        return words.map(ShellWord.quoted).joined(separator: " ")
+    }
+}
+
 extension Settings {
     /// The command line that signs in with these settings.
     var loginLine: String { line("oidc login") }

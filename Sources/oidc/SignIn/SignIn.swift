@@ -30,8 +30,7 @@ struct SignIn {
 
     private func signedIn() throws(OIDCError) -> Session {
         try refuseMachine("login")
-        try store.probe(key)
-        try provider.target?.probe(store, provider.context)
+        try probe()
         let deadline = provider.deadline ?? MonotonicTime.now().adding(seconds: settings.timeout)
         let environment = try provider.environment()
         let metadata = try provider.metadata(environment, for: needed)
@@ -67,7 +66,24 @@ struct SignIn {
         for warning in outcome.warnings { console.warn(warning.commandLine) }
         remember()
         warnOfMissingRefreshToken(outcome.session, metadata)
+        if let signal = Interruption.pending {
+            var error = Interruption.error(signal: signal)
+            if !(store is MemorySessionStore), (try? store.load(key)) == outcome.session {
+                error.message += ", after the session was stored"
+            }
+            throw error
+        }
         return outcome.session
+    }
+
+    /// Refuses a sign-in whose session could not be stored, unless its tokens are of use at once.
+    private func probe() throws(OIDCError) {
+        do throws(OIDCError) {
+            try store.probe(key)
+            try provider.target?.probe(store, provider.context)
+        } catch {
+            guard onUnkept != nil, error.isOfStore else { throw error }
+        }
     }
 
     /// Starts a sign-in for `authorize-url`, without a listener.
@@ -155,8 +171,9 @@ struct SignIn {
         guard session.tokens.refreshToken == nil,
             session.requestedScope?.contains("offline_access") == true
         else { return }
+        let line = console.completion.completed("oidc login --prompt consent")
         console.note(
             "note: no refresh token was issued, although offline_access was requested"
-                + (sendsConsent ? "" : "; some providers issue one only with: oidc login --prompt consent"))
+                + (sendsConsent ? "" : "; some providers issue one only with: \(line)"))
     }
 }

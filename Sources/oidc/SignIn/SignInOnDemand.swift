@@ -34,6 +34,7 @@ struct SignInOnDemand {
         let console = provider.context.console
         let startedAt = Clock.now()
         var hasWaited = false
+        var hasLock = false
         let wait = LockWait(
             limit: .seconds(provider.settings.signIn.timeout), noticeAfter: .zero,
             onWaiting: {
@@ -43,6 +44,7 @@ struct SignInOnDemand {
         do throws(OIDCError) {
             return try withLock(wait) {
                 () throws(OIDCError) -> SessionAccess in
+                hasLock = true
                 let found = try? access.load()
                 if let found, found != earlier, isEnough(found) { return access }
                 let moved = try provider.target?.movedAccess(provider, than: earlier)
@@ -63,6 +65,10 @@ struct SignInOnDemand {
                 return try signedIn(&signIn)
             }
         } catch {
+            // Where no lock can be made, nothing can be stored either; the sign-in's tokens are of use once.
+            if !hasLock, !hasWaited, error.isOfStore {
+                return try signedIn(&signIn)
+            }
             guard hasWaited, error.kind == .failed, MonotonicTime.now() >= deadline else { throw error }
             throw unfinished(.timedOut)
         }
@@ -132,6 +138,11 @@ extension SessionAccess {
             return try body(try SignInOnDemand(provider: provider, access: self, earlier: earlier).run())
         }
     }
+}
+
+extension OIDCError {
+    /// Whether this machine cannot store something.
+    var isOfStore: Bool { kind == .failed && stage == .store }
 }
 
 extension Session {

@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// The lines after a sign-in: who, where, and until when.
+/// The lines after a sign-in: who, where, until when, and with which scopes.
 struct SignInSummary {
     let report: SessionReport
     var style = TextStyle(isOn: false)
@@ -23,20 +23,8 @@ struct SignInSummary {
         let profile = report.profile.map { " (profile \($0))" } ?? ""
         var rows = report.session.key.resources.map { ("resource", $0) }
         rows += [("where", report.issuer + profile), ("until", expiry)]
-        if let granted = session.grantedScope, let requested = session.requestedScope,
-            differs(granted, requested)
-        {
-            rows.append(("scope", granted.text))
-        }
+        if let scope = session.grantedScope, !scope.isEmpty { rows.append(("scope", scope.text)) }
         return rows
-    }
-
-    /// Whether more or less was granted. `offline_access` is not listed by every provider that grants it.
-    private func differs(_ granted: Scope, _ requested: Scope) -> Bool {
-        func names(_ scope: Scope) -> Set<String> {
-            Set(scope.tokens.map { String($0) }).subtracting(["offline_access"])
-        }
-        return names(granted) != names(requested)
     }
 
     private var expiry: String {

@@ -35,7 +35,7 @@ struct SessionAccess {
         do throws(OIDCError) { return try store.load(key) } catch {
             var error = error
             if error.hint == .signIn { error.hint = .text(provider.settings.scopedLoginLine) }
-            throw error
+            throw provider.namingResource(error)
         }
     }
 
@@ -146,7 +146,7 @@ struct SessionAccess {
                 hint: provider.settings.scopedLoginLine, stage: .token, oauthError: error.oauthError)
         }
         guard error.kind == .loginRequired || error.hint == .signIn else {
-            return provider.withoutResource(error)
+            return provider.namingResource(provider.withoutResource(error))
         }
         var error = error
         error.hint = .text(provider.settings.scopedLoginLine)
@@ -155,6 +155,7 @@ struct SessionAccess {
 
     /// Returns the session's ID token, refreshed if it is about to expire, or in any case if `forced`.
     func idToken(minimumValidity: Int64, forced: Bool = false) throws(OIDCError) -> IDToken {
+        guard key.grant.needsUser else { throw .noIDToken(key.grant) }
         let session = try session()
         let stored = session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }
         if !forced, let stored, isFresh(stored, minimumValidity) { return stored }

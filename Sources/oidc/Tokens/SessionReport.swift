@@ -22,6 +22,14 @@ struct SessionReport {
 
     var isUsable: Bool { canRefresh || session.tokens.access.isFresh(at: now, minimum: 0) }
 
+    /// The command that signs in again.
+    var loginLine: String {
+        if let profile { return "oidc login -p \(ShellWord.quoted(profile))" }
+        guard session.key.grant.needsUser else { return "oidc token \(session.key.options)" }
+        let resource = session.key.resources.first.map { "\(ShellWord.quoted($0))" }
+        return "oidc login " + (resource ?? session.key.options)
+    }
+
     var json: JSONValue {
         var object = facts.object ?? JSONObject()
         object["extra"] = session.tokens.extra.shown
@@ -60,6 +68,7 @@ struct SessionReport {
     }
 
     var validity: String {
+        guard session.hasAccessToken else { return "whose access token was revoked" }
         guard let expiresAt = session.tokens.access.expiresAt else { return "until it is refused" }
         let end = "until \(expiresAt) (\(TimeWords.relative(expiresAt, to: now)))"
         return canRefresh ? "\(end) and is refreshed automatically" : end
@@ -90,6 +99,7 @@ struct SessionReport {
     }
 
     private func accessText(_ access: AccessToken) -> String {
+        guard session.hasAccessToken else { return "revoked" }
         let bound = access.type == .dpop ? ", bound to a key (DPoP)" : ""
         guard let expiresAt = access.expiresAt else { return "valid until it is refused" + bound }
         if access.obtainedAt > now.adding(60) {

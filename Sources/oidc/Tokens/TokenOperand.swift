@@ -27,8 +27,12 @@ struct TokenOperand {
         let access = try SessionAccess(provider)
         let session = try access.session()
         guard isRefreshToken else {
-            guard let token = session.accessToken(from: session.source(for: access.demand()))?.token else {
-                throw OIDCError.usage("the session has no token for that scope or resource")
+            let source = session.source(for: access.demand())
+            guard let token = session.accessToken(from: source)?.token else {
+                guard source == .own else {
+                    throw OIDCError.usage("the session has no token for that scope or resource")
+                }
+                throw session.noAccessToken
             }
             return (token, session)
         }
@@ -64,6 +68,13 @@ extension TokenOperandCommand {
 
     func validate() throws(UsageError) {
         try TokenOperand.validate(source, hint: "oidc \(Self.name) - < FILE")
+    }
+}
+
+extension Session {
+    /// The error that the access token was revoked and no other was requested since.
+    var noAccessToken: OIDCError {
+        .usage("the session has no access token: it was revoked", hint: "get a new one: oidc token")
     }
 }
 

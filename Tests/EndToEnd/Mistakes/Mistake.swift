@@ -161,6 +161,11 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake(
             "token --type id --grant client_credentials", "grant client_credentials gives no ID token",
             "leave --type id out"),
+        Mistake(
+            "credential kubectl --grant client_credentials", "grant client_credentials gives no ID token",
+            "if the cluster accepts access tokens, give --type access"),
+        Mistake("token --config ''", "--config is empty", "give it the path of a file, or leave it out"),
+        Mistake("config path --config ''", "--config is empty", "give it the path of a file"),
         Mistake("status --al", "unknown option '--al', did you mean --all?", "oidc help status"),
         Mistake("logout --local --browser", "--local and --browser exclude each other", "oidc help logout"),
         Mistake("logout --timeout 3", "--timeout goes with --browser", "oidc help logout"),

@@ -242,4 +242,33 @@ struct ResourceSessionTests {
         #expect(world.server.authorizations.map { $0["scope"] } == ["a b", "a b"])
         #expect(world.server.registrations.count == 1)
     }
+
+    @Test(
+        "token --login prints a resource's token, with a warning, if nothing can be stored; login refuses before"
+    )
+    func unstorable() throws {
+        let world = try ResourceWorld()
+        // No directory can be made there.
+        let variables = ["OIDC_STATE_DIR": "/proc/sessions"]
+        let refused = try world.program.start(["login", world.url], variables).finish()
+        #expect(refused.status == 1 && world.server.registrations.isEmpty, "\(refused)")
+        let outcome = try world.program.start(["token", "--login", world.url], variables).finish()
+        #expect(outcome.status == 0 && outcome.output.hasPrefix("token-"), "\(outcome)")
+        #expect(outcome.errorOutput.contains("warning: the session could not be kept: "), "\(outcome)")
+    }
+
+    @Test("a hint within a sentence is for the resource's session")
+    func hintInSentence() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url]))
+        let file = try #require(world.program.sessionFiles.first { $0.path.contains("oidc/127") })
+        let text = try String(contentsOf: file, encoding: .utf8)
+        let newer = text.replacingOccurrences(of: #""version":1"#, with: #""version":99"#)
+        try Data(newer.utf8).write(to: file)
+        for words in [["token", world.url], ["request", world.url]] {
+            let outcome = try world.run(words)
+            let hint = "or forget the session with oidc logout \(world.url) --local"
+            #expect(outcome.status == 1 && outcome.errorOutput.contains(hint), "\(outcome)")
+        }
+    }
 }

@@ -1,6 +1,7 @@
 import DemoProvider
 import Foundation
 import OIDCCore
+import OIDCSystem
 import TestSupport
 import Testing
 
@@ -162,5 +163,38 @@ struct DamageTests {
         #expect(outcome.errorOutput.contains(damaged.path))
         let list = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [Any]
         #expect(list?.count == 1)
+    }
+
+    @Test("the hint about a listed session is for that one, and not for the command line's")
+    func listedHints() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let issuer = "\"issuer\":\"\(world.provider.origin)\""
+        let file = world.program.home.appendingPathComponent("two.json")
+        try Data(
+            "{\"profiles\":{\"work\":{\(issuer),\"client_id\":\"w\"},\"b\":{\(issuer),\"client_id\":\"demo\"}}}"
+                .utf8
+        ).write(to: file)
+        let other = world.directory.appendingPathComponent("other.json").path
+        let work = FileSessionStore(directory: world.directory.path)
+            .location(of: SessionKey(provider: world.provider.origin, clientID: "w"))
+        try world.shell(
+            #"chmod 600 "$1"; cp "$2" "$3"; cp "$2" "$4"; sed -i 's/"version":[0-9]*/"version":99/' "$3" "$4""#,
+            [file.path, world.file.path, work, other])
+        let none = ["OIDC_ISSUER": "", "OIDC_CLIENT_ID": ""]
+        func hints(_ words: [String]) throws -> String {
+            try world.program.start(["status", "--all", "--config", file.path] + words, none).finish()
+                .errorOutput
+        }
+        let newer = try hints(["-p", "b"])
+        #expect(
+            newer.contains("or forget the session: oidc logout --config \(file.path) -p work --local"),
+            "\(newer)")
+        #expect(newer.contains("or move it away: mv \(other) \(other).old"), "\(newer)")
+        #expect(try hints(["-p", "work"]).contains("oidc logout -p work --config \(file.path) --local"))
+        try world.shell(#"echo x > "$1"; echo x > "$2""#, [work, other])
+        let damaged = try hints(["-p", "b"])
+        #expect(damaged.contains("(oidc login --config \(file.path) -p work)"), "\(damaged)")
+        #expect(damaged.contains("(move it away: mv \(other) \(other).old)"), "\(damaged)")
     }
 }

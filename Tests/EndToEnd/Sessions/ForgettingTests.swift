@@ -54,7 +54,7 @@ struct ForgettingTests {
             throws: OIDCError(
                 .failed,
                 "the session file x: Read-only file system; the session stays, and nothing was revoked",
-                hint: "make the file or its directory writable, then run oidc logout again", stage: .store)
+                hint: "make the file or its directory writable, then log out again", stage: .store)
         ) {
             _ = try LogoutCommand().take(key, from: store, provider)
         }

@@ -219,6 +219,29 @@ struct KeepingTests {
     }
 
     @Test(
+        "token --login signs in and prints its token if nothing can be written from the start",
+        .disabled(if: Program.isThreadSanitized),
+        .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"),
+        arguments: [false, true])
+    func tokenLoginUnstorable(hasDirectory: Bool) throws {
+        var world = try SessionWorld { $0.person = .approves("alice") }
+        defer { world.remove() }
+        try world.install("browser", "#!/bin/sh\nexec curl -sL -o /dev/null \"$1\"\n")
+        world.program.environment["BROWSER"] = world.program.home.appendingPathComponent("bin/browser").path
+        if hasDirectory {
+            world.program.environment["OIDC_CACHE_DIR"] = "/dev/full"
+        } else {
+            // No directory can be made there, and so no lock either.
+            world.program.environment["OIDC_STATE_DIR"] = "/proc/sessions"
+        }
+        let words = ["token", "--login", "--set", "timeout=60"]
+        let outcome = try world.runBelowShell(hasDirectory ? "ulimit -f 0" : ":", words)
+        #expect(outcome.status == 0 && outcome.token.count > 10, "\(outcome)")
+        #expect(outcome.errorOutput.contains("warning: the session could not be kept: "), "\(outcome)")
+        #expect(try world.runBelowShell(hasDirectory ? "ulimit -f 0" : ":", ["login"]).status == 1)
+    }
+
+    @Test(
         "token --login prints its token if the store breaks during the sign-in",
         .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
     func tokenLoginBreaks() throws {

@@ -12,7 +12,19 @@ struct RevokedTests {
         defer { world.remove() }
         let before = try world.program.run("token").token
         #expect(try world.program.run("revoke").status == 0)
-        #expect(try world.program.run("status").status == 0)
+        #expect(!(try String(contentsOf: world.file, encoding: .utf8)).contains(before))
+        let status = try world.program.run("status")
+        #expect(status.status == 0 && status.output.contains("access token  revoked\n"), "\(status)")
+        let sent = RequestLog()
+        world.provider.intercept { request in
+            sent.note(request)
+            return nil
+        }
+        for words in [["revoke"], ["introspect"], ["inspect", "--type", "access"]] {
+            let again = try world.program.start(words).finish()
+            #expect(again.status == 2 && again.output == "" && sent.all.isEmpty, "\(again)")
+            #expect(again.error == "the session has no access token: it was revoked", "\(again)")
+        }
         let after = try world.program.run("token")
         #expect(after.status == 0 && after.token != before)
     }

@@ -77,4 +77,33 @@ struct CredentialSetupTests {
         let google = try world.run(["credential", "gcp", "--setup"]).json()
         #expect(google["credential_source"]?["executable"]?["command"]?.string == "\(program) credential gcp")
     }
+
+    @Test(
+        "paths in the setup are absolute, as the other program runs elsewhere",
+        arguments: [
+            ["kubectl"], ["git", "--set", #"git_hosts=[{"host":"git.example.com"}]"#],
+            ["aws", "--set", "aws_role_arn=arn:aws:iam::1:role/dev"],
+        ])
+    func absolute(_ kind: [String]) throws {
+        let program = try Program()
+        defer { program.remove() }
+        let home = try #require(realpath(program.home.path, nil).map { String(cString: $0) })
+        let profile = #"{"profiles":{"w":{"issuer":"https://a.example","client_id":"b"}}}"#
+        let file = program.home.appendingPathComponent("two.json")
+        try Data(profile.utf8).write(to: file)
+        chmod(file.path, 0o600)
+        let settings = [
+            "ca_file=tls/ca.pem", "client_secret_file=w/sec", #"client_secret_command=["./w/x","y"]"#,
+        ].flatMap { ["--set", $0] }
+        for variables in [[:], ["OIDC_CONFIG": "two.json"]] {
+            let named = variables.isEmpty ? ["--config", "two.json"] : []
+            let words = ["credential"] + kind + ["--setup", "-p", "w"] + named
+            let outcome = try program.start(words + settings.prefix(2), variables).finish()
+            #expect(outcome.status == 0, "\(outcome)")
+            #expect(outcome.output.contains("\(home)/two.json"), "\(outcome)")
+            #expect(outcome.output.contains("ca_file=\(home)/tls/ca.pem"), "\(outcome)")
+            let more = try program.start(words + settings.suffix(2), variables).finish()
+            #expect(more.output.contains("\(home)/./w/x") || more.output.contains("\(home)/w/x"), "\(more)")
+        }
+    }
 }

@@ -145,7 +145,11 @@ struct HostileSignInTests {
         signIn.run.signal(number)
         provider.delayTokens(milliseconds: 0)
         let outcome = signIn.run.finish()
-        #expect(outcome.status == status, "\(outcome.errorOutput)")
+        #expect(outcome.status == status && outcome.output == "", "\(outcome)")
+        #expect(!outcome.errorOutput.contains("Signed in"), "\(outcome)")
+        #expect(
+            outcome.error?.firstMatch(of: /^interrupted by SIG[A-Z]+, after the session was stored$/) != nil,
+            "\(outcome)")
         #expect(RawConnection(port: signIn.port) == nil)
         #expect(tab.received().contains("Signed in"))
         #expect(try program.run("token", "--refresh").status == 0)

@@ -83,7 +83,7 @@ extension RefusedSignInTests {
 
 @Suite("a session after a revocation")
 struct RevokedTokenTests {
-    @Test("an access token is expired, a refresh token ends the session, others change nothing")
+    @Test("an access token is dropped, a refresh token ends the session, others change nothing")
     func rest() throws {
         var session = try InMemoryProvider().signIn()
         let now = session.createdAt
@@ -95,6 +95,10 @@ struct RevokedTokenTests {
         #expect(session.revoking(try #require(session.tokens.refreshToken)) == nil)
         let rest = try #require(session.revoking(session.tokens.access.token))
         #expect(!rest.tokens.access.isFresh(at: now, minimum: 0))
+        #expect(!rest.hasAccessToken && rest.accessToken(from: .own) == nil)
+        #expect(try Session(stored: Array(rest.json.compact.utf8)) == rest)
+        // Version 0.1.0 refuses a session whose token is empty.
+        #expect(rest.json["access"]?["token"] == "revoked")
         #expect(rest.tokens.refreshToken == session.tokens.refreshToken)
         #expect(session.revoking(Redacted("derived"))?.derived == [])
         #expect(rest.derived == session.derived)

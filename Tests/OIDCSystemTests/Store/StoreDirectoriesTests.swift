@@ -95,6 +95,18 @@ struct StorePrivateDirectoryTests {
         #expect(mode(path) == permissions)
     }
 
+    @Test(
+        "a directory that others use is refused without advice to close it",
+        arguments: [(0o1777, "x.json"), (0o755, "passwd")] as [(mode_t, String)])
+    func sharedDirectory(_ permissions: mode_t, _ name: String) throws {
+        let path = scratch["shared"]
+        mkdir(path, 0o700)
+        try Data().write(to: URL(fileURLWithPath: "\(path)/\(name)"))
+        chmod(path, permissions)
+        let error = failure { () throws(OIDCError) in try PrivateDirectory.create(path) }
+        #expect(error?.hint == .advice(.useOwnDirectory))
+    }
+
     @Test("a symbolic link in its place is refused, also with a slash at the end", arguments: ["", "/"])
     func symbolicLink(_ ending: String) {
         mkdir(scratch["real"], 0o700)

@@ -1,0 +1,99 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+/// The options of a command line that say which session it is about, for the commands of its hints.
+struct GivenSession: Sendable {
+    private let common: CommonOptions
+    private let options: ProviderOptions
+    /// The name of the command that runs.
+    private let command: String?
+    /// The URL of the resource, if the command takes one.
+    private let resource: String?
+    private let environment: Variables
+
+    init(
+        _ common: CommonOptions = CommonOptions(), words: [String] = [], environment: Variables = [:]
+    ) {
+        self.common = common
+        self.environment = environment
+        options = ProviderOptions.lenient(words)
+        guard case .run(let command, let path)? = try? Program.oidc.parse(words) else {
+            (self.command, resource) = (nil, nil)
+            return
+        }
+        self.command = path.joined(separator: " ")
+        let url: String? =
+            switch command {
+            case let command as LoginCommand: command.url
+            case let command as TokenCommand: command.url
+            case let command as StatusCommand: command.url
+            case let command as LogoutCommand: command.url
+            case let command as CredentialHeadersCommand: command.url
+            default: nil
+            }
+        resource = url.flatMap { WebURL($0) == nil ? nil : $0 }
+    }
+
+    /// The profile that the settings use: also without an option, a hint names it.
+    private var profileInUse: String? {
+        let loader = SettingsLoader(environment: environment, common: common)
+        return loader.profileName ?? (try? loader.file()?.profile(named: nil))?.name
+    }
+
+    /// Whether a command is about another session on purpose, such as that of the profile which vouches for this one.
+    private func isForOther(_ hint: HintCommand) -> Bool {
+        // A resource has a server and a client of its own, unless the command line is about it too.
+        if let url = hint.operand, WebURL(url) != nil, url != resource, hint.call != command { return true }
+        if let profile = hint.profile, profile != profileInUse.map({ ShellWord.quoted($0) }) { return true }
+        return hint.issuer.map { $0 != options.issuer.map { ShellWord.quoted($0) } } ?? false
+    }
+
+    /// Returns the words that a command of a hint lacks to be about this session, each after a space.
+    func missingWords(_ hint: HintCommand) -> String {
+        // These write a profile, or read one.
+        let isSettings = ["config", "register"].contains(hint.path.first)
+        let accepted = Program.oidc.command(hint.path)?.options.map(\.name) ?? []
+        guard isSettings ? accepted.contains("--config") : accepted.contains("--issuer") else { return "" }
+        let file = common.config.map { ShellWord.quoted($0) }
+        guard hint.file == nil || hint.file == file else { return "" }
+        var words: [String] = []
+        let profile = common.profile.map { ShellWord.quoted($0) }
+        let takesProfile =
+            !isSettings || ["set", "unset", "show", "init", "register"].contains(hint.path.last)
+        if let profile, takesProfile, !hint.names("profile"), !hint.options.contains("-p") {
+            words += ["-p", profile]
+        }
+        if let file, hint.file == nil { words += ["--config", file] }
+        guard !isSettings, !isForOther(hint) else { return words.map { " \($0)" }.joined() }
+        words += providerWords(hint)
+        if let resource, hint.operand == nil, ["login", "token", "status", "logout"].contains(hint.call) {
+            words.insert(ShellWord.quoted(resource), at: 0)
+        }
+        return words.map { " \($0)" }.joined()
+    }
+
+    private func providerWords(_ hint: HintCommand) -> [String] {
+        var words: [String] = []
+        func add(_ option: String, _ setting: String, _ values: [String]) {
+            guard !hint.names(setting) else { return }
+            for value in values { words += [option, ShellWord.quoted(value)] }
+        }
+        // A command that signs in requests the scope that its hint names, or else all that the profile has.
+        let signsIn = ["login", "authorize-url"].contains(hint.call) || hint.names("login")
+        let repeatsScope = !signsIn || hint.call == command
+        add("--issuer", "issuer", options.issuer.map { [$0] } ?? [])
+        add("--client-id", "client_id", options.clientID.map { [$0] } ?? [])
+        if repeatsScope { add("--scope", "scope", options.scope) }
+        add("--account", "account", options.account.map { [$0] } ?? [])
+        add("--audience", "audience", options.audience.map { [$0] } ?? [])
+        if repeatsScope, hint.operand == nil { add("--resource", "resource", options.resource) }
+        if !["login", "authorize-url", "exchange"].contains(hint.call) {
+            add("--grant", "grant", options.grant.map { [$0] } ?? [])
+        }
+        for assignment in options.assignments {
+            add("--set", String(assignment.prefix { $0 != "=" }), [assignment])
+        }
+        return words
+    }
+}
