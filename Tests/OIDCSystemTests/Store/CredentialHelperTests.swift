@@ -166,10 +166,10 @@ struct CredentialHelperTests {
         arguments: damages)
     func damagedMachine(_ damage: Damage) throws {
         let helper = FakeHelper(scratch)
-        let store = try helper.store()
+        let store = helper.store()
         try store.save(.example(key: .machine), replacingDamaged: false)
         try damage.harm(helper, "oidc/\(SessionKey.machine.fileStem).sealed")
-        let later = try helper.store()
+        let later = helper.store()
         #expect(try later.load(.machine) == nil)
         #expect(try later.replace(nil, with: .example("new", key: .machine)))
         #expect(try later.load(.machine) == .example("new", key: .machine))
