@@ -64,11 +64,15 @@ def attempt(commands, rounds, expected, prepare):
     first, *others = commands
     samples = {name: [] for name, *_ in commands}
     ratios = {first[0]: [1]}
-    for other in others or [first]:
-        pairs = [(once(*first), once(*other)) for _ in range(rounds + 2)][2:]
-        for name, side in ((first[0], 0), (other[0], 1)):
-            samples[name] += [pair[side] for pair in pairs]
-        ratios.setdefault(other[0], [pair[1]["wall"] / pair[0]["wall"] for pair in pairs])
+    for turn in range(rounds + 2):
+        for other in others or [first]:
+            left, right = once(*first), once(*other)
+            if turn < 2:
+                continue
+            samples[first[0]].append(left)
+            samples[other[0]].append(right)
+            if other is not first:
+                ratios.setdefault(other[0], []).append(right["wall"] / left["wall"])
     walls = [sample["wall"] for sample in samples[first[0]]]
     spread = 0
     if len(walls) > 9:
