@@ -37,7 +37,9 @@ struct CommonOptions: OptionGroup {
 
     /// Checks rules that no single option has.
     func validate() throws(OIDCError) {
-        if isJSON, format == .text { throw .usage("--json and --output text exclude each other") }
+        if isJSON, format == .text {
+            throw .usage("--json and --output text exclude each other", hint: "leave one of them out")
+        }
         if config == "" {
             throw .usage("--config is empty", hint: "give it the path of a file, or leave it out")
         }

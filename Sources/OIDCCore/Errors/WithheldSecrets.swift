@@ -1,7 +1,7 @@
 /// The secrets of a request. If an error text repeats one of them, in any encoding, whole or in parts, it
 /// must not appear on a terminal or in a log.
 package struct WithheldSecrets: Sendable {
-    private let secrets: [String]
+    private var secrets: [[UInt8]]
     /// The length up to which texts are searched and shown. Providers choose the length of texts and secrets,
     /// and searching long ones takes time.
     private static let shownByteCount = 8_192
@@ -10,12 +10,14 @@ package struct WithheldSecrets: Sendable {
     private static let pieceByteCount = 16
 
     package init(_ secrets: [String] = []) {
-        self.secrets = secrets
+        self.secrets = secrets.map { PlainText($0, limit: WithheldSecrets.comparedByteCount).bytes }
     }
 
     /// Returns these secrets and more.
     func adding(_ more: [String]) -> WithheldSecrets {
-        WithheldSecrets(secrets + more)
+        var all = self
+        all.secrets += WithheldSecrets(more).secrets
+        return all
     }
 
     /// Returns the text without secrets of at least `minimum` bytes; removing shorter ones would garble the
@@ -23,9 +25,7 @@ package struct WithheldSecrets: Sendable {
     package func removed(from text: String, minimum: Int = 4, wordsBelow: Int = 8) -> String {
         let plain = PlainText(text, limit: WithheldSecrets.shownByteCount)
         var isSecret = [Bool](repeating: false, count: plain.bytes.count)
-        for secret in secrets {
-            let secret = PlainText(secret, limit: WithheldSecrets.comparedByteCount).bytes
-            guard secret.count >= minimum else { continue }
+        for secret in secrets where secret.count >= minimum {
             let length = min(secret.count, WithheldSecrets.pieceByteCount)
             guard length <= plain.bytes.count else { continue }
             let pieces = Set((0...(secret.count - length)).map { secret[$0..<($0 + length)] })

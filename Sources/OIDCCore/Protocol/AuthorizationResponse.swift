@@ -138,7 +138,7 @@ extension PendingAuthorization {
         return OIDCError(
             answer.isTemporary && !isWithCode ? .unreachable : .refused, message,
             hint: answer.promptHint(sent: prompt) ?? answer.resourceHint ?? hint(answer.code),
-            stage: .authorization, oauthError: answer.code)
+            stage: .authorization, oauthError: answer.code.isEmpty ? nil : answer.code)
     }
 
     private func hint(_ code: String) -> Hint? {

@@ -16,8 +16,8 @@ package struct OAuthErrorResponse: Hashable, Sendable {
         code: String, description: String? = nil, uri: String? = nil, withholding secrets: WithheldSecrets
     ) {
         // An invisible character must not make it another code, such as one that ends a session.
-        let code = DisplayText.escaped(secrets.removed(from: code, wordsBelow: 16))
-        self.code = DisplayText.clean(code.isEmpty ? "an error without a code" : code, limit: 100)
+        let escaped = DisplayText.escaped(secrets.removed(from: code, wordsBelow: 16))
+        self.code = DisplayText.clean(escaped, limit: 100)
         self.description = description.flatMap {
             $0.isEmpty ? nil : DisplayText.clean(secrets.removed(from: $0))
         }
@@ -82,6 +82,7 @@ package struct OAuthErrorResponse: Hashable, Sendable {
 
     /// `invalid_scope ("no such scope", see https://…)`.
     package var text: String {
+        let code = code.isEmpty ? "an error without a code" : code
         let details = [description.map { "\"\($0)\"" }, uri.map { "see \($0)" }].compactMap { $0 }
         return details.isEmpty ? code : "\(code) (\(details.joined(separator: ", ")))"
     }

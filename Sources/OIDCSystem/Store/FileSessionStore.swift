@@ -15,7 +15,7 @@ public struct FileSessionStore: SessionStoring {
     /// Returns the path of the session, even if it does not exist.
     public func location(of key: SessionKey) -> String { directory.location(key.fileStem) }
 
-    /// Loads the session; nil if there is none, or a machine's that is damaged.
+    /// Loads the session; nil if there is none, or if a damaged one is of a grant without a user.
     public func load(_ key: SessionKey) throws(OIDCError) -> Session? {
         try key.readIfWhole { () throws(OIDCError) in
             guard let bytes = try directory.read(key.fileStem) else { return nil }

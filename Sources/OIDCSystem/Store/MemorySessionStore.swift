@@ -7,6 +7,8 @@ public final class MemorySessionStore: SessionStoring {
         var session: Session?
         var failure: SharedFailure?
         var locked: [LockPurpose] = []
+
+        var isEmpty: Bool { session == nil && failure == nil && locked.isEmpty }
     }
 
     private let entries = Mutex<[SessionKey: Entry]>([:])
@@ -41,9 +43,9 @@ public final class MemorySessionStore: SessionStoring {
 
     /// Removes the session.
     public func remove(_ key: SessionKey) throws(OIDCError) {
-        entries.withLock { entries in
-            entries[key]?.session = nil
-            entries[key]?.failure = nil
+        change(key) { entry in
+            entry.session = nil
+            entry.failure = nil
         }
     }
 
@@ -71,8 +73,16 @@ public final class MemorySessionStore: SessionStoring {
             var nothing: [Poll.Interest] = []
             Poll.wait(&nothing, until: min(clock.limit, .now().adding(milliseconds: 5)))
         }
-        defer { entries.withLock { $0[key]?.locked.removeAll { $0 == purpose } } }
+        defer { change(key) { $0.locked.removeAll { $0 == purpose } } }
         return try body()
+    }
+
+    private func change(_ key: SessionKey, _ body: (inout Entry) -> Void) {
+        entries.withLock { entries in
+            guard var entry = entries[key] else { return }
+            body(&entry)
+            entries[key] = entry.isEmpty ? nil : entry
+        }
     }
 
     private func lock(_ key: SessionKey, _ purpose: LockPurpose) -> Bool {

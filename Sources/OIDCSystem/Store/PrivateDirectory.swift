@@ -72,8 +72,8 @@ final class PrivateDirectory: Sendable {
         }
     }
 
-    /// Whether other users or programs need the directory, so to close it would lock them out: `/tmp`, or one that holds
-    /// something and no sessions, as `/etc` does for root.
+    /// Whether other users or programs need the directory, and closing it would lock them out: `/tmp`, or one that holds
+    /// files but no sessions, such as root's `/etc`.
     private func isForOthers(_ status: FileStatus) -> Bool {
         guard status.permissions & 0o1000 == 0, let names = try? file.names() else { return true }
         return !names.isEmpty && !names.contains { $0.hasSuffix(".json") || $0 == "resources" }

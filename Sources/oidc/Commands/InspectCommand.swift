@@ -88,8 +88,8 @@ struct InspectCommand: RunnableCommand {
         }
         let session = try SessionAccess(provider).session()
         let idToken = session.tokens.idToken?.revealed
+        if type == nil, let idToken { return idToken }
         switch type {
-        case nil where idToken != nil: return idToken ?? ""
         case .access, nil:
             guard session.hasAccessToken else { throw session.noAccessToken }
             return session.tokens.access.token.revealed

@@ -33,7 +33,7 @@ struct RedisParser {
 
     private static let lineLimit = 65_536
     private static let bytesLimit = 4 << 20
-    /// The largest value of a Redis server (proto-max-bulk-len); whoever announces a larger one is none.
+    /// The largest value of a Redis server (proto-max-bulk-len). A longer one is not Redis's.
     private static let redisLimit = 512 << 20
     private static let arrayLimit = 100_000
     private static let depthLimit = 8
