@@ -166,6 +166,16 @@ struct AuthorizationResponseTests {
         #expect(error?.message.hasSuffix("the answer lacks iss, which the provider promises") == true)
     }
 
+    @Test("an error without a code is named as such, and has no OAuth error")
+    func emptyError() throws {
+        let pending = try Fixture.pending()
+        let error = #expect(throws: OIDCError.self) {
+            try pending.accept(pairs("state=STATE&error=&error_description=x&\(Self.iss)", pending))
+        }
+        #expect(error?.message == "authorize: the provider answered an error without a code (\"x\")")
+        #expect(error?.oauthError == nil)
+    }
+
     @Test(
         "the right state with neither error nor a usable code ends the sign-in",
         arguments: [
