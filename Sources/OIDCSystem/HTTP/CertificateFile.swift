@@ -2,8 +2,8 @@ import OIDCCore
 import OIDCCrypto
 
 extension CurlConfiguration.CertificateAuthorities {
-    /// Checks the file: one that is unreadable or has no certificate is an error, never a reason to trust
-    /// everything.
+    /// Checks that the file is readable and contains a certificate. A bad file is an error, never a reason to
+    /// trust everything.
     func check() throws(OIDCError) {
         switch PEMFile.look(path, for: [" CERTIFICATE-----"]) {
         case .found: return

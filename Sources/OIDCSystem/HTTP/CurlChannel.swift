@@ -2,9 +2,10 @@ import CLibcurl
 import OIDCCore
 import Synchronization
 
-/// A libcurl handle, with its connections for the next request.
+/// A libcurl handle and the connections it keeps for later requests.
 ///
-/// Unchecked, because only one thread at a time uses a channel: it is taken from the pool under a lock.
+/// `@unchecked Sendable`, as only one thread at a time uses a channel: it is taken from the pool under a
+/// lock.
 final class CurlChannel: @unchecked Sendable {
     let library: UnsafePointer<oidc_curl_library>
     private let easy: OpaquePointer
@@ -57,7 +58,7 @@ final class CurlChannel: @unchecked Sendable {
         var end: MonotonicTime?
         /// The longest time without any bytes; nil if `end` bounds the request.
         var silence: Duration?
-        /// Whether neither a signal nor a cancellation ends the transfer once the request is sent.
+        /// Whether signals and cancellations no longer end the transfer once the request is sent.
         var isAwaitedOnceSent = false
     }
 
@@ -127,7 +128,7 @@ final class CurlChannel: @unchecked Sendable {
         return nil
     }
 
-    /// Waits for activity, at most 100 milliseconds, or until a signal comes.
+    /// Waits for activity or a signal, at most 100 milliseconds.
     private func wait(_ exchange: CurlExchange, _ limits: Limits) {
         let now = MonotonicTime.now()
         let ends = [limits.end, limits.configuration.deadline].compactMap { $0?.milliseconds(from: now) }
@@ -147,8 +148,8 @@ final class CurlChannel: @unchecked Sendable {
         _ = library.pointee.easy_pause(easy, 0)
     }
 
-    /// Closes the channel. libcurl before 7.87 would wait many seconds for an unfinished name resolution, so
-    /// in that case the handles are leaked.
+    /// Ends the transfer. libcurl before 7.87 would then wait many seconds for an unfinished name resolution,
+    /// so in that case the handles are leaked.
     private func close(_ ending: CurlResult.Ending?) {
         let quickExitVersion: UInt32 = 0x07_57_00
         if case .code = ending {
@@ -192,7 +193,7 @@ final class CurlChannel: @unchecked Sendable {
     }
 }
 
-/// Idle channels. A connection that presents our certificate carries no request without it, and the other way round.
+/// The idle channels. Requests with and without the client certificate never share a connection.
 final class CurlChannelPool: Sendable {
     private let idle = Mutex<[CurlChannel]>([])
 

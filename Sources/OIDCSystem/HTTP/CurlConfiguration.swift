@@ -7,7 +7,7 @@ package struct CurlConfiguration: Sendable {
     package var httpTimeout: Duration = .seconds(30)
     /// The time limit for name resolution, connecting and the TLS handshake.
     package var connectTimeout: Duration = .seconds(15)
-    /// The deadline for everything, such as a whole sign-in.
+    /// The deadline of the whole operation, such as a sign-in.
     package var deadline: MonotonicTime?
     /// The certificate authorities to trust instead of the machine's.
     package var caFile: CertificateAuthorities?
@@ -16,13 +16,13 @@ package struct CurlConfiguration: Sendable {
     /// Whether plain http is allowed for hosts other than loopback.
     package var allowInsecureHTTP = false
     package var proxy: Proxy = .environment
-    /// Called about every 100 milliseconds and after a signal; true ends the request with an error of kind
-    /// `interrupted`, except for a request that redeems a code or a refresh token and is already sent.
+    /// Whether to end the request with an error of kind `interrupted`; checked about every 100 milliseconds
+    /// and after a signal. A request that redeems a code or a refresh token is not ended once it is sent.
     package var isCancelled: @Sendable () -> Bool = { Interruption.pending != nil }
-    /// Called if a signal has to wait for the answer to a request.
+    /// The function to call if a signal has to wait for the answer to a request.
     package var onPostponedSignal: (@Sendable () -> Void)?
     package var trace: (@Sendable (HTTPTraceEvent) -> Void)?
-    /// Waits before a repetition; replaced in tests.
+    /// The replacement for the wait before a repetition, for tests.
     var pause: (@Sendable (Duration) -> Void)?
 
     package init() {}
@@ -38,7 +38,8 @@ package struct CurlConfiguration: Sendable {
         }
     }
 
-    /// The client certificate in PEM files, for requests that need it (RFC 8705), and the names of the files in errors.
+    /// The PEM files of the client certificate, for requests that need it (RFC 8705), and their names in
+    /// errors.
     package struct ClientCertificate: Sendable {
         package var certificatePath: String
         package var certificateName: String
@@ -78,8 +79,8 @@ package enum HTTPTraceEvent: Hashable, Sendable {
 
 /// Proxy URLs from environment variables.
 package enum ProxyURL {
-    /// Returns scheme, host and port, which are safe to show; nil if they are ambiguous, as a part of the
-    /// password could be taken for them.
+    /// Returns scheme, host and port, which are safe to show; nil if the URL is ambiguous, as part of the
+    /// password could be mistaken for them.
     package static func redacted(_ value: String) -> String? {
         let (scheme, rest) =
             value.parts(around: "://").map { ("\($0.before)://", $0.after) } ?? ("", value[...])

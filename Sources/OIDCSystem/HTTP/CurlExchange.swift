@@ -1,7 +1,7 @@
 import CLibcurl
 import OIDCCore
 
-/// The state of one transfer that libcurl's callbacks use, only on the thread that drives it.
+/// The state of one transfer, used by libcurl's callbacks on the thread that drives it.
 final class CurlExchange {
     private(set) var head = ResponseHead()
     private(set) var receivedBytes = 0
@@ -17,11 +17,11 @@ final class CurlExchange {
 
     let body: RequestBody
     let decodesContent: Bool
-    /// Whether a body that may be long is not waited for.
+    /// Whether the transfer ends after the header if the body may be long.
     private let endsAfterHead: Bool
     let stage: Stage
     private var sentBytes = 0
-    /// Whether the answer has begun.
+    /// Whether the answer has started.
     private var hasBegun = false
     private let onHead: (Int, HTTPHeaders) throws(OIDCError) -> Void
     private let onBody: (UnsafeRawBufferPointer) throws(OIDCError) -> Void
@@ -45,7 +45,7 @@ final class CurlExchange {
         errorText.deallocate()
     }
 
-    /// Records activity: waiting for our own input does not count as silence.
+    /// Records activity. Waiting for our own input counts too, as only the server's silence is limited.
     func touch() {
         lastActivity = .now()
     }
@@ -55,7 +55,8 @@ final class CurlExchange {
     }
 
     fileprivate func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
-        // Further lines do not count as activity, so a header that comes in drops, or interim answers, end the wait.
+        // Later lines do not count as activity, so a slow header or endless interim answers reach the time
+        // limit.
         if !hasBegun { touch() }
         hasBegun = true
         switch head.take(line) {

@@ -43,8 +43,8 @@ struct CurlFailure {
         case 27: error(.failed, "libcurl has no memory for a request")
         case 35, 58, 59, 51, 60, 66, 77, 82, 83, 90, 91, 98:
             CurlTLSFailure(failure: self, code: code).error
-        // libcurl repeats an unanswered request: 42 if we refused that, 65 if it could not rewind the body, 16 after a
-        // GOAWAY.
+        // libcurl tries to repeat an unanswered request: 42 means that we refused, 65 that it could not
+        // rewind the body, 16 that it received a GOAWAY.
         case 16, 52, 65,
             42 where result.isSent:
             broken("\(host) closed the connection without answering")
@@ -59,7 +59,7 @@ struct CurlFailure {
         OIDCError(kind, "\(stage.title): \(message)", hint: hint, stage: stage)
     }
 
-    /// Returns libcurl's fixed text for a code; its text for this transfer may quote the proxy's password.
+    /// Returns libcurl's fixed text for a code; its text for a transfer may quote the proxy's password.
     static func meaning(of code: Int32) -> String {
         guard let words = oidc_curl()?.pointee.easy_strerror(code) else { return "libcurl error \(code)" }
         return DisplayText.clean(String(cString: words))
@@ -67,14 +67,14 @@ struct CurlFailure {
 
     private var proxyVariables: String {
         if case .url = configuration.proxy { return "the proxy's URL" }
-        // In libcurl's order
+        // The variables in libcurl's order.
         let own = request.url.isSecure ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]
         let variables = ProcessEnvironment.current
         return (own + ["all_proxy", "ALL_PROXY"]).first { variables[$0]?.isEmpty == false } ?? own[0]
     }
 
     private var connectFailure: OIDCError {
-        // An unknown scheme can only come from a proxy of the variables or the caller.
+        // Only a proxy from the variables or the caller can have an unknown scheme.
         if result.text.hasPrefix("Unsupported proxy") {
             return error(
                 .unreachable, "cannot use the proxy for \(host): its URL is not supported",
@@ -93,8 +93,8 @@ struct CurlFailure {
                 : "check the host, this machine's network and its proxy settings")
     }
 
-    /// Whether the proxy is unreachable: libcurl names the host, as in `Failed to connect to idp.example port
-    /// 443`.
+    /// Whether the unreachable host is the proxy: libcurl names the host, as in `Failed to connect to
+    /// proxy.example port 3128`.
     private var isAboutProxy: Bool {
         switch configuration.proxy {
         case .none: false
@@ -152,7 +152,7 @@ struct CurlFailure {
         error(.unreachable, message + aftermath, hint: .tryAgain(seconds: nil))
     }
 
-    /// A note whether the request may have been received, to know before repeating it.
+    /// A warning that the provider may have acted on the request; empty if repeating the request is harmless.
     private var aftermath: String {
         guard result.isSent, stage != .store, request.method != .get, request.method != HTTPMethod("HEAD")
         else { return "" }

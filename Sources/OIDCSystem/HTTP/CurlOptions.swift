@@ -30,7 +30,7 @@ struct CurlOptions {
         note(option, oidc_curl_set_data_function(easy, Int32(option), function))
     }
 
-    /// Sets an optional option, which older versions of libcurl lack.
+    /// Sets an option that may be ignored, as older versions of libcurl lack it.
     func offer(_ option: Int, _ number: Int) {
         _ = oidc_curl_set_long(easy, Int32(option), number)
     }
@@ -44,7 +44,7 @@ struct CurlOptions {
     }
 }
 
-/// A `curl_slist`, freed with its owner, as libcurl stores only the pointer.
+/// A `curl_slist`. libcurl stores only the pointer, so this object owns the list and frees it.
 final class CurlList {
     private let library: UnsafePointer<oidc_curl_library>
     private(set) var head: UnsafeMutablePointer<oidc_curl_list>?

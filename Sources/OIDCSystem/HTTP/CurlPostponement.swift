@@ -11,8 +11,8 @@ struct CurlPostponement {
         self.limits = limits
     }
 
-    /// Postpones signals before a step that may send the secret: SIGQUIT right after the last byte would end the
-    /// process, and lose the answer.
+    /// Postpones signals before a step that may send the secret: SIGQUIT right after the last byte would end
+    /// the process, and lose the answer.
     mutating func prepare() {
         guard limits.isAwaitedOnceSent, !isActive else { return }
         isActive = true

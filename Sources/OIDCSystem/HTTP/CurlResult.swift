@@ -1,4 +1,4 @@
-/// The end of a transfer, before it is interpreted.
+/// The raw result of a transfer.
 struct CurlResult {
     enum Ending {
         /// A CURLcode.
@@ -8,12 +8,12 @@ struct CurlResult {
         case deadline
         /// The time limit of this request has passed.
         case timeOut
-        /// No bytes came or went for too long.
+        /// The time limit without bytes in either direction has passed.
         case silence
     }
 
     var ending: Ending
-    /// libcurl's error text, fit for a terminal.
+    /// libcurl's error text, safe for a terminal.
     var text = ""
     var systemError: Int32 = 0
     /// The status of the proxy's answer to CONNECT; 0 if there is none.
@@ -24,14 +24,16 @@ struct CurlResult {
     /// Whether any part of the answer came, including interim answers.
     var hasAnswerBytes = false
     var isReusedConnection = false
-    /// The TLS library's result for the server's certificate (CURLINFO_SSL_VERIFYRESULT): OpenSSL's `X509_V_…`.
+    /// The TLS library's result for the server's certificate (CURLINFO_SSL_VERIFYRESULT): OpenSSL's
+    /// `X509_V_…`.
     var certificateVerification = 0
 
     var isSuccess: Bool {
         if case .code(0) = ending { true } else { false }
     }
 
-    /// Whether the transfer ended or reached its own time limit; false if a signal or the overall deadline ended it.
+    /// Whether the transfer ended or reached its own time limit; false if a signal or the overall deadline
+    /// ended it.
     var isEndOfBody: Bool {
         switch ending {
         case .code, .timeOut, .silence: true

@@ -28,7 +28,7 @@ struct CurlSetup {
             hint: "use libcurl 7.66 or later, built with TLS", stage: stage)
     }
 
-    /// Sets the URL, and how its server is reached and trusted.
+    /// Sets the URL, the way to its server, and the trusted certificate authorities.
     func setConnection(_ url: WebURL, addresses: CurlList, _ options: inout CurlOptions) {
         setTransport(url, &options)
         setAddress(url, addresses, &options)
@@ -46,7 +46,7 @@ struct CurlSetup {
         options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, max(1, configuration.connectTimeout.milliseconds))
         options.offer(OIDC_CURLOPT_QUICK_EXIT, 1)
         _ = oidc_curl_keep_sockets(options.easy)
-        // With HTTP/2, libcurl repeats a refused stream, which only ProxyTransfer prevents.
+        // HTTP/1.1, as libcurl repeats a refused HTTP/2 stream, which only ProxyTransfer prevents.
         options.set(OIDC_CURLOPT_HTTP_VERSION, OIDC_CURL_HTTP_VERSION_1_1)
         let firstVersionWithNames: UInt32 = 0x07_55_00
         if library.pointee.version_info(0).pointee.version_number >= firstVersionWithNames {
@@ -56,8 +56,8 @@ struct CurlSetup {
         }
     }
 
-    /// Sets the URL. `localhost` always means this machine, whatever a resolver says (RFC 8252 §8.3); both
-    /// loopback addresses are tried.
+    /// Sets the proxy and the addresses. `localhost` always means this machine, whatever a resolver says (RFC
+    /// 8252 §8.3); both loopback addresses are tried.
     private func setAddress(_ url: WebURL, _ addresses: CurlList, _ options: inout CurlOptions) {
         switch (url.isLoopback || GoogleMetadata.isIdentity(url), configuration.proxy) {
         case (true, _), (false, .none): options.set(OIDC_CURLOPT_PROXY, "")
@@ -97,7 +97,7 @@ struct CurlSetup {
             }
             return
         }
-        // Only the file's authorities: libcurl would add the machine's directory.
+        // Only the file's authorities are trusted: libcurl would add those of the machine's directory.
         options.set(OIDC_CURLOPT_CAINFO, file.path)
         options.offer(OIDC_CURLOPT_CAPATH, nil)
         options.offer(OIDC_CURLOPT_PROXY_CAINFO, file.path)
@@ -127,8 +127,8 @@ struct CurlSetup {
         guard let certificate = configuration.clientCertificate else { return }
         options.set(OIDC_CURLOPT_SSLCERT, certificate.certificatePath)
         options.set(OIDC_CURLOPT_SSLKEY, certificate.keyPath)
-        // Without a passphrase OpenSSL would prompt on the terminal; GnuTLS would use an empty one as if it
-        // were real.
+        // Without a passphrase, OpenSSL would prompt on the terminal, so it gets an empty one. GnuTLS would
+        // use an empty one as if it were real.
         options.set(OIDC_CURLOPT_KEYPASSWD, certificate.passphrase?.revealed ?? (usesGnuTLS ? nil : ""))
     }
 
@@ -162,13 +162,12 @@ struct CurlSetup {
             try check(field)
             list.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
         }
-        // Headers that libcurl must not add automatically.
+        // These headers must not be added by libcurl.
         for name in ["Expect", "Content-Type"] where request.headers[name] == nil { list.append("\(name):") }
         if body.length == nil { list.append("Transfer-Encoding: chunked") }
     }
 
-    /// Checks a header field: it must not contain a line end (RFC 9110 §5.5) or be one that frames the
-    /// message.
+    /// Checks that a header field has no line end (RFC 9110 §5.5) and does not frame the message.
     private func check(_ field: HTTPHeaders.Field) throws(OIDCError) {
         let isName =
             !field.name.isEmpty

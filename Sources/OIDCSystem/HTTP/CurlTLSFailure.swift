@@ -1,7 +1,7 @@
 import OIDCCore
 
-/// The error of a failed TLS connection. libcurl's code alone does not distinguish an unsupported TLS version from
-/// other failed handshakes, so the texts of OpenSSL and GnuTLS are searched for those.
+/// The error of a failed TLS connection. libcurl's code alone does not distinguish an unsupported TLS version
+/// from other failed handshakes, so those are recognized by the texts of OpenSSL and GnuTLS.
 struct CurlTLSFailure {
     let failure: CurlFailure
     let code: Int32
@@ -50,7 +50,7 @@ struct CurlTLSFailure {
         if [9, 10].contains(failure.result.certificateVerification) {
             return "check this machine's clock, or report it to the provider"
         }
-        // libcurl's own texts, whatever the TLS library is.
+        // These texts are libcurl's own, with any TLS library.
         if says("no alternative certificate subject name", "does not match target") {
             return "check the host name in the URL"
         }
@@ -83,7 +83,8 @@ struct CurlTLSFailure {
         return ASCII.trimmed(words[words.index(after: colon)...])
     }
 
-    /// The error for a TLS alert, as which servers refuse a client certificate with TLS 1.3; nil if there was none.
+    /// The error for a TLS alert; nil if there was none. With TLS 1.3, servers refuse a client certificate
+    /// with an alert after the handshake.
     var alertAfterHandshake: OIDCError? {
         let isGiven = failure.request.usesClientCertificate && failure.configuration.clientCertificate != nil
         let message: String

@@ -33,7 +33,8 @@ package final class CurlTransport: HTTPTransport {
         return CurlTransport(bounded, sharing: pool)
     }
 
-    /// Sends a request. Any status is an answer; redirects of a GET are followed within its origin.
+    /// Sends a request and returns the answer, whatever its status. Redirects of a GET are followed within
+    /// its origin.
     package func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
         try admit(request, stage: stage)
         let end = MonotonicTime.now().adding(milliseconds: Int64(configuration.httpTimeout.milliseconds))
@@ -48,7 +49,7 @@ package final class CurlTransport: HTTPTransport {
         }
     }
 
-    /// Throws for a request that must not be sent.
+    /// Throws if the request must not be sent.
     func admit(_ request: HTTPRequest, stage: Stage) throws(OIDCError) {
         guard
             request.url.isSecure || request.url.isLoopback || configuration.allowInsecureHTTP
@@ -101,7 +102,8 @@ package final class CurlTransport: HTTPTransport {
         }
     }
 
-    /// Performs one transfer, reports it to `trace`, and returns the answer or throws.
+    /// Performs one transfer and reports it to `trace`. Returns the result, and the error if the transfer
+    /// failed.
     func perform(
         _ request: HTTPRequest, _ exchange: CurlExchange, end: MonotonicTime?, silence: Duration?
     ) throws(OIDCError) -> (CurlResult, OIDCError?) {
@@ -138,7 +140,7 @@ package final class CurlTransport: HTTPTransport {
         guard exchange.head.isComplete, (200...599).contains(exchange.head.status) else {
             return failure.error(.refused, "\(request.url.hostAndPort) does not answer with HTTP")
         }
-        // 407 comes from a proxy, even if plain http goes through it without a tunnel (RFC 9110 §15.5.8).
+        // 407 comes from a proxy, which forwards plain http without a tunnel (RFC 9110 §15.5.8).
         let isBeyondLoopback = !request.url.isSecure && !request.url.isLoopback
         return exchange.head.status == 407 && isBeyondLoopback ? failure.proxyRefusal(status: 407) : nil
     }

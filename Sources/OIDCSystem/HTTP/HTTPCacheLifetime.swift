@@ -2,13 +2,13 @@ package import OIDCCore
 
 /// The freshness lifetime of an answer in a private cache (RFC 9111 §4.2).
 package enum HTTPCacheLifetime {
-    /// The lifetime of an answer without freshness information: an hour; no answer is fresh for more than a
-    /// day.
+    /// The lifetime of an answer without freshness information, in seconds.
     static let unstated: Int64 = 3_600
+    /// The longest lifetime of any answer, in seconds.
     static let longest: Int64 = 86_400
 
-    /// Returns the seconds from `now`: 0 for a stale answer, nil for one that must not be stored. Unreadable
-    /// freshness information counts as stale (§4.2.1).
+    /// Returns how many seconds from `now` the answer is fresh: 0 for a stale answer, nil for one that must
+    /// not be stored. Unreadable freshness information counts as stale (§4.2.1).
     package static func seconds(for response: HTTPResponse, at now: Instant) -> Int64? {
         let directives = response.headers.values("Cache-Control").flatMap(CacheDirective.list)
         let has = { (name: String) in directives.contains { $0.name == name } }

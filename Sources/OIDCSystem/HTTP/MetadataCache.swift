@@ -17,7 +17,7 @@ package struct MetadataCache: DocumentCache {
         return MetadataCache.body(of: bytes, for: url, at: now)
     }
 
-    /// Returns the answer's body from a cache file, while it is fresh.
+    /// Returns the body of a cached answer; nil if it is no longer fresh or the file is not valid.
     static func body(of bytes: [UInt8], for url: WebURL, at now: Instant) -> [UInt8]? {
         guard let json = try? JSONValue(parsing: bytes),
             json["version"]?.integer == MetadataCache.formatVersion, json["url"]?.string == url.text,
@@ -31,7 +31,7 @@ package struct MetadataCache: DocumentCache {
         return Array(body.utf8)
     }
 
-    /// Stores an answer; one that must not be stored removes an earlier one.
+    /// Stores an answer. If the answer must not be stored, an earlier one is removed.
     package func keep(_ response: HTTPResponse, from url: WebURL, at now: Instant) {
         guard response.status == 200,
             let seconds = HTTPCacheLifetime.seconds(for: response, at: now), seconds > 0,

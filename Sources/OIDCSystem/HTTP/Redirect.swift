@@ -39,7 +39,7 @@ struct Redirect {
 }
 
 extension WebURL {
-    /// Resolves a reference relative to this URL (RFC 3986 §5.2); nil if the result is not a URL.
+    /// Returns the URL of a reference relative to this one (RFC 3986 §5.2); nil if it is not a URL.
     public func resolving(_ reference: String) -> WebURL? {
         let reference = String(reference.prefix { $0 != "#" })
         if let scheme = reference.firstIndex(where: { ":/?".contains($0) }), reference[scheme] == ":" {
@@ -56,7 +56,7 @@ extension WebURL {
         return WebURL("\(base)\(WebURL.withoutDots(whole))\(reference[end...])")
     }
 
-    /// Removes `.` and `..` segments (RFC 3986 §5.2.4).
+    /// Returns a path without `.` and `..` segments (RFC 3986 §5.2.4).
     private static func withoutDots(_ path: String) -> String {
         let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
         var kept: [Substring] = []

@@ -1,8 +1,8 @@
 import OIDCCore
 
-/// The rules for repeating a failed request: a GET twice after a failed connection or a request to retry
-/// later, and once after a connection that broke before the answer; any other request once, and only if no
-/// connection was made.
+/// The rules for repeating a failed request. A GET is repeated twice if no connection was made or the server
+/// is unavailable (502, 503, 504), and once if the connection broke before the answer; any other request is
+/// repeated once, and only if no connection was made.
 struct RepeatPolicy {
     /// The longest Retry-After that is waited for.
     static let longestPause = Duration.seconds(5)

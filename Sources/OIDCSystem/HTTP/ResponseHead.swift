@@ -15,7 +15,7 @@ struct ResponseHead {
 
     var headers: HTTPHeaders { HTTPHeaders(fields) }
 
-    /// Whether the body may be long, or never end, so a new connection costs less than the rest of it.
+    /// Whether the body may be long or endless; then a new connection costs less than reading it.
     var announcesLongBody: Bool {
         let type = headers["Content-Type"] ?? ""
         if ASCII.lowercased(type).hasPrefix("text/event-stream") { return true }
@@ -25,7 +25,7 @@ struct ResponseHead {
 
     enum Line {
         case more
-        /// The empty line after the final answer's fields
+        /// The empty line after the final answer's fields.
         case complete
         case tooLarge
     }
