@@ -34,8 +34,10 @@ package struct Browser: Sendable {
         untried = commands
     }
 
-    /// Checks on the command; call it repeatedly. If the command failed, starts the next one; if there is
-    /// none, returns the failure, once. A command that ends later has not failed: the user closed it.
+    /// Checks the running command; call it repeatedly. If it failed early, starts the next one or, if there
+    /// is none, returns the failure once.
+    ///
+    /// A command that ends later has not failed: the user closed the browser.
     package mutating func check() -> OIDCError? {
         guard let (command, child, watchedUntil) = current, let status = child.status else { return nil }
         current = nil

@@ -2,16 +2,17 @@
 package enum BrowserChoice: Hashable, Sendable {
     /// Commands to try in this order. `%s` stands for the URL, which otherwise is the last argument.
     case commands([[String]])
-    /// No browser, with the reason as the end of "no browser is opened: …".
+    /// No browser; `reason` completes "no browser is opened: …".
     case none(reason: String)
 
     package var isAvailable: Bool {
         if case .commands = self { true } else { false }
     }
 
-    /// Returns the `browser` setting, else the commands in `$BROWSER`, else this machine's command to open a
-    /// URL. The first two are used even without a display. `warn` is called with the reason why an entry of
-    /// `$BROWSER` is not used.
+    /// Returns the `browser` setting, else the commands in `$BROWSER`, else this machine's commands to open a
+    /// URL. The first two are used even without a display.
+    ///
+    /// `warn` is called with the reason why an entry of `$BROWSER` is not used.
     package static func resolve(
         setting: [String] = [], _ surroundings: BrowserSurroundings, warn: (String) -> Void = { _ in }
     ) -> BrowserChoice {

@@ -1,10 +1,10 @@
 import OIDCCore
 
-/// The words of a command that opens a URL, and whether it is safe to run.
+/// The checks and the arguments of commands that open a URL.
 package enum BrowserCommand {
     static let placeholder = "%s"
 
-    /// Returns why the command must not be given a URL, or nil if it is safe. The URL comes from the
+    /// Returns the reason why a command must not get a URL; nil if it is safe. The URL comes from the
     /// provider's metadata, so it must be one argument that no shell interprets (CWE-78).
     package static func problem(_ words: [String]) -> String? {
         for (index, word) in words.enumerated() {
@@ -95,7 +95,7 @@ extension BrowserCommand {
         return commands
     }
 
-    /// One entry, removed from the front of the text with the colon after it.
+    /// An entry of `$BROWSER`, which is removed from the front of the text with the colon after it.
     private struct Entry {
         var words: [String] = []
         /// Whether every quote is closed.

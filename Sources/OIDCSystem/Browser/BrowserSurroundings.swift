@@ -1,8 +1,8 @@
 /// The properties of this machine that decide whether it can show a browser; passed in for tests.
 package struct BrowserSurroundings: Hashable, Sendable {
-    /// macOS, which has `open` and always a display.
+    /// Whether this is macOS, which always has `open`.
     package var isDarwin: Bool
-    /// Linux inside Windows (WSL), whose browser can be started.
+    /// Whether this is Linux inside Windows (WSL), where a Windows browser can be started.
     package var isWSL: Bool
     package var isContainer: Bool
     package var environment: Variables

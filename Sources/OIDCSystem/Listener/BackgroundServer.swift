@@ -8,8 +8,8 @@ package final class BackgroundServer: Sendable {
     private let stop: FileDescriptor
     private let thread: BackgroundThread
 
-    /// The server on its way to the thread. Unchecked, as only that thread uses it: it is handed over before
-    /// the thread starts.
+    /// The server while it is passed to its thread. `@unchecked Sendable`, as only that thread uses it
+    /// afterward.
     private struct Handover: @unchecked Sendable {
         let server: LoopbackServer
     }

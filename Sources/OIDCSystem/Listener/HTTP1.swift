@@ -25,8 +25,8 @@ package enum HTTP1 {
         }
     }
 
-    /// Returns an answer as bytes, with its own Content-Length and Connection fields. Throws for header
-    /// fields that could end early or contain another field (CWE-113).
+    /// Returns the bytes of an answer; Content-Length and Connection are set here. Throws if a header field
+    /// has a control character, which could end the field and add another (CWE-113).
     package static func serialize(
         _ response: HTTPResponse, toHead isHead: Bool = false, closes: Bool
     ) throws(OIDCError) -> [UInt8] {

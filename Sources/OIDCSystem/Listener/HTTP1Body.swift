@@ -12,8 +12,8 @@ extension HTTP1 {
         case length(Int)
         case chunked
 
-        /// Reads the framing. The length is a single Content-Length of plain digits; others would read a
-        /// request with both fields, or with two lengths, differently (§6.1).
+        /// Parses the framing. A length must be a single Content-Length of plain digits: other programs would
+        /// read a request with two lengths, or also with Transfer-Encoding, differently (§6.1).
         init(of request: HTTPServerRequest) throws(Rejection) {
             let lengths = request.headers.values("Content-Length")
             let codings = request.headers.values("Transfer-Encoding")
@@ -44,8 +44,8 @@ extension HTTP1 {
         }
     }
 
-    /// A decoder of the chunked transfer coding (RFC 9112 §7.1). Extensions are refused, as they hide the end
-    /// of a chunk from others; trailers are read and dropped.
+    /// A decoder of the chunked transfer coding (RFC 9112 §7.1). Chunk extensions are refused, as other
+    /// programs may see the end of the chunk elsewhere; trailers are read and dropped.
     package struct ChunkedDecoder: Sendable {
         private enum Phase {
             case size(digits: Int, value: Int)
@@ -66,8 +66,8 @@ extension HTTP1 {
 
         package var isComplete: Bool { if case .complete = phase { true } else { false } }
 
-        /// Decodes in place: the content moves to the start of the buffer. Returns its length, and how many
-        /// bytes were used; those after the end of the body are not.
+        /// Decodes in place and moves the content to the start of the buffer. Returns the length of the
+        /// content and the number of bytes used; bytes after the end of the body are not used.
         package mutating func decode(
             _ buffer: UnsafeMutableRawBufferPointer
         ) throws(Rejection) -> (content: Int, used: Int) {

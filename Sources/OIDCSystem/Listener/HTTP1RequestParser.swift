@@ -1,13 +1,15 @@
 import OIDCCore
 
 extension HTTP1 {
-    /// A parser of requests from bytes in pieces of any size. Each byte is checked once and in order, so the
-    /// sizes make no difference. Where RFC 9112 lets a server accept or refuse, it refuses (CWE-444).
+    /// A parser of requests whose bytes arrive in pieces of any size. If RFC 9112 allows a server to accept
+    /// or refuse, it refuses (CWE-444).
+    ///
+    /// Each byte is checked once and in order, so the sizes of the pieces make no difference.
     package struct RequestParser: Sendable {
         package enum Outcome: Hashable, Sendable {
             case needsMore
             case request(HTTPServerRequest)
-            /// A rejected request, after which the connection has no further ones.
+            /// A rejected request; no further request is read from the connection.
             case rejected(Rejection)
         }
 
@@ -22,7 +24,7 @@ extension HTTP1 {
         package private(set) var rejectedPath: String?
 
         private let limits: Limits
-        /// Whether a request is returned without its body, which the caller reads itself.
+        /// Whether requests are returned without their bodies, which the caller reads itself.
         private let leavesBody: Bool
         private var phase = Phase.requestLine
         private var unread: [UInt8] = []
@@ -40,7 +42,7 @@ extension HTTP1 {
             self.leavesBody = leavesBody
         }
 
-        /// Whether no bytes of a further request have come.
+        /// Whether no byte of the next request has arrived.
         package var isIdle: Bool {
             guard case .requestLine = phase else { return false }
             return line.isEmpty && !hasCarriageReturn && position == unread.count
@@ -55,13 +57,13 @@ extension HTTP1 {
             }
         }
 
-        /// Returns the bytes after the request that was returned last, and forgets them.
+        /// Removes and returns the bytes after the last returned request.
         package mutating func takeUnread() -> [UInt8] {
             defer { (unread, position) = ([], 0) }
             return Array(unread[position...])
         }
 
-        /// Returns the next request from the bytes so far; later ones wait for the next call.
+        /// Returns the next request from the bytes so far; later requests wait for the next call.
         package mutating func next() -> Outcome {
             do throws(Rejection) {
                 while true {
@@ -107,8 +109,8 @@ extension HTTP1 {
             return count == missing
         }
 
-        /// Returns the bytes up to CR LF; nil if they are incomplete. A bare LF is refused, as others may see
-        /// the line end elsewhere (RFC 9112 §2.2).
+        /// Returns the line before CR LF; nil if it is incomplete. A bare LF is refused, as programs differ
+        /// on whether it ends a line (RFC 9112 §2.2).
         private mutating func takeLine() throws(Rejection) -> [UInt8]? {
             while position < unread.count {
                 let byte = unread[position]

@@ -42,11 +42,11 @@ package struct HTTPServerRequest: Hashable, Sendable {
         }
     }
 
-    /// Whether a browser asks for a page.
+    /// Whether a browser requests a page.
     var wantsPage: Bool { headers["Accept"]?.includes("text/html") == true }
 
-    /// Returns the request as one to a server with this origin, for a provider as a pure function; nil if the
-    /// target is not part of a URL.
+    /// Returns the request in the form for a provider that is a pure function; nil if `origin` and the target
+    /// do not form a URL.
     package func request(to origin: String) -> HTTPRequest? {
         WebURL(origin + target).map { HTTPRequest(method, $0, headers: headers, body: body) }
     }
@@ -61,8 +61,8 @@ package struct HTTPServerRequest: Hashable, Sendable {
             }
     }
 
-    /// Returns whether another request repeats this one: it is equal and from the same user, on any
-    /// connection. Headers may differ if a browser repeats a request.
+    /// Returns whether another request, on any connection, repeats this one: it has the same method, target,
+    /// body and user. A browser may repeat a request with other headers.
     func isRepeated(by other: HTTPServerRequest) -> Bool {
         method == other.method && target == other.target && body == other.body && peer == other.peer
     }

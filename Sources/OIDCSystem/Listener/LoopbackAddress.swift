@@ -5,7 +5,7 @@ package struct LoopbackAddress: Hashable, Sendable {
         /// Both addresses, on one port, as a browser may resolve the name to either.
         case localhost
 
-        /// Reads the host of a redirect URI; nil for any host but loopback ones.
+        /// Parses the host of a redirect URI; nil if it is not a loopback host.
         package init?(_ name: String) {
             switch name {
             case "127.0.0.1": self = .ipv4

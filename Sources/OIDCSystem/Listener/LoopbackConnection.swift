@@ -10,7 +10,7 @@ final class LoopbackConnection {
         case ended
     }
 
-    /// The limits for one connection in one round of all connections.
+    /// The limits of one connection in one round of the server.
     struct Turn {
         let now: MonotonicTime
         private var readsLeft = 4
@@ -67,7 +67,7 @@ final class LoopbackConnection {
     var isSending: Bool { !output.isEmpty }
     /// Whether the peer has sent part of a request.
     var isReading: Bool { !isDraining && openRequest == nil && output.isEmpty && !parser.isIdle }
-    /// Whether the peer has sent nothing since the last answer, or at all.
+    /// Whether the peer has sent nothing since the last answer, or nothing at all.
     var isIdle: Bool { !isDraining && openRequest == nil && output.isEmpty && parser.isIdle }
 
     /// Reads and writes as far as possible without waiting, up to the next request. `turn` limits the reads,

@@ -8,7 +8,7 @@ struct LoopbackConnections {
         var requestMilliseconds: Int64 = 120_000
         /// The time after an answer in which the peer may close.
         var drainMilliseconds: Int64 = 1000
-        /// The time before a connection may give way to a new one, as its peer may be about to send.
+        /// The time before a connection may be closed for a new one, as its peer may be about to send.
         var graceMilliseconds: Int64 = 100
     }
 
@@ -45,7 +45,8 @@ struct LoopbackConnections {
         all = []
     }
 
-    /// Closes the least important connection for a new one; returns false if each one is too new or in use.
+    /// Closes the least important connection to make room for a new one. Returns false if every connection is
+    /// too new or in use.
     mutating func giveOneUp(now: MonotonicTime) -> Bool {
         let candidates = all.filter { isExpendable($0) && graceEnd($0) <= now }
         let victim = candidates.min { left, right in
@@ -57,7 +58,7 @@ struct LoopbackConnections {
         return true
     }
 
-    /// The time at which a connection could give way.
+    /// The earliest time at which a connection may be closed for a new one.
     var nextGraceEnd: MonotonicTime? {
         all.filter { isExpendable($0) }.map { graceEnd($0) }.min()
     }

@@ -31,8 +31,8 @@ struct LoopbackListener {
         descriptors = []
     }
 
-    /// Binds the addresses. The port that the system chooses for the first may be in use for the second; then
-    /// it chooses again.
+    /// Binds all addresses to one port. If the port that the system chose for the first address is in use on
+    /// the second, the system chooses again.
     private static func bind(
         _ host: LoopbackAddress.Host, port: UInt16
     ) throws(Errno) -> ([FileDescriptor], UInt16) {

@@ -1,25 +1,25 @@
 package import OIDCCore
 
-/// The page with the result of a sign-in or sign-out. It has a URL of its own, so neither the browser's address bar
-/// nor its history keeps the code and the state of the callback, and the page can be reloaded.
+/// The page with the result of a sign-in or sign-out. It has a URL of its own, so neither the browser's
+/// address bar nor its history keeps the code and the state of the callback, and the page can be reloaded.
 extension LoopbackServer {
     static func resultPath(below callback: String) -> String {
         callback.hasSuffix("/") ? "\(callback)done" : "\(callback)/done"
     }
 
-    /// Answers the held callback of a connection: sends the browser to the page for the result.
+    /// Answers the held callback of a connection with a redirect to the result page.
     package func sendToResult(_ connection: Int, below callback: String) {
         answer(connection, ResultPage.redirect(to: LoopbackServer.resultPath(below: callback)))
     }
 
-    /// Returns how many milliseconds a visitor may take to come for the result. A browser behind a tunnel, or on a busy
-    /// machine, needs some; a program that does not follow redirects never comes.
+    /// Returns how many milliseconds to wait for the request of the result page. A browser behind a tunnel or
+    /// on a busy machine takes a while; a program that does not follow redirects never requests the page.
     static func patience(for callbacks: [HTTPServerRequest]) -> Int64 {
         callbacks.contains(where: \.wantsPage) ? 10_000 : 2_000
     }
 
-    /// Shows the result to each browser that was sent to it, and finishes. This takes the time limit if one does not
-    /// come.
+    /// Shows the result page to each browser that was redirected to it, and finishes. Waits at most
+    /// `milliseconds` for these browsers.
     package func finish(
         showing page: HTTPResponse, below callback: String, program: String? = nil,
         milliseconds: Int64? = nil

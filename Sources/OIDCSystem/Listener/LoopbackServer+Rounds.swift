@@ -69,8 +69,8 @@ extension LoopbackServer {
         return admissionPause
     }
 
-    /// Accepts waiting connections, most of which have already sent their request. If there is no room, idle
-    /// connections are closed, or the new ones wait.
+    /// Accepts waiting connections and handles their first requests, as most have already sent one. If there
+    /// is no room, an idle connection is closed, or the new ones wait.
     private func admit(
         from descriptor: FileDescriptor, handle: (HTTPServerRequest) -> Disposition
     ) -> Event? {

@@ -27,27 +27,28 @@ package final class LoopbackServer {
     private(set) var isFinishing = false
     /// A function that returns the answer to invalid HTTP; the path is nil if none was read.
     var answerRejection: ((HTTP1.Rejection, _ path: String?) -> HTTPResponse)?
-    /// A function that returns the owner of a connection's peer. It is called for each complete request, so
+    /// A function that returns the owner of a connection's peer. It is called only for complete requests, so
     /// idle connections do not cause a search of the system's tables.
     let identify: (FileDescriptor) -> PeerOwner
 
-    /// The awaited request; its answer also goes to all that repeat it.
+    /// The awaited request; its answer also goes to every request that repeats it.
     struct HeldRequest {
         let connection: Int
         let request: HTTPServerRequest
         var answer: HTTPResponse?
-        /// How many connections were answered.
+        /// The number of connections that were answered.
         var answeredCount = 0
     }
 
-    /// A pause in accepting connections, until a time, or until a connection ends if there are too many.
+    /// A pause in accepting connections. It lasts until `end`; if it is for lack of room, it also ends with a
+    /// connection.
     struct AdmissionPause {
         let end: MonotonicTime
         let isForRoom: Bool
     }
 
-    /// Starts to listen. Throws an error of kind `failed` if the port is in use. With `identifiesPeers`, each
-    /// request includes its sender's user.
+    /// Creates a server that listens; throws an error of kind `failed` if the port is in use. With
+    /// `identifiesPeers`, each request includes its sender's user.
     package convenience init(
         _ address: LoopbackAddress = LoopbackAddress(), limits: HTTP1.Limits = HTTP1.Limits(),
         maximumConnections: Int = 256, identifiesPeers: Bool = false
@@ -81,7 +82,7 @@ package final class LoopbackServer {
     package var origin: String { "http://\(host.text):\(port)" }
 
     /// Returns whether a Host header is ours: a loopback literal or the registered name, with our port. Any
-    /// other is a site whose DNS points to this machine (DNS rebinding).
+    /// other comes from a website whose DNS name points to this machine (DNS rebinding).
     package func isOurHost(_ value: String?) -> Bool {
         guard let value else { return false }
         let names = ["127.0.0.1", "[::1]", host.text]
@@ -120,7 +121,7 @@ package final class LoopbackServer {
         } while MonotonicTime.now() < end && Interruption.pending == nil
     }
 
-    /// Answers the held request of a connection, on all connections that repeated it.
+    /// Answers the request that is held on a connection, also on all connections that repeated it.
     package func answer(_ connection: Int, _ response: HTTPResponse) {
         guard let index = heldRequests.firstIndex(where: { $0.connection == connection }) else { return }
         heldRequests[index].answer = response

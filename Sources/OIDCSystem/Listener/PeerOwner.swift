@@ -10,10 +10,11 @@ package enum PeerOwner: Hashable, Sendable {
     /// Unknown to the system, or root, which may relay another machine's browser.
     case unknown
 
-    /// Whether the owner is, or may be, another user, whose requests are refused.
+    /// Whether requests of this owner are refused, as it is another user or cannot be identified any more.
     package var isStranger: Bool { self == .anotherUser || self == .gone }
 
-    /// Asks the kernel for the owner, or else searches its tables, which takes long on a busy machine.
+    /// Returns the owner from the kernel, or else from its socket tables, whose search is slow on a busy
+    /// machine.
     static func identified(_ descriptor: FileDescriptor) -> PeerOwner {
         var user: UInt32 = 0
         guard oidc_peer_user(descriptor.rawValue, &user) == 1 else { return PeerOwner(of: descriptor) }
@@ -37,7 +38,7 @@ package enum PeerOwner: Hashable, Sendable {
                 case .found(let owner):
                     self = owner
                     return
-                // Programs of Windows connect to WSL's loopback without a socket in Linux's table.
+                // Windows programs connect to WSL's loopback without a socket in Linux's table.
                 case .absent: self = isWSL() ? .unknown : .gone
                 case .unreadable: continue
                 }

@@ -4,8 +4,8 @@ import OIDCCrypto
 /// The page that a browser shows at the end of a sign-in: fixed text with escaped values, without external
 /// resources.
 package enum ResultPage {
-    /// Returns the page for a successful sign-in; show it only after the tokens were validated. Without an ID
-    /// token it names no user.
+    /// Returns the page for a successful sign-in. Show it only after the tokens were validated; `who` is nil
+    /// if there is no ID token.
     package static func success(
         who: String?, provider: String, resource: String? = nil, program: String? = nil
     ) -> HTTPResponse {
@@ -26,7 +26,7 @@ package enum ResultPage {
             resource: session.key.resources.first, program: program)
     }
 
-    /// Returns the answer that sends the browser on to a path of the listener, as a GET whatever its own method
+    /// Returns the answer that redirects the browser to a path of the listener, with a GET after any method
     /// (RFC 9110 §15.4.4).
     static func redirect(to path: String) -> HTTPResponse {
         var headers = securityHeaders(styleNonce: nil)
@@ -70,7 +70,7 @@ package enum ResultPage {
             provider: issuer.map(host), program: program)
     }
 
-    /// Returns the page for a callback that does not belong to this sign-in, which continues.
+    /// Returns the page for a callback that does not belong to this sign-in; the sign-in continues.
     static func stray(status: Int, message: String, advice: String, program: String?) -> HTTPResponse {
         failure(
             title: "Not the answer to this sign-in", message: message, advice: advice, program: program,
@@ -92,7 +92,7 @@ package enum ResultPage {
             status: status)
     }
 
-    /// Returns the page for a redirect from a provider's sign-out page that is not the one that is waited for.
+    /// Returns the page for a sign-out redirect that does not belong to this sign-out.
     package static func otherSignOut(program: String) -> HTTPResponse {
         failure(
             title: "Not the answer to this sign-out",
@@ -144,7 +144,7 @@ extension ResultPage {
         ])
     }
 
-    /// Returns the HTML. It includes the icon, as a browser would otherwise request one.
+    /// Returns the answer with the page. It includes the icon, as a browser would otherwise request one.
     private static func document(
         status: Int, tone: Tone, title: String, content: String, program: String?
     ) -> HTTPResponse {
@@ -184,7 +184,7 @@ extension ResultPage {
         return HTTPResponse(status: status, headers: headers, body: Array(html.utf8))
     }
 
-    /// Returns a list of what is known.
+    /// Returns an HTML list of the facts that have a value.
     private static func facts(_ facts: (name: String, value: String?)...) -> String {
         let rows = facts.compactMap { fact in
             fact.value.map { "<div><dt>\(fact.name)</dt><dd>\(outside($0))</dd></div>" }
