@@ -1,7 +1,7 @@
 import CPlatform
 import OIDCCore
 
-/// Where a proxy listens.
+/// The endpoint for a proxy to listen on.
 package enum ProxyEndpoint: Hashable, Sendable {
     /// A port on 127.0.0.1; nil lets the system choose.
     case port(UInt16?)
@@ -13,10 +13,11 @@ enum ProxyAddress: Hashable, Sendable {
     case tcp(UInt16)
     case socket(path: String)
 
-    /// Whether callers must prove themselves; only this user can open the socket.
+    /// Whether callers must send the secret. Only this user can open a socket, which needs none.
     var needsSecret: Bool { if case .tcp = self { true } else { false } }
 
-    /// Returns whether a Host header is ours. Any other is a site whose DNS points to this machine.
+    /// Returns whether a Host header is ours. Any other comes from a website whose DNS name points to this
+    /// machine (DNS rebinding).
     func isOurs(_ host: String?) -> Bool {
         guard let host else { return false }
         switch self {
@@ -41,7 +42,7 @@ enum ProxyAddress: Hashable, Sendable {
 struct ProxyListener {
     let address: ProxyAddress
     let descriptor: FileDescriptor
-    /// The file of a Unix socket, to remove only what was made here.
+    /// The status of the Unix socket's file when it was made; no other file is removed.
     private let file: FileStatus?
 
     init(_ endpoint: ProxyEndpoint) throws(OIDCError) {
@@ -83,7 +84,7 @@ struct ProxyListener {
         }
     }
 
-    /// Removes a socket that nobody listens on any more, as after a crash.
+    /// Removes a socket that no program listens on, such as one left by a crash.
     private static func removeAbandoned(_ path: String) throws(Errno) {
         guard let status = try? FilePath.status(path) else { return }
         guard status.kind == .other, !status.isSomeoneElses else { throw .addressInUse }

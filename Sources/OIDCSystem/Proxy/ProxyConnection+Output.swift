@@ -2,7 +2,7 @@ import OIDCCore
 
 /// The bytes to the caller.
 extension ProxyConnection {
-    /// Answers the current or a malformed request with an answer of ours.
+    /// Answers the current request, or a malformed one, with an answer of the proxy itself.
     func answer(_ response: HTTPResponse, toHead isHead: Bool, closes: Bool) {
         if let bytes = try? HTTP1.serialize(response, toHead: isHead, closes: closes) { write(bytes) }
         finishExchange(closes: closes)
@@ -23,7 +23,7 @@ extension ProxyConnection {
         }
     }
 
-    /// Sends the output as far as the caller takes it, and lets a paused answer go on.
+    /// Sends as much output as the caller accepts, and resumes a paused answer.
     func flush(now: MonotonicTime) {
         guard !isEnded else { return }
         do throws(Errno) {

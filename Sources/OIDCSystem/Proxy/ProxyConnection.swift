@@ -1,14 +1,15 @@
 import CPlatform
 import OIDCCore
 
-/// A caller's connection: its requests one after another, and the bytes of the answers. Nothing blocks.
+/// A caller's connection: its requests, one at a time, and their answers. No function blocks.
 final class ProxyConnection {
     let descriptor: FileDescriptor
     /// Whether the caller came through a Unix socket.
     private let isOnSocket: Bool
     let began: MonotonicTime
     private(set) var isEnded = false
-    /// Whether everything is sent and the sending side is closed; further bytes of the caller are discarded.
+    /// Whether everything is sent and the sending side is closed; further bytes from the caller are
+    /// discarded.
     var isDraining = false
     /// The request that is being forwarded.
     private(set) var exchange: ProxyExchange?
@@ -18,7 +19,7 @@ final class ProxyConnection {
     private(set) var requestBegan: MonotonicTime
     /// Whether the caller's user was checked.
     var isIdentified = false
-    /// Whether the caller will send nothing more, but awaits its answer.
+    /// Whether the caller closed its sending side but still waits for its answer.
     private(set) var isHalfClosed = false
     /// Whether a request on this connection had the secret.
     private(set) var hasProof = false
@@ -42,13 +43,13 @@ final class ProxyConnection {
         began = now
     }
 
-    /// Whether the caller does not take the bytes of the output now.
+    /// Whether the output waits until the caller accepts more.
     var isBlocked: Bool { output.isBlocked }
-    /// Whether the caller has sent nothing since the last answer, or at all.
+    /// Whether the caller has sent nothing since the last answer, or nothing at all.
     var isIdle: Bool {
         !isEnded && !isDraining && exchange == nil && output.isEmpty && parser.isIdle
     }
-    /// Whether the caller has sent a part of a request's head.
+    /// Whether the caller has sent part of a request's head.
     var isReadingHead: Bool { !isDraining && exchange == nil && output.isEmpty && !parser.isIdle }
 
     /// The events to wait for.
@@ -83,7 +84,7 @@ final class ProxyConnection {
         serve(now: now, take: take, refuse: refuse)
     }
 
-    /// Starts the next request from the bytes so far.
+    /// Starts the next request from the bytes received so far.
     func serve(
         now: MonotonicTime, take: (HTTPServerRequest) -> ProxyExchange?, refuse: (HTTP1.Rejection) -> Void
     ) {
@@ -119,7 +120,7 @@ final class ProxyConnection {
         }
     }
 
-    /// Notices that the caller left while it waits for its answer.
+    /// Reads while the caller waits for its answer, to notice if it leaves.
     private func watch(_ exchange: ProxyExchange) {
         do throws(Errno) {
             let bytes = try descriptor.read(limit: Self.readSize)
@@ -137,7 +138,8 @@ final class ProxyConnection {
 
     func resetOnClose() { oidc_reset_on_close(descriptor.rawValue) }
 
-    /// Ends the connection if the caller has closed it. One that closed only its sending side gets its answer.
+    /// Ends the connection if the caller has closed it. A caller that closed only its sending side still gets
+    /// its answer.
     func endUnlessHalfClosed() {
         if isOnSocket ? !Poll.isClosed(descriptor.rawValue) : PeerOwner.identified(descriptor) == .thisUser {
             isHalfClosed = true
@@ -147,7 +149,8 @@ final class ProxyConnection {
         }
     }
 
-    /// Reads bytes of the current request's body; nil if none have come yet, 0 if the caller left.
+    /// Reads bytes of the current request's body and returns their number: nil if none have arrived yet, 0 if
+    /// the caller left.
     func receiveBody(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         if !pending.isEmpty {
             let next = pending.prefix(buffer.count)
@@ -162,7 +165,7 @@ final class ProxyConnection {
         }
     }
 
-    /// Checks the chunks that have come so far.
+    /// Checks the chunks that have arrived so far.
     func checkChunks() throws(HTTP1.Rejection) {
         var bytes = Array(pending)
         var decoder = HTTP1.ChunkedDecoder()
@@ -172,7 +175,7 @@ final class ProxyConnection {
         _ = try result.get()
     }
 
-    /// Gives bytes after the end of a body back, which belong to the next request.
+    /// Puts back bytes after the end of a body, which belong to the next request.
     func giveBack(_ bytes: UnsafeRawBufferPointer) {
         pending = bytes + pending
     }
@@ -186,7 +189,7 @@ final class ProxyConnection {
         pending = []
     }
 
-    /// Whether a further request may have come with the last one.
+    /// Whether the next request may already have arrived with the last one.
     var mayServe: Bool { !isEnded && exchange == nil && !isBlocked && !closesAfterOutput && !parser.isIdle }
 
     func end() {

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// How a transfer and a request end.
+/// The end of transfers and requests.
 extension ProxyExchange {
     /// Handles the end of the transfer.
     func transferEnded(_ ended: ProxyTransfer, _ code: Int32, now: MonotonicTime) {
@@ -59,7 +59,7 @@ extension ProxyExchange {
         let endsAtClose = if case .answering(.untilClose) = phase { true } else { false }
         settle()
         connection.flush(now: .now())
-        // A plain close would be the orderly end of this answer.
+        // A normal close would look like the proper end of this answer.
         if endsAtClose { connection.resetOnClose() }
         connection.end()
     }
@@ -77,7 +77,7 @@ extension ProxyExchange {
         connection.answer(problem.response, toHead: isHead, closes: closes || !body.isWhole)
     }
 
-    /// Ends the request, as the caller left.
+    /// Ends the request because the caller left.
     func cancel() {
         abandonTransfer()
         settle()

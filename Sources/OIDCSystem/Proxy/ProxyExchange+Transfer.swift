@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// What the server sends and receives.
+/// The callbacks of the transfer to the server.
 extension ProxyExchange: ProxyTransferOwner {
     func provideBody(_ buffer: UnsafeMutableRawBufferPointer) -> ProxyTransfer.Provision {
         if case .discarding = phase { return .refuse }
@@ -37,7 +37,7 @@ extension ProxyExchange: ProxyTransferOwner {
         }
     }
 
-    /// Passes an interim answer on, such as 103; 100 is sent when the body is wanted.
+    /// Passes on an interim answer, such as 103. The proxy sends 100 itself, when libcurl reads the body.
     private func passInterimOn() {
         guard request.minorVersion == 1, head.status != 100 else { return }
         connection.write(statusAndFields())
@@ -57,20 +57,21 @@ extension ProxyExchange: ProxyTransferOwner {
         return beginAnswer()
     }
 
-    /// Refreshes a refused token although this request cannot be sent again, so the next one succeeds.
+    /// Refreshes a refused token for later requests, as this one cannot be sent again.
     private func refreshForOthers(_ state: ProxyServer.RouteState) {
         let response = head.response
         guard mayRefresh, let grant, state.refused != grant.token, StepUp(response.challenges) == nil,
             grant.key == nil || !DPoP.isNonceDemand(resourceResponse: response)
         else { return }
-        // A server that refuses the new token as well is not helped by another.
+        // If the server refuses the new token too, another refresh would not help.
         guard state.unproven != grant.token else { return state.refused = grant.token }
         server.tokens(of: admission.route).obtain(insteadOf: grant.token, now: .now()) { result, _ in
             if case .success(let next) = result { state.unproven = next.token }
         }
     }
 
-    /// Returns the attempt that the answer asks for, if the request can be sent again and it was not yet made.
+    /// Returns the next attempt that the answer calls for; nil if it was already made or the request cannot
+    /// be sent again.
     private func nextAttempt(_ state: ProxyServer.RouteState) -> Next? {
         guard body.canRepeat else { return nil }
         switch head.status {
@@ -90,7 +91,8 @@ extension ProxyExchange: ProxyTransferOwner {
         }
     }
 
-    /// Returns a sign-in for more, once for each token: if it does not help, the caller sees the server's answer.
+    /// Returns a step-up sign-in, once for each token. If the sign-in does not help, the caller gets the
+    /// server's answer.
     private func stepUp(_ state: ProxyServer.RouteState) -> Next? {
         guard server.tokens(of: admission.route).canStepUp, state.withoutStepUp != grant?.token else {
             return nil

@@ -1,12 +1,12 @@
 import OIDCCore
 
-/// One request of a caller: it is sent with the token, again if the token or its proof was not accepted, and
-/// the answer is passed on as it comes.
+/// One request of a caller. It is sent with the token, and again if the token or its proof is refused; the
+/// answer is passed on as it arrives.
 final class ProxyExchange {
     enum Phase {
         case waitingForToken
         case sending
-        /// The answer is read to its end, and another attempt follows.
+        /// The answer is read to its end before another attempt.
         case discarding(Next, bytes: Int)
         case answering(Framing)
         case done
@@ -14,13 +14,13 @@ final class ProxyExchange {
 
     enum Next {
         case anotherToken
-        /// A token of a sign-in with more scope, or a stronger or more recent one.
+        /// A token from a new sign-in that has more scope, is stronger or is more recent.
         case stepUp
         case proof
         case withoutExpectation
     }
 
-    /// How the caller sees the end of the answer.
+    /// The framing of the answer, which shows the caller where it ends.
     enum Framing {
         case none
         case length(missing: Int)
@@ -28,7 +28,7 @@ final class ProxyExchange {
         case untilClose
     }
 
-    /// The most of a discarded answer that is read.
+    /// The size limit of a discarded answer, in bytes.
     static let discardLimit = 65_536
 
     unowned let connection: ProxyConnection
@@ -67,7 +67,7 @@ final class ProxyExchange {
             throw HTTP1.Rejection(400, "a HEAD request has no body")
         }
         body = ProxyRequestBody(framing)
-        // What has come of the body is checked before anything is sent.
+        // The part of the body that has arrived is checked before anything is sent.
         if framing == .chunked { try connection.checkChunks() }
         let expects = try request.expectsContinue()
         expectsContinue = framing != .length(0) && expects
@@ -79,17 +79,17 @@ final class ProxyExchange {
     }
 
     var route: ProxyRoute { server.routes[admission.route] }
-    /// The server's name in messages.
+    /// The server's host and port, for messages.
     var host: String { route.url.hostAndPort }
     var isHead: Bool { request.method == HTTPMethod("HEAD") }
 
     /// Whether the caller has sent the whole request.
     var hasWholeBody: Bool { body.isWhole }
-    /// Whether more of the request's body can be sent on now.
+    /// Whether more of the request's body can be sent now.
     var awaitsBody: Bool { transfer?.isSendingPaused ?? false }
 
-    /// Returns when the server, or the caller that sends a body, has taken too long; nil while an answer
-    /// comes, however slowly, or the token is awaited.
+    /// The time limit for the server, or for the caller that sends a body; nil while the token is awaited or
+    /// an answer arrives, however slowly.
     var deadline: MonotonicTime? {
         switch phase {
         case .sending, .discarding:
@@ -169,7 +169,7 @@ final class ProxyExchange {
         transfer?.resume(sending: true)
     }
 
-    /// Lets the answer go on when the caller took what there was.
+    /// Resumes the answer after the caller has accepted the output.
     func resumeAnswer() {
         guard transfer?.isReceivingPaused == true else { return }
         transfer?.resume(receiving: true)

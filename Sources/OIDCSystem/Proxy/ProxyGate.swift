@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCCrypto
 
-/// The checks of a request before anything is sent: Host, Origin, the caller's proof, method and path.
+/// The checks of a request before anything is sent: Host, Origin, the caller's secret, method and path.
 struct ProxyGate {
     let routes: [ProxyRoute]
     let address: ProxyAddress
@@ -12,7 +12,7 @@ struct ProxyGate {
         let target: WebURL
         /// The request target as the caller wrote it, if it has characters that a URL cannot contain.
         let rawTarget: String?
-        /// The start of targets on this route, without the `/` at its end.
+        /// The start of the caller's request targets on this route, without the `/` at its end.
         let prefix: String
         /// The target after the route's own path, without the query.
         let shownPath: String
@@ -24,7 +24,7 @@ struct ProxyGate {
         guard let place = place(of: request) else {
             return refuse(address.needsSecret ? .wrongSecret : .noRoute)
         }
-        // Neither the server, which could redirect another route's callers, nor the log gets a secret.
+        // A secret must reach neither the log nor the server, which could use it in a redirect.
         guard !hasSecret(String(place.rest)) else { return refuse(.secretInTarget) }
         let shown = "/" + place.rest.prefix { $0 != "?" }.drop { $0 == "/" }
         func refuseHere(_ problem: ProxyProblem) -> Result<Admission, ProxyProblem.Refusal> {
@@ -45,7 +45,7 @@ struct ProxyGate {
                 prefix: place.prefix, shownPath: shown))
     }
 
-    /// Returns whether the caller can only go on with a WebSocket. Other upgrades are optional and are not passed on
+    /// Returns whether the caller requires a WebSocket. Other upgrades are optional and are not passed on
     /// (RFC 9110 §7.8).
     private func asksForWebSocket(_ request: HTTPServerRequest) -> Bool {
         ProxyHeaders.connectionOptions(request.headers.values("Upgrade")).contains { option in
@@ -53,7 +53,7 @@ struct ProxyGate {
         }
     }
 
-    /// Returns whether a text has the secret of any route.
+    /// Returns whether a string contains the secret of any route.
     func hasSecret(_ text: String) -> Bool {
         address.needsSecret && routes.contains { text.includes($0.secret.revealed) }
     }
@@ -98,7 +98,8 @@ struct ProxyGate {
         return nil
     }
 
-    /// Compares a proof with every route's secret, in a time that does not depend on where they differ.
+    /// Returns the route with this secret; nil if there is none. The time does not depend on where the
+    /// secrets differ.
     private func route(provenBy proof: some StringProtocol) -> Int? {
         var found: Int?
         let proof = Array(proof.utf8)
@@ -116,7 +117,7 @@ struct ProxyGate {
 }
 
 extension ProxyProblem {
-    /// A refused request, with the route and path if the caller proved itself.
+    /// A refused request, with the route and path if the caller sent the secret.
     struct Refusal: Error {
         let problem: ProxyProblem
         let route: Int?

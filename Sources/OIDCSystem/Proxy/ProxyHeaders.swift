@@ -14,7 +14,8 @@ enum ProxyHeaders {
         "x-original-host", "x-original-url", "x-rewrite-url", "x-http-host-override",
     ]
 
-    /// Returns the fields of a request that the server gets, with the cookies of `cookies` only.
+    /// Returns the fields of a request that the server gets, with only the cookies that `acceptsCookie`
+    /// accepts.
     static func request(
         _ headers: HTTPHeaders, acceptsCookie: (Substring) -> Bool
     ) -> [HTTPHeaders.Field] {
@@ -52,8 +53,9 @@ enum ProxyHeaders {
         Set(values.flatMap { $0.split(separator: ",") }.map { ASCII.lowercased(ASCII.trimmed($0)) })
     }
 
-    /// Returns a `Set-Cookie` that the caller sends back on this route only (RFC 6265 §5.2): without Domain,
-    /// below the route's path, and without Secure, as the proxy is plain http on this machine.
+    /// Returns a `Set-Cookie` value for a cookie that the caller sends back on this route only (RFC 6265
+    /// §5.2): without Domain, below the route's path, and without Secure, as the proxy is plain http on this
+    /// machine.
     static func cookie(_ value: String, prefix: String, route: ProxyRoute) -> String {
         var parts = value.split(separator: ";", omittingEmptySubsequences: false).map(ASCII.trimmed)
         var path = "\(prefix)/"
@@ -73,8 +75,8 @@ enum ProxyHeaders {
         return (parts + ["Path=\(path)"]).joined(separator: "; ")
     }
 
-    /// Returns a Location for the caller: on the proxy if it stays on the route, else the server's own,
-    /// absolute because relative ones would lead to the proxy.
+    /// Returns a `Location` for the caller: the proxy's URL if the target is on the route, else the server's,
+    /// made absolute, as a relative one would lead to the proxy.
     static func location(
         _ value: String, from target: WebURL, prefix: String, route: ProxyRoute, origin: String
     ) -> String {

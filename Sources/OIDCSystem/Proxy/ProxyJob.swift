@@ -1,7 +1,7 @@
 import OIDCCore
 import Synchronization
 
-/// Work on another thread, whose result the proxy's thread takes once `wake` is readable.
+/// A job on another thread. It writes to `wake` when the proxy's thread can take its result.
 final class ProxyJob<Value: Sendable> {
     private final class Mailbox: Sendable {
         let result = Mutex<Value?>(nil)
@@ -15,7 +15,7 @@ final class ProxyJob<Value: Sendable> {
         self.wake = wake
     }
 
-    /// Whether work was started whose result was not taken.
+    /// Whether a job was started whose result was not yet taken.
     var isRunning: Bool { thread != nil }
 
     func start(_ work: @escaping @Sendable () -> Value) throws(Errno) {
@@ -26,14 +26,14 @@ final class ProxyJob<Value: Sendable> {
         }
     }
 
-    /// Returns the result once; nil before the work has ended.
+    /// Returns the result once; nil before the job has ended.
     func take() -> Value? {
         guard let result = mailbox.result.withLock({ $0.take() }) else { return nil }
         finish()
         return result
     }
 
-    /// Waits for the work to end.
+    /// Waits for the job to end.
     func finish() {
         thread?.join()
         thread = nil

@@ -1,6 +1,6 @@
 package import OIDCCore
 
-/// What is logged of a request, without secrets.
+/// The log entry of a request, without secrets.
 package struct ProxyLogEntry: Hashable, Sendable {
     package var time: Instant
     /// The URL of the route; nil for a caller without the secret.
@@ -10,9 +10,9 @@ package struct ProxyLogEntry: Hashable, Sendable {
     package var path: String?
     /// The status of the answer; nil if the caller left before it.
     package var status: Int?
-    /// The bytes of the answer's body.
+    /// The number of bytes of the answer's body.
     package var bytes: Int
     package var milliseconds: Int64
-    /// The refreshes that the request waited for.
+    /// The number of refreshes that the request waited for.
     package var refreshes: Int
 }

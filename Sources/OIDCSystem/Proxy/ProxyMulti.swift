@@ -1,22 +1,22 @@
 import CLibcurl
 import OIDCCore
 
-/// The requests to servers that run at the same time on one thread, with their connections.
+/// The concurrent requests to servers, all on one thread, and their connections.
 final class ProxyMulti {
     let library: UnsafePointer<oidc_curl_library>
     private let multi: OpaquePointer
-    /// The sockets of libcurl, and what it waits for.
+    /// libcurl's sockets, with the events that it waits for.
     private(set) var sockets: [Int32: Poll.Direction] = [:]
-    /// When libcurl wants to be called in any case.
+    /// The time at which libcurl must be called even without an event.
     private(set) var timer: MonotonicTime?
     private var transfers: [OpaquePointer: ProxyTransfer] = [:]
 
-    /// CURLPIPE_NOTHING
+    /// libcurl's `CURLPIPE_NOTHING`.
     private static let withoutMultiplexing = 0
     /// The number of idle connections that are kept.
     private static let idleConnections = 64
 
-    /// Throws if there is no libcurl.
+    /// Throws if libcurl cannot be loaded.
     static func requireLibrary() throws(OIDCError) {
         guard oidc_curl() != nil else { throw CurlChannel.missingLibrary }
     }
@@ -29,8 +29,8 @@ final class ProxyMulti {
         self.library = library
         self.multi = multi
         let context = Unmanaged.passUnretained(self).toOpaque()
-        // No multiplexing: libcurl reads ahead for all streams of a connection, up to 32 MiB for a caller that does not
-        // read.
+        // No multiplexing: libcurl reads ahead for all streams of a connection, up to 32 MiB for a caller
+        // that does not read.
         let isSet =
             oidc_curl_multi_set_functions(multi, ProxyMulti.onSocket, ProxyMulti.onTimer, context) == 0
             && oidc_curl_multi_set_long(multi, Int32(OIDC_CURLMOPT_MAXCONNECTS), Self.idleConnections) == 0
@@ -55,7 +55,7 @@ final class ProxyMulti {
         return true
     }
 
-    /// Ends a transfer early, or after its end.
+    /// Removes a transfer, which ends it if it is still running.
     func remove(_ transfer: ProxyTransfer) {
         guard transfers.removeValue(forKey: transfer.easy) != nil else { return }
         _ = library.pointee.multi_remove_handle(multi, transfer.easy)
@@ -71,7 +71,7 @@ final class ProxyMulti {
         _ = library.pointee.multi_socket_action(multi, socket, events, &running)
     }
 
-    /// Lets libcurl act if its time has come.
+    /// Calls libcurl if its timer has expired.
     func actOnTimer(now: MonotonicTime) {
         guard let moment = timer, moment <= now else { return }
         timer = nil

@@ -1,21 +1,21 @@
 import OIDCCore
 
-/// The bytes that a caller has not got yet. Small parts are collected and sent at the end of a round.
+/// The bytes that are still to be sent to a caller. Small parts are collected and sent at the end of a round.
 struct ProxyOutput {
     private var bytes: [UInt8] = []
     private var start = 0
-    /// Whether the caller does not take bytes now.
+    /// Whether the caller accepts no bytes for now.
     private(set) var isBlocked = false
 
-    /// The most that is collected.
+    /// The number of bytes up to which parts are collected.
     private static let limit = 16_384
 
     var isEmpty: Bool { start == bytes.count }
 
     mutating func collect(_ part: [UInt8]) { bytes += part }
 
-    /// Collects a small part. Sends a large one, and copies only what the caller does not take; returns whether it took
-    /// any.
+    /// Collects a small part, or sends a large one and copies only the bytes that the caller does not accept.
+    /// Returns whether it accepted any.
     mutating func pass(
         _ prefix: String, _ part: UnsafeRawBufferPointer, _ suffix: String, to descriptor: FileDescriptor
     ) throws(Errno) -> Bool {
@@ -51,7 +51,7 @@ struct ProxyOutput {
         return try result.get()
     }
 
-    /// Keeps what is left after a number of bytes were sent.
+    /// Keeps the bytes that are left after `sent` of them were sent.
     private mutating func keep(_ part: UnsafeRawBufferPointer, _ suffix: [UInt8], after sent: Int) {
         let collected = bytes.count - start
         guard sent < collected + part.count + suffix.count else { return clear(keepsCapacity: true) }
@@ -61,7 +61,7 @@ struct ProxyOutput {
         bytes += suffix[max(0, sent - collected - part.count)...]
     }
 
-    /// Sends what there is, as far as the caller takes it; returns whether it took any.
+    /// Sends as much as the caller accepts, and returns whether it accepted any bytes.
     mutating func flush(to descriptor: FileDescriptor, keepsCapacity: Bool) throws(Errno) -> Bool {
         let before = start
         while !isEmpty {

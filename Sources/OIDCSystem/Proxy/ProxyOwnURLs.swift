@@ -1,15 +1,16 @@
 import OIDCCore
 
-/// The proxy's own URLs in header fields of a caller. The server gets its own URLs in their place, and never the
-/// secret.
+/// The replacement of the proxy's URLs in a caller's header fields with the server's, as the server must not
+/// get the secret.
 struct ProxyOwnURLs {
     let address: ProxyAddress
     let route: ProxyRoute
     let prefix: String
-    /// Returns whether a text has the secret of any route.
+    /// The check for the secret of any route in a string.
     let hasSecret: (String) -> Bool
 
-    /// Returns a field for the server; nil if it has none. A `Destination` (RFC 4918 §10.3) must be on the route.
+    /// Returns the field for the server; nil if it must not be sent. A `Destination` (RFC 4918 §10.3) must be
+    /// on the route.
     func mapped(_ field: HTTPHeaders.Field) -> HTTPHeaders.Field? {
         switch ASCII.lowercased(field.name) {
         case "referer": return address(of: field, isOptional: true)
@@ -27,7 +28,7 @@ struct ProxyOwnURLs {
         return WebURL(field.value).flatMap(route.rest) == nil ? nil : field
     }
 
-    /// Returns what follows the prefix in a URL of the proxy's, or in a path.
+    /// Returns the part after the prefix in a path or a URL of the proxy; nil for any other string.
     private func rest(_ text: String) -> Substring? {
         var target = text[...]
         if let url = WebURL(text) {

@@ -15,7 +15,7 @@ struct ProxyProblem: Hashable, Sendable {
         self.hint = hint.map { DisplayText.clean($0, limit: 600) }
     }
 
-    /// The answer to an error of ours.
+    /// Creates the answer for an error of the proxy.
     init(_ error: OIDCError, hint: String?) {
         let status =
             switch error.kind {
@@ -28,7 +28,7 @@ struct ProxyProblem: Hashable, Sendable {
         self.init(status, error.kind.rawValue, error.message, hint: hint)
     }
 
-    /// The answer to a malformed request.
+    /// Creates the answer to a malformed request.
     init(_ rejection: HTTP1.Rejection) {
         self.init(rejection.status, "usage", rejection.reason)
     }
@@ -68,7 +68,7 @@ struct ProxyProblem: Hashable, Sendable {
             ("Content-Type", "application/problem+json"), ("Cache-Control", "no-store"),
             ("X-Content-Type-Options", "nosniff"),
         ])
-        // RFC 9110 §15.5.2 demands a challenge.
+        // RFC 9110 §15.5.2 requires a challenge.
         if status == 401 { headers.append("WWW-Authenticate", "Bearer realm=\"proxy\"") }
         return HTTPResponse(
             status: status, headers: headers, body: Array(JSONValue.object(object).compact.utf8))

@@ -1,8 +1,8 @@
 import OIDCCore
 
-/// The body of a caller's request, read while it is sent on. A short one is kept, to be sent again.
+/// The body of a caller's request, read while it is forwarded. A short one is kept, so it can be sent again.
 struct ProxyRequestBody {
-    /// The most that is kept.
+    /// The size limit of a kept body, in bytes.
     static let keepLimit = 65_536
 
     private enum Source {
@@ -12,7 +12,7 @@ struct ProxyRequestBody {
 
     private var source: Source
     private(set) var isWhole = false
-    /// The bytes so far, as long as they are few.
+    /// The bytes so far; nil if there are too many or they are no longer needed.
     private var kept: [UInt8]? = []
     private var replayed = 0
 
@@ -30,7 +30,7 @@ struct ProxyRequestBody {
 
     mutating func repeatFromStart() { replayed = 0 }
 
-    /// Forgets what was kept, when the request is not sent again.
+    /// Discards the kept bytes once the request will not be sent again.
     mutating func forget() { kept = nil }
 
     mutating func provide(

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// The status and header fields of a server's answer, byte for byte.
+/// The status and header fields of a server's answer, with unchanged bytes.
 struct ProxyResponseHead {
     struct Field {
         let name: String
@@ -9,9 +9,9 @@ struct ProxyResponseHead {
         var text: String { String(decoding: value, as: UTF8.self) }
     }
 
-    /// The size limit of all lines of all heads together.
+    /// The size limit of all header lines together, including those of interim answers, in bytes.
     static let byteLimit = 256 * 1_024
-    /// The limit of interim answers before the final one.
+    /// The limit for the number of interim answers before the final one.
     static let interimLimit = 32
 
     private(set) var status = 0
@@ -23,7 +23,7 @@ struct ProxyResponseHead {
 
     enum Line {
         case more
-        /// The end of an interim answer (RFC 9110 §15.2), and of the final one.
+        /// The end of the header of an interim answer (RFC 9110 §15.2), or of the final one.
         case interim, complete
         case malformed
     }
@@ -84,7 +84,8 @@ struct ProxyResponseHead {
         HTTPResponse(status: status, headers: HTTPHeaders(fields.map { ($0.name, $0.text) }))
     }
 
-    /// The length of the body as the server named it; nil if it did not, and throws for two of them.
+    /// Returns the body's length in Content-Length; nil if it is not stated. Throws if it is malformed or
+    /// stated twice.
     func bodyLength() throws(HTTP1.Rejection) -> Int? {
         guard values("Transfer-Encoding").isEmpty else { return nil }
         let lengths = Set(values("Content-Length"))

@@ -1,13 +1,13 @@
 package import OIDCCore
 import OIDCCrypto
 
-/// A route of the proxy: the URL that its requests go to, and what callers name it by.
+/// A route of the proxy: the URL that its requests go to, and the path and secret that callers use.
 package struct ProxyRoute: Sendable {
     /// The URL whose origin and path no request can leave.
     package let url: WebURL
     /// The path of the route after the secret; it starts and ends with `/`.
     package let path: String
-    /// What callers prove themselves with; new for every start.
+    /// The secret that callers must send, new at every start.
     package let secret: Redacted<String>
 
     package init(_ url: WebURL, path: String = "/") throws(OIDCError) {
@@ -43,13 +43,13 @@ package struct ProxyRoute: Sendable {
 
     private var root: String { "\(url.scheme)://\(url.hostAndPort)" }
 
-    /// Returns the URL that a request goes to, from the rest of its target after the route's own path. A lone `/`
-    /// names the route's path with a `/` at its end.
+    /// Returns the URL for the part of a request target after the route's own path; nil if it would not be on
+    /// the route. A lone `/` stands for the route's path with a `/` at its end.
     func target(_ rest: Substring) -> WebURL? {
         pathAndQuery(rest).flatMap { WebURL(root + ProxyTarget.escaped($0[...])) }
     }
 
-    /// Returns the request target byte for byte, if it has characters that a URL cannot contain, else nil.
+    /// Returns the unchanged request target if it has characters that a URL cannot contain, else nil.
     func rawTarget(_ rest: Substring) -> String? {
         pathAndQuery(rest).flatMap { ProxyTarget.escaped($0[...]) == $0 ? nil : $0 }
     }
@@ -68,8 +68,8 @@ package struct ProxyRoute: Sendable {
         target.utf8.first.map { $0 != .questionMark } ?? false
     }
 
-    /// Returns the rest of the target that leads to a URL, the inverse of `target`; nil if the URL is not on
-    /// this route.
+    /// Returns the part of a request target that `target` maps to this URL; nil if the URL is not on this
+    /// route.
     func rest(of other: WebURL) -> String? {
         guard other.origin == url.origin else { return nil }
         let path = other.path.isEmpty ? "/" : other.path
@@ -104,7 +104,7 @@ enum ProxyTarget {
         return false
     }
 
-    /// Decodes escapes once; nil if one is a control character.
+    /// Returns the path with escapes decoded once; nil if one is a control character.
     private static func decoded(_ bytes: [UInt8]) -> [UInt8]? {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count)
@@ -125,7 +125,7 @@ enum ProxyTarget {
         return result
     }
 
-    /// Escapes the characters that RFC 3986 does not allow and that some callers send as they are.
+    /// Escapes the characters that RFC 3986 does not allow but some callers send.
     static func escaped(_ text: Substring) -> String {
         let strange = "\"<>^`{|}".utf8
         guard text.utf8.contains(where: { strange.contains($0) }) else { return String(text) }

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// The callers' connections: how they are accepted, served and ended.
+/// The accepting, serving and ending of the callers' connections.
 extension ProxyServer {
     func advance(_ connection: ProxyConnection, _ ready: Poll.Direction, now: MonotonicTime) {
         connection.advance(
@@ -39,7 +39,7 @@ extension ProxyServer {
         return nil
     }
 
-    /// Returns whether the caller is another user, once for each connection.
+    /// Returns whether the caller is another user. Each connection is checked once.
     private func isStranger(_ connection: ProxyConnection) -> Bool {
         guard listener.address.needsSecret, configuration.identifiesPeers, !connection.isIdentified else {
             return false
@@ -81,8 +81,8 @@ extension ProxyServer {
         }
     }
 
-    /// Closes the oldest connection without the secret, whatever it has sent, else the one that has been idle for the
-    /// longest time; returns false if there is none.
+    /// Closes the oldest connection that has not sent the secret, else the one that has been idle longest.
+    /// Returns false if there is neither.
     private func giveOneUp() -> Bool {
         let strange = connections.filter { !$0.hasProof && $0.exchange == nil }
         let idle = connections.filter { $0.isIdle || $0.isDraining }
@@ -107,7 +107,7 @@ extension ProxyServer {
             : connection.lastActivity.adding(milliseconds: configuration.idleConnection)
     }
 
-    /// Ends the connections of callers that closed their sending side and left since.
+    /// Ends the connections of callers that closed their sending side and have left since.
     private func expireHalfClosed(now: MonotonicTime) {
         guard connections.contains(where: \.isHalfClosed) else { return looksAtHalfClosed = nil }
         guard let moment = looksAtHalfClosed else {

@@ -2,7 +2,7 @@ import OIDCCore
 
 /// The loop that waits for events and handles them.
 extension ProxyServer {
-    /// Serves requests until a signal, the idle time-out, or an event of another descriptor.
+    /// Serves requests until a signal arrives, the idle timeout expires, or another descriptor is readable.
     package func run(also others: [Int32] = []) -> Event {
         lastUse = .now()
         let event = withoutBrokenPipeSignal {
@@ -61,7 +61,7 @@ extension ProxyServer {
         return zip(others, rest.dropFirst()).first { !$1.ready.isEmpty }.map { .readable($0.0) }
     }
 
-    /// Completes what the events led to: ended transfers, collected output, further requests of a connection.
+    /// Handles the results of the events: ended transfers, collected output, and further requests.
     private func settle() {
         for _ in 0..<8 {
             requests?.actOnTimer(now: .now())

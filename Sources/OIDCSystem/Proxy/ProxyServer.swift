@@ -2,27 +2,28 @@ package import OIDCCore
 
 /// A proxy on this machine that adds a session's token to requests, for callers that must not hold it.
 ///
-/// One thread serves all connections; tokens are obtained on others. Bodies are passed on in pieces, and a
-/// side that does not take them stops the other.
+/// One thread serves all connections; tokens are obtained on others. Bodies are passed on in pieces; if one
+/// side does not accept them, the other pauses.
 package final class ProxyServer {
     package struct Configuration {
         package var curl: CurlConfiguration
         /// Milliseconds that a server may take to answer, or a caller for each part of a body.
         package var timeout: Int64 = 300_000
-        /// Milliseconds for the head of a request, and between requests.
+        /// Milliseconds that a caller may take for the head of a request.
         package var headTimeout: Int64 = 30_000
+        /// Milliseconds without a request after which a connection is closed.
         package var idleConnection: Int64 = 120_000
-        /// Milliseconds without a request after which the proxy ends; nil if it does not.
+        /// Milliseconds without a request after which the proxy ends; nil if it never does.
         package var idleTimeout: Int64?
         package var connections = 1_024
-        /// Checks the callers' user. Off in tests that run without `/proc`.
+        /// Whether callers of other users are refused; false in tests that run without `/proc`.
         package var identifiesPeers = true
         package var log: (ProxyLogEntry) -> Void = { _ in }
-        /// Called after each round in which something was logged.
+        /// The function to call after each round in which something was logged.
         package var flushLog: () -> Void = {}
-        /// Called at the end, before running refreshes and sign-ins are awaited.
+        /// The function to call at the end, before running refreshes and sign-ins are awaited.
         package var interrupt: () -> Void = {}
-        /// Returns the command of a hint.
+        /// The function that returns a hint as text.
         package var hint: (Hint) -> String = { $0.description }
 
         package init(_ curl: CurlConfiguration) { self.curl = curl }
@@ -35,15 +36,17 @@ package final class ProxyServer {
         case readable(Int32)
     }
 
-    /// What is remembered of a route between requests.
+    /// The state of a route that lasts from one request to the next.
     final class RouteState {
         /// The server's latest nonce for proofs (RFC 9449 §8.2).
         var nonce: String?
-        /// A new token that the server refused all the same; refreshing again would not help.
+        /// A new token that the server refused too, so another refresh would not help.
         var refused: Redacted<String>?
-        /// A new token that the server has not accepted yet, obtained for a request that could not be sent again.
+        /// A new token that the server has not accepted yet, as the request it was obtained for could not be
+        /// sent again.
         var unproven: Redacted<String>?
-        /// A token that no sign-in for more helped, or the user declined one: nobody is asked again while it lives.
+        /// A token for which a step-up sign-in failed or did not help, so the user is not prompted for it
+        /// again.
         var withoutStepUp: Redacted<String>?
         /// The names of the cookies that the server set.
         var cookies: Set<Substring> = []
@@ -53,7 +56,7 @@ package final class ProxyServer {
     let configuration: Configuration
     let routes: [ProxyRoute]
     let states: [RouteState]
-    /// The requests to servers. It is made for the first one: a program that is started before does not inherit
+    /// The requests to servers; nil before the first one, so programs that are started earlier do not inherit
     /// the descriptors that libcurl opens for itself.
     var requests: ProxyMulti?
     let gate: ProxyGate
@@ -68,8 +71,8 @@ package final class ProxyServer {
     var hasLogged = false
     let limits: HTTP1.Limits
 
-    /// Binds the address. Each route names its session by an index in `sources`; `first` are tokens that were
-    /// obtained already.
+    /// Creates a proxy that listens. Each route names its session by an index in `sources`; `first` are
+    /// tokens that were already obtained.
     package init(
         _ endpoint: ProxyEndpoint, routes: [(route: ProxyRoute, session: Int)], sources: [ProxyTokenSource],
         first: [SessionTokens.Delivery?] = [], _ configuration: Configuration
@@ -140,10 +143,11 @@ package final class ProxyServer {
         configuration.log(entry)
     }
 
-    /// Returns the origin as the caller names it, which the gate has checked.
+    /// Returns the proxy's origin under the name that the caller used, which the gate has checked.
     func origin(named host: String?) -> String { host.map { "http://\($0)" } ?? listener.address.origin }
 
-    /// Returns whether a cookie may be sent to a route: not if only another route's server set it.
+    /// Returns whether a cookie may be sent to a route. A cookie that only another route's server set may
+    /// not.
     func acceptsCookie(_ name: Substring, on route: Int) -> Bool {
         states[route].cookies.contains(name)
             || !states.enumerated().contains { $0 != route && $1.cookies.contains(name) }

@@ -1,23 +1,24 @@
 package import OIDCCore
 
-/// Where the proxy gets a session's tokens. The functions run on threads of their own.
+/// The source of a session's tokens. Its functions run on background threads, except `onEnd`, which runs on
+/// the proxy's.
 package struct ProxyTokenSource: Sendable {
-    /// Returns a fresh token, or another one than a refused one.
+    /// The function that returns a fresh token, or one other than a refused one.
     package var token:
         @Sendable (_ refused: SessionTokens.Delivery?) throws(OIDCError) -> SessionTokens.Delivery
-    /// Signs in for more after an answer that asks for that, and returns a token of the new session; nil if nobody may
-    /// be asked.
+    /// The function that performs the step-up sign-in that an answer requires, and returns a token of the new
+    /// session; nil if the user must not be prompted.
     package var stepUp:
         (
             @Sendable (_ refused: SessionTokens.Delivery, _ answer: HTTPResponse) throws(OIDCError) ->
                 SessionTokens.Delivery
         )?
-    /// Returns why no token is available without signing in; nil if one is.
+    /// The function that returns why no token is available without signing in; nil if one is.
     package var ending: @Sendable () -> OIDCError?
-    /// Called once when a session has ended.
+    /// The function to call once when the session has ended.
     package var onEnd: @Sendable (OIDCError) -> Void
     package var environment: ProviderEnvironment
-    /// Seconds that a token must still be valid, unless half its lifetime is less.
+    /// The seconds for which a token must still be valid, or half its lifetime if that is less.
     package var minimumValidity: Int64 = 60
 
     package init(

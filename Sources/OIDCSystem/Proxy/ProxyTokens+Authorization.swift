@@ -1,7 +1,7 @@
 import OIDCCore
 
 extension ProxyTokens.Grant {
-    /// Reads the key of the session, unless it is that of the last token.
+    /// Creates a grant. It reads the session's key, unless the last grant has the same token and key.
     init(_ delivery: SessionTokens.Delivery, after last: ProxyTokens.Grant?) throws(OIDCError) {
         _ = try delivery.headerToken()
         self.delivery = delivery
@@ -23,7 +23,7 @@ extension ProxyTokens.Grant {
         key = try DPoPKey(pem: pem)
     }
 
-    /// Adds the token and its proof (RFC 6750 §2.1, RFC 9449 §7.1).
+    /// Returns the header fields with the token and its proof (RFC 6750 §2.1, RFC 9449 §7.1).
     func authorization(
         _ method: HTTPMethod, _ url: WebURL, nonce: String?, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> [HTTPHeaders.Field] {

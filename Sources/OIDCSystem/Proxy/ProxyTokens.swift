@@ -2,9 +2,9 @@ package import OIDCCore
 
 /// The token of a session in memory, for any number of requests: one refresh serves all that wait for it.
 ///
-/// It belongs to the proxy's thread; only the results of jobs come from others.
+/// It is used only on the proxy's thread; its jobs run on others.
 package final class ProxyTokens {
-    /// A token with the key that it is bound to.
+    /// A token and the key that it is bound to.
     struct Grant {
         let delivery: SessionTokens.Delivery
         let key: DPoPKey?
@@ -16,7 +16,7 @@ package final class ProxyTokens {
 
     private struct Waiter {
         let refused: Redacted<String>?
-        /// The answer that asks for a sign-in with more; nil if a new token is enough.
+        /// The answer that requires a step-up sign-in; nil if a new token is enough.
         let answer: HTTPResponse?
         var refreshes: Int
         let completion: Completion
@@ -31,20 +31,20 @@ package final class ProxyTokens {
     private let source: ProxyTokenSource
     private let job: ProxyJob<JobResult>
     private var current: Grant?
-    /// The time until which the token is used without looking whether the session was replaced.
+    /// The time until which the token is used without checking the session.
     private var trustedUntil = MonotonicTime(nanoseconds: .min)
     private var failure: (error: OIDCError, until: MonotonicTime)?
     private var waiters: [Waiter] = []
     private var isEnded = false
-    /// Whether a user is signing in for more. Other requests go on with the token that there is.
+    /// Whether the user is signing in for a step-up. Other requests continue with the current token.
     private var isSteppingUp = false
     private var nextLook: MonotonicTime
 
-    /// Milliseconds that a token or a failure is used without looking at the session again.
+    /// Milliseconds for which a token or a failure is used without checking the session again.
     static let trust: Int64 = 1_000
     /// Milliseconds for which a missing session is not looked up again; few, as the user may be signing in.
     static let signedOutTrust: Int64 = 50
-    /// Milliseconds between looks at the session of an idle proxy.
+    /// Milliseconds between the checks of an idle proxy's session.
     static let lookInterval: Int64 = 10_000
 
     package init(_ source: ProxyTokenSource, wake: FileDescriptor, now: MonotonicTime = .now()) {
@@ -53,7 +53,7 @@ package final class ProxyTokens {
         nextLook = now.adding(milliseconds: ProxyTokens.lookInterval)
     }
 
-    /// Gives a token that was obtained before the start.
+    /// Stores a token that was obtained before the start.
     package func begin(with delivery: SessionTokens.Delivery) throws(OIDCError) {
         current = try Grant(delivery, after: current)
     }
@@ -64,7 +64,8 @@ package final class ProxyTokens {
         grant.delivery.access.isFresh(at: source.environment.now(), minimum: source.minimumValidity)
     }
 
-    /// Returns the token in memory, if it needs no look at the session and is not being replaced.
+    /// Returns the token in memory if it can be used without checking the session and is not being replaced,
+    /// else nil.
     func ready(insteadOf refused: Redacted<String>? = nil, now: MonotonicTime) -> Grant? {
         guard isSteppingUp || now < trustedUntil && !isBeingReplaced else { return nil }
         return usable(insteadOf: refused)
@@ -79,14 +80,14 @@ package final class ProxyTokens {
         waiters.contains { $0.answer == nil && $0.refused != nil && $0.refused == current?.token }
     }
 
-    /// Whether a request waits for a token, or has started a sign-in.
+    /// Whether a request waits for a token or a sign-in.
     var isAwaited: Bool { !waiters.isEmpty }
 
-    /// Whether a user may be asked to sign in for more.
+    /// Whether the user may be prompted for a step-up sign-in.
     var canStepUp: Bool { source.stepUp != nil }
 
-    /// Calls `completion` with a token other than the refused one, at once if it is in memory. `answer` is the one that
-    /// asks for a sign-in with more.
+    /// Calls `completion` with a token other than the refused one, immediately if it is in memory. `answer`
+    /// is the answer that requires a step-up sign-in.
     func obtain(
         insteadOf refused: Redacted<String>? = nil, after answer: HTTPResponse? = nil, now: MonotonicTime,
         _ completion: @escaping Completion
@@ -127,7 +128,7 @@ package final class ProxyTokens {
         }
     }
 
-    /// Takes the result of a job that has ended, and looks at the session now and then.
+    /// Handles the result of a job that has ended, or checks the session if it is time to.
     func advance(now: MonotonicTime) {
         if let result = job.take() {
             isSteppingUp = false
@@ -175,7 +176,7 @@ package final class ProxyTokens {
         waiters = []
         for var waiter in served {
             waiter.refreshes += refreshed
-            // A job for another request may have brought the token that this one was refused with.
+            // A job for another request may have returned the token that was refused here.
             if case .success(let grant) = outcome, let refused = waiter.refused, grant.token == refused,
                 waiter.refreshes < 2, served.first?.refused != refused
             {
@@ -195,7 +196,7 @@ package final class ProxyTokens {
         return .success(grant)
     }
 
-    /// Reports a sign-in for more that failed to those that wait for it; the session stays as it is.
+    /// Reports a failed step-up sign-in to the requests that wait for it; the session does not change.
     private func failStepUp(_ error: OIDCError, of refused: Redacted<String>) {
         let served = waiters.filter { $0.answer != nil && $0.refused == refused }
         waiters.removeAll { $0.answer != nil && $0.refused == refused }

@@ -33,7 +33,7 @@ final class ProxyTransfer {
         headers = CurlList(library)
         addresses = CurlList(library)
         errorText.initialize(repeating: 0, count: Int(OIDC_CURL_ERROR_SIZE))
-        // RFC 9110 §9.2.2
+        // The idempotent methods (RFC 9110 §9.2.2).
         isRepeatable = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"].contains(order.method.name)
         try setUp(configuration)
     }
@@ -47,7 +47,7 @@ final class ProxyTransfer {
         var options = CurlOptions(easy)
         let setup = CurlSetup(library: library, configuration: configuration, stage: .resource)
         setup.setConnection(order.url, addresses: addresses, &options)
-        // Another proxy in between would need the whole URL.
+        // Another proxy on the way would need the whole URL.
         if let target = order.rawTarget, order.url.isSecure || order.url.isLoopback {
             options.set(OIDC_CURLOPT_REQUEST_TARGET, target)
         }
@@ -67,12 +67,12 @@ final class ProxyTransfer {
         options.set(OIDC_CURLOPT_READDATA, pointer: context)
         let noticesRepeats = oidc_curl_set_before_request(easy, ProxyTransfer.onRequest) == 0
         if noticesRepeats { options.set(OIDC_CURLOPT_PREREQDATA, pointer: context) }
-        // Without HTTP/2 in libcurl, this is refused, and HTTP/1.1 stays.
+        // A libcurl without HTTP/2 refuses this option and stays with HTTP/1.1.
         if order.url.isSecure, isRepeatable || noticesRepeats {
             options.offer(OIDC_CURLOPT_HTTP_VERSION, OIDC_CURL_HTTP_VERSION_2TLS)
         }
         // libcurl repeats a request that got no answer on a reused connection. One that must not be sent
-        // twice takes a connection that was used just now, or a new one.
+        // twice uses a connection that was idle for at most a second, or a new one.
         if !isRepeatable {
             if noticesRepeats {
                 options.set(OIDC_CURLOPT_MAXAGE_CONN, 1)
@@ -105,18 +105,17 @@ final class ProxyTransfer {
         for field in order.fields {
             headers.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
         }
-        // Headers that libcurl must not add of its own.
+        // These headers must not be added by libcurl.
         for name in ["Accept", "User-Agent", "Content-Type"]
         where !order.fields.contains(where: { ASCII.isSameIgnoringCase($0.name, name) }) {
             headers.append("\(name):")
         }
         headers.append(order.expectsContinue ? "Expect: 100-continue" : "Expect:")
-        // libcurl leaves it out with HTTP/2.
+        // libcurl leaves this field out with HTTP/2.
         if order.framing == .chunked { headers.append("Transfer-Encoding: chunked") }
     }
 
-    /// Goes on with the bytes that the caller could not take, or had not sent. libcurl may call back before
-    /// this returns.
+    /// Resumes a paused transfer. libcurl may call back before this returns.
     func resume(receiving: Bool = false, sending: Bool = false) {
         let before = pauses
         if receiving { pauses &= ~Int32(OIDC_CURL_PAUSE_RECV) }
@@ -124,8 +123,9 @@ final class ProxyTransfer {
         if pauses != before { _ = library.pointee.easy_pause(easy, pauses) }
     }
 
-    /// Closes the connection when the transfer ends. libcurl would keep one of HTTP/2 after an early end, and reset the
-    /// stream only with the next request, so the server would not notice that the caller left.
+    /// Closes the connection when the transfer ends. After an early end, libcurl would keep an HTTP/2
+    /// connection open and reset the stream only with the next request, so the server would not notice that
+    /// the caller left.
     func forbidReuse() {
         _ = oidc_curl_set_long(easy, Int32(OIDC_CURLOPT_FORBID_REUSE), 1)
     }
@@ -151,8 +151,9 @@ final class ProxyTransfer {
             certificateVerification: number(OIDC_CURLINFO_SSL_VERIFYRESULT))
     }
 
-    /// Returns whether the request can be repeated because the connection ended before an answer. libcurl itself does not
-    /// repeat after a GOAWAY before 8.0, nor a request with a body, which it cannot rewind.
+    /// Returns whether the request can be repeated because the connection ended before an answer. libcurl
+    /// itself does not repeat it after a GOAWAY (before 8.0), or if it has a body, which libcurl cannot
+    /// rewind.
     func isRepeatable(after code: Int32) -> Bool {
         isRepeatable && !hasAnswerBytes && (code == 16 || code == 65)
     }
@@ -209,7 +210,8 @@ final class ProxyTransfer {
         }
     }
 
-    /// Called before each sending of the request; a repetition of one that may have been acted on is refused.
+    /// The callback before each sending of the request. It refuses to repeat a request that may have been
+    /// acted on.
     private static let onRequest: oidc_curl_before_request_function = { context, _, _, _, _ in
         guard let transfer = find(context) else { return 0 }
         guard !transfer.isSent || transfer.isRepeatable else { return Int32(OIDC_CURL_PREREQFUNC_ABORT) }

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// The callbacks of a transfer to its request. The functions are called on the proxy's thread.
+/// The request that a transfer serves. Its functions are called on the proxy's thread.
 protocol ProxyTransferOwner: AnyObject {
     /// Takes a header line; returns false to end the transfer.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool
@@ -13,7 +13,7 @@ protocol ProxyTransferOwner: AnyObject {
 extension ProxyTransfer {
     enum Reception {
         case taken
-        /// The caller does not take bytes now; libcurl keeps these.
+        /// The caller accepts no bytes for now; libcurl keeps these.
         case pause
         case refuse
     }
