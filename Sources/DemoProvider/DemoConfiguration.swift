@@ -1,20 +1,21 @@
 package import OIDCCore
 package import OIDCCrypto
 
-/// The provider's behavior in points that the specifications leave open. Forbidden behavior is only in the
-/// tests.
+/// The provider's behavior in points that the specifications leave open. Behavior that they forbid is
+/// implemented only in the tests.
 package struct DemoConfiguration: Sendable {
-    /// The one who answers the pages.
+    /// The user who answers the pages.
     package enum Person: Hashable, Sendable {
-        /// A user at a browser, or a program that plays one.
+        /// A user at a browser, or a program that simulates one.
         case atBrowser
-        /// An account that signs in and consents at once, without any page.
+        /// An account that signs in and consents immediately, without any page.
         case approves(String)
         case denies
     }
 
     package var clients: [DemoClient] = [.publicDemo, .confidentialDemo]
-    /// The client ID metadata documents that the provider knows, by their URLs. It has no network to fetch others.
+    /// The client ID metadata documents that the provider knows, by their URLs. The provider has no network
+    /// to fetch others.
     package var clientDocuments: [String: JSONValue] = [DemoClient.documentURL: DemoClient.document]
     package var person = Person.atBrowser
     package var asksForConsent = true
@@ -38,7 +39,7 @@ package struct DemoConfiguration: Sendable {
     /// The seconds for which a used refresh token still works, as with Okta's and Auth0's grace periods for
     /// lost answers.
     package var refreshReuseGrace: Int64 = 0
-    /// Whether `offline_access` counts only together with `prompt=consent` (OIDC Core §11).
+    /// Whether `offline_access` requires `prompt=consent` (OIDC Core §11).
     package var offlineAccessNeedsConsentPrompt = false
     /// Whether refresh tokens are issued even without `offline_access`.
     package var alwaysIssuesRefreshTokens = false
@@ -53,7 +54,7 @@ package struct DemoConfiguration: Sendable {
 
     package var deviceLifetime: Int64 = 600
     package var deviceInterval: Int64 = 5
-    /// The number of pending answers before a `person` who is not at a browser decides.
+    /// The number of polls answered `authorization_pending` before a `person` other than `atBrowser` decides.
     package var devicePollsBeforeDecision = 0
 
     /// The header in which a TLS terminator passes on the client's certificate, as percent-encoded PEM. The

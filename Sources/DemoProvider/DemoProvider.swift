@@ -3,8 +3,8 @@ package import OIDCCrypto
 
 /// An OpenID provider as a value: a request and the time give an answer and the next state.
 ///
-/// It does no I/O and reads no clock; randomness is passed in. It really performs the checks that a provider
-/// must perform.
+/// It does no I/O and reads no clock; randomness is passed in. It performs all checks that a provider must
+/// perform.
 package struct DemoProvider: Sendable {
     package let issuer: WebURL
     package var configuration: DemoConfiguration

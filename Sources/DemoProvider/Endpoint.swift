@@ -36,7 +36,7 @@ package enum Endpoint: String, Sendable, CaseIterable {
         }
     }
 
-    /// The accepted methods, as other ones are refused (RFC 9110 §15.5.6); nil if the endpoint accepts any.
+    /// The accepted methods; others are refused (RFC 9110 §15.5.6). Nil if the endpoint accepts any.
     var methods: [HTTPMethod]? {
         switch self {
         case .discovery, .jwks, .home, .resourceMetadata: [.get]

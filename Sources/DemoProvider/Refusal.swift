@@ -9,12 +9,12 @@ struct Refusal: Error {
     /// Additional headers, such as challenges and nonces.
     var headers: [(String, String)] = []
 
-    /// Makes a refusal; the description is reduced to the alphabet of RFC 6749 §5.2.
+    /// Creates a refusal; the description is reduced to the alphabet of RFC 6749 §5.2.
     init(_ code: String, _ description: String, status: Int = 400, headers: [(String, String)] = []) {
         self.init(code, raw: Refusal.plain(description), status: status, headers: headers)
     }
 
-    /// Makes a refusal with the description unchanged, even outside the alphabet of RFC 6749 §5.2.
+    /// Creates a refusal with the description unchanged, even outside the alphabet of RFC 6749 §5.2.
     init(_ code: String, raw description: String, status: Int = 400, headers: [(String, String)] = []) {
         self.code = code
         self.description = description
@@ -54,7 +54,7 @@ struct Refusal: Error {
     }
 }
 
-/// Runs cryptography; a failure is a server error.
+/// Runs a cryptographic operation; its failure becomes a server error.
 func crypto<Value>(_ work: () throws(CryptoError) -> Value) throws(Refusal) -> Value {
     do { return try work() } catch { throw .serverError(error) }
 }

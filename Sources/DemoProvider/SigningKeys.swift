@@ -32,7 +32,7 @@ struct SigningKeys: Sendable {
             ?? current.first { $0.key.supportedAlgorithms.contains(algorithm) }
     }
 
-    /// Replaces the current keys by new ones with new names.
+    /// Replaces the current keys with new ones, which have new IDs.
     mutating func rotate() throws(CryptoError) {
         let algorithms = current.map(\.algorithm)
         previous = current
@@ -66,7 +66,7 @@ extension DemoProvider {
         )
     }
 
-    /// Returns the key for an algorithm, with which tests sign tokens that the provider never would.
+    /// Returns the key for an algorithm; tests sign tokens with it that the provider would never issue.
     package func signingKey(for algorithm: SignatureAlgorithm) -> SigningKey? { keys.key(for: algorithm) }
 
     /// Replaces the signing keys; tokens signed by the previous ones still verify.

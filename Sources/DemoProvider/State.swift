@@ -4,7 +4,7 @@ import OIDCCore
 struct Account: Hashable, Sendable {
     let name: String
 
-    /// Makes an account; an empty name means alice.
+    /// Creates an account; an empty name means alice.
     init(_ text: String) {
         let cleaned = ASCII.trimmed(DisplayText.clean(text, limit: 64))
         name = cleaned.isEmpty ? "alice" : cleaned
@@ -41,7 +41,7 @@ struct Interaction: Sendable {
     let expiresAt: Instant
 }
 
-/// An issued code; `grant` is set once it is redeemed.
+/// An issued code, kept after its redemption to detect a second one.
 struct CodeRecord: Sendable {
     let request: RequestedAuthorization
     let grant: Int

@@ -68,8 +68,8 @@ extension DemoProvider {
         return try proceed(interaction, browser, call.now)
     }
 
-    /// Returns an interaction and its browser's session. It must be the browser that started it, or another
-    /// site could sign users in (CSRF).
+    /// Returns an interaction and the session of its browser. Only the browser that started the interaction
+    /// may continue it, or another site could sign users in (CSRF).
     func interaction(_ id: String, _ call: Call) throws(Refusal) -> (Interaction, BrowserSession) {
         guard let interaction = state.interactions[id], interaction.expiresAt > call.now,
             let browser = state.browsers[interaction.browser],
@@ -90,7 +90,8 @@ extension DemoProvider {
         return session
     }
 
-    /// Signs a user in with a new session, so an attacker cannot plant one beforehand (session fixation).
+    /// Signs a user in and starts a new session, as an attacker could have planted the old one (session
+    /// fixation).
     mutating func signedIn(
         _ browser: BrowserSession, as account: Account, for request: RequestedAuthorization?, at now: Instant
     ) -> BrowserSession {

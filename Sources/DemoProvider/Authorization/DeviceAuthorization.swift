@@ -87,7 +87,7 @@ extension DemoProvider {
         }
     }
 
-    /// Decides in place of a user, as the configuration says.
+    /// Decides instead of a user, if the configuration says so.
     private mutating func decide(_ record: inout DeviceRecord, _ now: Instant) {
         guard case .pending = record.decision, record.polls > configuration.devicePollsBeforeDecision else {
             return

@@ -10,7 +10,8 @@ struct PushedRequest: Sendable {
 extension DemoProvider {
     static let requestURIPrefix = "urn:ietf:params:oauth:request_uri:"
 
-    /// Handles a pushed authorization request of an authenticated client, with all its checks (RFC 9126 §2).
+    /// Handles a pushed authorization request of an authenticated client, with all checks of an authorization
+    /// request (RFC 9126 §2).
     mutating func pushAuthorization(_ call: Call) throws(Refusal) -> HTTPResponse {
         var parameters = try call.body()
         let client = try authenticatedClient(parameters, call)
@@ -35,8 +36,8 @@ extension DemoProvider {
         return .json(["request_uri": .string(reference), "expires_in": JSONValue(lifetime)], status: 201)
     }
 
-    /// Returns the pushed parameters of a reference, once, for the client that pushed them (RFC 9126 §4). All
-    /// parameters other than these two are ignored.
+    /// Removes and returns the pushed parameters, for the client that pushed them (RFC 9126 §4). All
+    /// parameters except `request_uri` and `client_id` are ignored.
     mutating func pushedParameters(_ parameters: Parameters, _ call: Call) throws(Refusal) -> Parameters {
         let reference = try parameters.required("request_uri")
         let client = try parameters.required("client_id")

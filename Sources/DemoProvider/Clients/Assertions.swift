@@ -36,7 +36,7 @@ extension DemoProvider {
         return client
     }
 
-    /// Returns the client that an assertion is about; `client_id` must agree if it is present.
+    /// Returns the client that an assertion is about; `client_id` must match it if present.
     private func asserted(
         _ issuer: String, _ subject: String, _ parameters: Parameters
     ) throws(Refusal) -> DemoClient {
@@ -111,8 +111,8 @@ extension DemoProvider {
         claims["aud"].map { $0.array?.compactMap(\.string) ?? [$0.string].compactMap { $0 } } ?? []
     }
 
-    /// Checks a token of a trusted issuer and returns its claims (RFC 7523 §3, RFC 8693 §2.1). This provider's own
-    /// tokens count only where that is asked for.
+    /// Checks a token of a trusted issuer and returns its claims (RFC 7523 §3, RFC 8693 §2.1). This
+    /// provider's own tokens are accepted only with `orOwn`.
     func trustedToken(
         _ text: String, _ now: Instant, orOwn: Bool = false
     ) throws(Refusal) -> JSONObject {

@@ -10,8 +10,8 @@ struct PresentedCertificate {
 }
 
 extension DemoProvider {
-    /// Reads the client certificate; nil unless the configuration trusts the header, as any client could send
-    /// it.
+    /// Returns the client certificate in the terminator's header; nil unless the configuration names that
+    /// header, as any client could send one.
     func certificate(_ call: Call) -> PresentedCertificate? {
         guard let header = configuration.certificateHeader, let value = call.request.headers[header],
             let pem = FormEncoding.decode("v=\(value)")?.first?.value

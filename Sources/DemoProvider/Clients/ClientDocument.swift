@@ -12,7 +12,8 @@ extension DemoClient {
         "token_endpoint_auth_method": "none", "application_type": "native",
     ]
 
-    /// Makes a public client of a document; nil if the document is another client's, or holds a secret.
+    /// Creates a public client from a document; nil if the document is for another client, contains a secret
+    /// or is not valid otherwise.
     init?(document: JSONValue, at address: String) {
         guard let url = WebURL(address), url.isSecure, url.fragment == nil, url.path != "/",
             document["client_id"]?.string == address, document["client_secret"] == nil,

@@ -56,7 +56,7 @@ package struct DemoClient: Sendable {
     package static let publicDemo = DemoClient(id: "demo", redirectURIs: ["com.example.demo:/callback"])
     package static let confidentialDemo = DemoClient(id: "demo-confidential", secret: "demo-secret")
 
-    /// The client's name and authentication methods, for display.
+    /// The client's ID and secret, for display.
     package var summary: String {
         "\(id) (\(secret.map { "secret: \($0.revealed)" } ?? "public"))"
     }

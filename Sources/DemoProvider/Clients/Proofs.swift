@@ -1,7 +1,8 @@
 import OIDCCore
 import OIDCCrypto
 
-/// The server that issued a nonce; each one accepts only its own (RFC 9449 §8, §9).
+/// The server that issued a nonce. The authorization server and the resource accept only their own nonces
+/// (RFC 9449 §8, §9).
 enum NonceRealm: String {
     case authorizationServer = "as"
     case resource = "rs"

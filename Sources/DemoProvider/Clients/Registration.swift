@@ -40,7 +40,8 @@ extension DemoProvider {
         }
     }
 
-    /// Checks redirect URIs: https, loopback http, or the application's own scheme (RFC 8252 §7).
+    /// Returns the redirect URIs. Each must be https, loopback http, or of the application's own scheme (RFC
+    /// 8252 §7).
     private func checkedRedirects(_ wanted: JSONObject, _ grants: [String]) throws(Refusal) -> [String] {
         let redirects = try texts(wanted, "redirect_uris") ?? []
         guard !redirects.isEmpty || !grants.contains("authorization_code") else {
@@ -60,7 +61,7 @@ extension DemoProvider {
         return redirects
     }
 
-    /// Returns the type of application, whose redirect URIs depend on it (OIDC Registration §2).
+    /// Returns the application type, which decides which redirect URIs are allowed (OIDC Registration §2).
     private func applicationType(_ wanted: JSONObject) throws(Refusal) -> String? {
         let type = try text(wanted, "application_type")
         guard [nil, "native", "web"].contains(type) else {

@@ -1,6 +1,7 @@
 package import OIDCCore
 
-/// A simulated browser with a user: follows redirects, keeps cookies, and presses the buttons of plain forms.
+/// A simulated browser with a user: it follows redirects, keeps cookies, and presses the buttons of plain
+/// forms.
 ///
 /// It only decides which request to send next; the caller sends it. It understands pages like those of
 /// `DemoProvider`, in which each button is a form of its own.
@@ -74,7 +75,7 @@ package struct BrowserStandIn: Sendable {
     }
 }
 
-/// A form of a page, with what is needed to press its button.
+/// A form of a page, with the data to submit it.
 package struct HTMLForm {
     package var id: String?
     package var action: String

@@ -54,7 +54,7 @@ extension DemoProvider {
         return messagePage("Your device is signed in", "You can close this tab and go back to it.")
     }
 
-    /// Returns the pending device of a typed code; only the letters count.
+    /// Returns the pending device of a typed code; only letters and digits count.
     private func pendingDevice(_ typed: String, _ now: Instant) -> (code: String, DeviceRecord)? {
         func letters(_ text: String) -> [UInt8] {
             ASCII.lowercased(text).utf8.filter { ASCII.isAlphanumeric($0) }

@@ -10,7 +10,7 @@ extension DemoProvider {
             loginPage(lead, hint: hint, hidden: [FormEncoding.Pair("interaction", interaction.id)]))
     }
 
-    /// Returns the login page: one click for the usual account, a field for any other name.
+    /// Returns the login page: one click for the suggested account, a field for any other name.
     func loginPage(_ lead: String, hint: String?, hidden: [FormEncoding.Pair]) -> Page {
         let account = Account(hint ?? "")
         let action = address(.login)
@@ -55,8 +55,8 @@ extension DemoProvider {
         return response(Page(title: "Allow access?", content: content))
     }
 
-    /// Returns a page that submits itself, or has a button without scripts (OAuth 2.0 Form Post Response Mode
-    /// §2).
+    /// Returns a page with a form that submits itself, or by its button if scripts are off (OAuth 2.0 Form
+    /// Post Response Mode §2).
     func formPostPage(_ address: String, _ pairs: [FormEncoding.Pair]) -> HTTPResponse {
         let form = Page.form(id: "answer", action: address, hidden: pairs, button: "Continue")
         return response(
@@ -74,7 +74,7 @@ extension DemoProvider {
         return response(Page(title: "That did not work", content: content, status: refusal.status))
     }
 
-    /// Returns the answer to a request for nothing that is here: a page for a browser, a line for a program.
+    /// Returns the answer to a request that no endpoint accepts: a page for a browser, a line for a program.
     func nothing(_ line: String, status: Int, _ call: Call) -> HTTPResponse {
         guard call.request.headers["Accept"]?.includes("text/html") == true else {
             return .text(line, status: status)

@@ -23,8 +23,8 @@ extension DemoProvider {
         return (record, grant)
     }
 
-    /// Checks that a bound token comes with its key or certificate, and an unbound one not with the DPoP
-    /// scheme.
+    /// Checks that a bound token is sent with its key or certificate, and that an unbound one is not sent
+    /// with the DPoP scheme.
     private mutating func checkBinding(_ binding: Binding, _ token: String, _ call: Call) throws(Refusal) {
         if let expected = binding.certificateThumbprint, certificate(call)?.thumbprint != expected {
             throw challenge(call, "invalid_token", "the token is bound to another certificate")

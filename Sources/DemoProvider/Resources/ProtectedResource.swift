@@ -1,7 +1,7 @@
 import OIDCCore
 
 extension DemoProvider {
-    /// The scopes of the protected resource, the first of which is all that its own path needs.
+    /// The scopes of the protected resource. Its own path requires only the first.
     private static let resourceScopes = ["api:read", "api:write"]
 
     /// The URL of the protected resource's metadata (RFC 9728 §3.1).
@@ -24,8 +24,8 @@ extension DemoProvider {
         return cacheable(.json(.object(metadata)))
     }
 
-    /// Handles requests to a resource that is found by its URL alone: it accepts only tokens that were issued for
-    /// it. A path below it needs one more scope, another one a recent and stronger sign-in.
+    /// Handles requests to the resource that clients find by its URL alone; it accepts only tokens that were
+    /// issued for it. `/mcp/write` requires one more scope, `/mcp/admin` a recent and stronger sign-in.
     mutating func protectedResource(_ call: Call) throws(Refusal) -> HTTPResponse {
         let (record, grant) = try presented(call, scope: DemoProvider.resourceScopes[0])
         guard record.audience.contains(address(.protectedResource)) else {

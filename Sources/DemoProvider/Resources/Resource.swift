@@ -37,7 +37,7 @@ extension DemoProvider {
         guard record.scope.contains(scope) else { throw insufficientScope(scope, call) }
     }
 
-    /// Demands a stronger or more recent sign-in if needed (RFC 9470 §3).
+    /// Requires a recent and stronger sign-in (RFC 9470 §3).
     func demandStepUp(_ grant: Grant, _ call: Call) throws(Refusal) {
         let isRecent = grant.authenticatedAt.map {
             call.now.seconds(since: $0) <= configuration.stepUpMaxAge

@@ -1,8 +1,8 @@
 import OIDCCore
 
 extension DemoProvider {
-    /// Revokes a token (RFC 7009 §2). A refresh token ends the whole sign-in; an unknown token is not an
-    /// error.
+    /// Revokes a token (RFC 7009 §2). A revoked refresh token ends the whole sign-in; an unknown token is not
+    /// an error.
     mutating func revoke(_ call: Call) throws(Refusal) -> HTTPResponse {
         let parameters = try call.body()
         let client = try authenticatedClient(parameters, call)
@@ -23,7 +23,7 @@ extension DemoProvider {
         }
     }
 
-    /// Returns a token's claims, or only that it is not active (RFC 7662 §2).
+    /// Returns a token's claims, or only `active: false` (RFC 7662 §2).
     mutating func introspect(_ call: Call) throws(Refusal) -> HTTPResponse {
         let parameters = try call.body()
         _ = try authenticatedClient(parameters, call)

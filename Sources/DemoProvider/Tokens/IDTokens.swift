@@ -16,7 +16,8 @@ extension DemoProvider {
         }
     }
 
-    /// Returns an unsigned ID token with the algorithm that the client expects.
+    /// Returns an unsigned token with its key: the client's secret for a symmetric algorithm, else a key of
+    /// the provider.
     func draft(
         _ claims: JSONObject, for client: DemoClient, _ algorithm: SignatureAlgorithm
     ) throws(CryptoError) -> TokenDraft {

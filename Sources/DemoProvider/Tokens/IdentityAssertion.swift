@@ -1,8 +1,8 @@
 import OIDCCore
 import OIDCCrypto
 
-/// Identity assertion authorization grants (ID-JAG): the user's provider vouches for the user to the server of a
-/// resource, which issues an access token for it.
+/// Identity assertion authorization grants (ID-JAG): the user's provider vouches for the user to the server
+/// of a resource, which issues an access token for it.
 extension DemoProvider {
     static let identityAssertionType = "oauth-id-jag+jwt"
 
@@ -40,8 +40,8 @@ extension DemoProvider {
         return answer
     }
 
-    /// Issues an access token for an assertion, for the resource and at most the scope that it names. It must be
-    /// meant for this server and this client, and counts once.
+    /// Issues an access token for an assertion, for the resource and at most the scope that it names. The
+    /// assertion must name this server and this client, and is single-use.
     mutating func redeemIdentityAssertion(
         _ assertion: String, _ request: TokenCall
     ) throws(Refusal) -> JSONObject {

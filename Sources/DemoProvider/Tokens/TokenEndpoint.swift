@@ -55,8 +55,8 @@ extension DemoProvider {
         }
     }
 
-    /// Redeems a code (RFC 6749 §4.1.3, RFC 7636 §4.6). If it is presented again, the tokens of the first
-    /// time end (§4.1.2).
+    /// Redeems a code (RFC 6749 §4.1.3, RFC 7636 §4.6). A second use revokes the tokens of the first
+    /// (§4.1.2).
     private mutating func redeemCode(_ request: TokenCall) throws(Refusal) -> JSONObject {
         let code = try request.parameters.required("code")
         guard let record = state.codes[code], record.request.client == request.client.id else {

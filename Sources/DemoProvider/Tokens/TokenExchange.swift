@@ -113,7 +113,8 @@ extension DemoProvider {
         return ExchangedSubject(subject: grant.subject, account: grant.account)
     }
 
-    /// Returns the claims of an ID token that this provider signed, even if expired.
+    /// Returns the claims of an ID token that this provider signed, even if it has expired; nil for any other
+    /// token.
     func ownIDToken(_ text: String) -> JSONObject? {
         guard let token = try? JWS(compact: text), let claims = token.claims,
             claims["iss"]?.string == issuer.text,
