@@ -32,8 +32,8 @@ package protocol OptionGroup: Sendable {
     init()
 }
 
-/// The property that an option or operand sets, written as `\.port`. It is evaluated only to store an argument or to show
-/// a default: the first key path of a process takes as long as all other parsing.
+/// The property that an option or operand sets, written as `\.port`. It is evaluated only to store an
+/// argument or to show a default, as the first key path of a process takes as long as all other parsing.
 package typealias Property<Root, Value> = any WritableKeyPath<Root, Value> & Sendable
 
 /// A command's options and operands with their documentation: the table behind parsing, help, completion and
@@ -50,8 +50,8 @@ package struct Declaration<Root>: Sendable {
     let operands: [Operand<Root>]
     private let table: @Sendable () -> [Option<Root>]
 
-    /// Makes a declaration. `options` is evaluated only if needed: a command line without options, such as
-    /// `oidc token`, never does.
+    /// Creates a declaration. `options` is evaluated only if needed: not for a command line without options,
+    /// such as `oidc token`.
     package init(
         discussion: String = "", usage: [String] = [], examples: [Example] = [], exitCodes: [ExitCode] = [],
         operands: [Operand<Root>] = [], stopsAtFirstOperand: Bool = false,

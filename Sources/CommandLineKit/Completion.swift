@@ -153,7 +153,7 @@ private struct Completer {
         }
     }
 
-    /// Keeps the candidates that start with what was typed.
+    /// Returns only the candidates that start with the typed text.
     func narrowed(_ completion: Completion, _ typed: String? = nil) -> Completion {
         guard case .words(let candidates) = completion else { return completion }
         let typed = typed ?? word

@@ -1,5 +1,6 @@
 extension Program {
-    /// Answers a completion script: the first line says how to complete, the others are the candidates.
+    /// Returns the answer to a completion script: the first line says how to complete, the others are the
+    /// candidates.
     ///
     /// bash passes its line up to the cursor and the part of the last word that it will replace; zsh and fish
     /// pass the words up to the cursor.
@@ -19,8 +20,8 @@ extension Program {
         case .directories: lines = [shell == .bash ? "-d" : "directories"]
         case .command(let start):
             switch shell {
-            // bash cannot complete another program's command line, so offer commands for its first word and
-            // files for the others.
+            // bash cannot complete another program's command line, so its first word is completed as a
+            // command and the others as files.
             case .bash: lines = [start == words.count - 1 ? "-c" : "-f"]
             case .zsh: lines = ["command", String(start + 1)]
             case .fish: lines = ["command", String(start + 2)]

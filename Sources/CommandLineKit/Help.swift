@@ -103,7 +103,7 @@ enum Help {
         return notes.isEmpty ? help : "\(help) (\(notes.joined(separator: "; ")))"
     }
 
-    /// Lists the accepted words, or returns nil if the placeholder already does.
+    /// Returns the list of accepted words; nil if the placeholder already lists them.
     static func choices(_ words: [String], _ placeholder: String) -> String? {
         words.isEmpty || placeholder.contains("|") ? nil : TextLayout.list(words)
     }

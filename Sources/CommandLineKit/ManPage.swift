@@ -22,8 +22,8 @@ package struct ManSection: Sendable {
 
 /// The program's manual page (section 1), written with man(7) macros.
 package enum ManPage {
-    /// Returns the page: name, synopsis, description, commands, shared options, then the program's own sections.
-    /// `date` is the day of the version, as in `2026-11-22`.
+    /// Returns the page: name, synopsis, description, commands, shared options, then the program's own
+    /// sections. `date` is the day of the version, as in `2026-11-22`.
     package static func text(
         _ program: Program, version: String, date: String, description: String, sections: [ManSection] = []
     ) -> String {
@@ -58,7 +58,7 @@ struct SharedOptions {
 }
 
 extension Program {
-    /// Lists each shared group once, starting with the options of every command.
+    /// Returns each shared group once, starting with the options that every command has.
     func sharedOptions(_ commands: [CommandDescription]) -> [SharedOptions] {
         var groups: [SharedOptions] = [
             SharedOptions(title: common.title, options: commonOptions, commands: nil)

@@ -53,6 +53,6 @@ package enum CompletionHint: Sendable, Equatable {
     case command
     /// The names of this program's commands.
     case commandNames
-    /// Words that this program lists, under this name.
+    /// Words of this kind, which the program itself lists.
     case dynamic(String)
 }

@@ -1,7 +1,7 @@
-/// A type that options and operands can have, read from one argument.
+/// A type of the values of options and operands, read from one argument.
 package protocol OptionValue: Sendable {
     init?(argument: String)
-    /// The value as a user would type it; empty if the help is to show no default.
+    /// The value as a user would type it; empty if the help should not show it as a default.
     var argument: String { get }
     /// The accepted values, as words that follow "takes": `a whole number`.
     static var expectation: String { get }
@@ -44,7 +44,8 @@ extension Int: OptionValue {
     package static var expectation: String { "a whole number" }
 }
 
-/// An enumeration of words only has to declare the conformance: `enum Flow: String, CaseIterable, OptionValue`.
+/// An enumeration of words only has to declare the conformance: `enum Flow: String, CaseIterable,
+/// OptionValue`.
 extension OptionValue where Self: CaseIterable & RawRepresentable, RawValue == String {
     package init?(argument: String) { self.init(rawValue: argument) }
     package var argument: String { rawValue }

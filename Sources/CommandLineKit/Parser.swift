@@ -1,4 +1,4 @@
-/// The action that a command line asks for.
+/// The action that a command line requests.
 package enum Invocation: Sendable {
     /// A command with its options set, and its path without the program's name.
     case run(any Command, path: [String])
@@ -8,7 +8,7 @@ package enum Invocation: Sendable {
 }
 
 extension Program {
-    /// Returns the command that the arguments ask for; they do not include the program's name.
+    /// Returns the action that the arguments request; they do not include the program's name.
     package func parse(_ arguments: [String]) throws(UsageError) -> Invocation {
         var route = Route(program: name, rest: arguments[...])
         while true {
@@ -113,8 +113,8 @@ extension Program {
         return UsageError("\(route.call) needs \(TextLayout.list(names(below: route.type)))")
     }
 
-    /// Returns the error for an unknown command. It suggests our command for a word that other programs use, or
-    /// else a similar word.
+    /// Returns the error for an unknown command. It suggests our command for a word that other programs use,
+    /// or else a similar word.
     private func unknownCommand(
         _ words: [String], _ route: Route, topics: [String] = [], isHelp: Bool = false
     ) -> UsageError {

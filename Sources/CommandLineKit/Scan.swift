@@ -88,7 +88,7 @@ struct Scan {
                 let attached = letters.isEmpty ? nil : String(String.UnicodeScalarView(letters))
                 return takeValue(index, attached, &rest, table)
             }
-            // One dash too few, as in `-header`, must not be a call for help.
+            // An option with one dash too few, such as `-header`, must not print the help.
             guard table[index].role == .ordinary || letters.isEmpty else {
                 if fault == nil { unknownOption = word }
                 return note(
@@ -114,7 +114,7 @@ struct Scan {
         settings.append(Setting(index: index, argument: value))
     }
 
-    /// Returns the next argument unless it is an option. A value that looks like an option is written
+    /// Returns the next argument unless it is an option. A value that looks like an option must be written
     /// `--issuer=-x`.
     private static func nextValue(_ rest: inout ArraySlice<String>, _ table: [OptionDescription]) -> String? {
         guard let next = rest.first else { return nil }

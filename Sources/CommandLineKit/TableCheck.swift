@@ -16,7 +16,7 @@ extension Program {
         return faults
     }
 
-    /// A mistake if the list of commands does not fit a terminal of 40 lines and 80 columns.
+    /// The mistakes in `--help`, which must fit 40 lines of 80 columns.
     private var overviewFaults: [String] {
         let lines = help().split(separator: "\n", omittingEmptySubsequences: false).dropLast()
         let wide = lines.filter { TextLayout.length($0) > TextLayout.width }.map {

@@ -1,4 +1,4 @@
-/// An error on the command line, with a hint what to type instead.
+/// An error on the command line, with a hint about what to type instead.
 package struct UsageError: Error, Equatable {
     package let message: String
     /// A command to type or one plain sentence, shown after `try: `.
@@ -52,7 +52,8 @@ package enum Nearest {
         return best?.word
     }
 
-    /// Counts the insertions, deletions, substitutions and swaps of neighbors that turn one word into the other.
+    /// Returns the number of insertions, deletions, substitutions and swaps of neighbors that turn one word
+    /// into the other.
     static func editDistance(_ left: [Unicode.Scalar], _ right: [Unicode.Scalar]) -> Int {
         if left.isEmpty || right.isEmpty { return left.count + right.count }
         var before: [Int] = []
