@@ -8,7 +8,7 @@
 // Generic passwords of Keychain Services: the service is "oidc", the account is the entry. Written from Apple's
 // documentation; it has not been run.
 
-// The system ends its prompts itself.
+// There is nothing to cancel: the system ends its prompts itself.
 void *oidc_keychain_make_canceller(void) { return NULL; }
 void oidc_keychain_cancel(void *canceller) { (void)canceller; }
 void oidc_keychain_free_canceller(void *canceller) { (void)canceller; }

@@ -23,7 +23,7 @@ typedef struct glib_list {
     struct glib_list *previous;
 } glib_list;
 
-/// `SecretSchema`
+/// libsecret's `SecretSchema`.
 typedef struct {
     const char *name;
     int flags;
@@ -139,7 +139,8 @@ static void *attributes_of(const char *entry) {
     return table;
 }
 
-/// Finds an entry. Without `may_prompt`, a locked one is found too, but has no secret.
+/// Finds an entry. If it is locked, `item` is NULL and the result is OIDC_KEYCHAIN_LOCKED or, if the user did
+/// not unlock it when prompted, OIDC_KEYCHAIN_DISMISSED.
 static int find(
     const char *entry, bool may_prompt, void *canceller, void **item, char *problem, size_t size) {
     *item = NULL;

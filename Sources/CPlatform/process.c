@@ -19,8 +19,8 @@ extern char **environ;
 static int argument_count;
 static char **argument_values;
 
-/* glibc hands constructors what main gets. This one runs before those of Swift's runtime, which reads the environment
-   even if a preloaded library has removed it. */
+/* glibc passes the arguments of main to constructors. This one runs before those of Swift's runtime, which reads
+   the environment even if a preloaded library has removed it. */
 __attribute__((constructor(101))) static void keep_arguments(int count, char **values) {
     static char *nothing[] = {NULL};
     argument_count = count;

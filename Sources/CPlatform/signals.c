@@ -32,7 +32,7 @@ enum {
     recorded_signal_count = sizeof recorded_signals / sizeof recorded_signals[0]
 };
 static void (*previous_handlers[recorded_signal_count])(int);
-/// Whether the real-time signals are recorded too. Service managers may stop programs by them.
+/// Whether the real-time signals are recorded too. Service managers may stop programs with them.
 static atomic_int records_real_time;
 
 static void (*previous_broken_pipe)(int) = SIG_DFL;
@@ -52,7 +52,7 @@ static long long milliseconds_now(void) {
     return clock_gettime(CLOCK_MONOTONIC, &now) == 0 ? now.tv_sec * 1000LL + now.tv_nsec / 1000000 + 1 : 1;
 }
 
-/// Ends the process by a signal, with the terminal as it was.
+/// Restores the terminal and ends the process by a signal.
 static void end_by(int number) {
     oidc_release_lines();
     signal(number, SIG_DFL);
@@ -68,7 +68,8 @@ static void record(int number) {
         first_signal = number;
         if (atomic_load(&postponements) > 0) was_postponed = 1;
     } else if (now - first >= burst_milliseconds) {
-        // By exit, as after a single signal: the first process of a container has no default actions.
+        // Ends by exit, as after a single signal: signals have no default action for the first process of a
+        // container.
         oidc_release_lines();
         _exit(128 + number);
     }
@@ -129,7 +130,8 @@ int oidc_interruption_descriptor(void) { return waiting_end; }
 
 void oidc_interrupt(int number) { first_signal = number; }
 
-/// Records the real-time signals that end the process by default. Only a redemption needs this, and not every start.
+/// Records the real-time signals that end the process by default. Only a redemption needs this, so it is not
+/// done at every start.
 static void record_real_time_signals(void) {
 #ifdef SIGRTMIN
     if (waiting_end < 0 || atomic_exchange(&records_real_time, 1)) return;
@@ -186,7 +188,7 @@ void oidc_postpone_interruptions(void) {
     record_real_time_signals();
     own_postponements++;
     atomic_fetch_add(&postponements, 1);
-    // The signal came just before, and waits too.
+    // A signal that came just before waits too.
     if (first_signal != 0) was_postponed = 1;
 }
 
@@ -244,7 +246,8 @@ int oidc_broken_pipes_were_default(void) {
 static volatile pid_t receiver;
 static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-/// The kernel sends the terminal's signals to the whole foreground group, which includes the child.
+/// Forwards a signal if another process sent it. The kernel sends the terminal's signals to the whole
+/// foreground group, which includes the child.
 static void pass_on(int number, siginfo_t *information, void *context) {
     (void)context;
     int saved = errno;

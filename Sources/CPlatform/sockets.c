@@ -93,7 +93,7 @@ int oidc_connect_address(const char *address, uint16_t port) {
     tcp_address target;
     memset(&target, 0, sizeof target);
     int is_ipv6 = strchr(address, ':') != NULL;
-    // An address of this link names its interface after a percent sign, which no server's does.
+    // A link-local address would need its interface after a percent sign; no server has such an address.
     if (is_ipv6) {
         target.v6.sin6_family = AF_INET6;
         target.v6.sin6_port = htons(port);
@@ -203,7 +203,7 @@ int oidc_listen_unix(const char *path, int backlog) {
     struct sockaddr_un address;
     int descriptor = make_unix_socket(&address, path);
     if (descriptor < 0) return descriptor;
-    // Linux gives the file the mode of the socket; others only follow the umask.
+    // Linux gives the file the mode of the socket; on other systems, the mode depends on the umask alone.
 #ifdef __linux__
     int code = fchmod(descriptor, 0600) == 0 ? bind(descriptor, (struct sockaddr *)&address, sizeof address) : -1;
 #else

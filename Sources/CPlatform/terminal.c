@@ -34,7 +34,7 @@ int oidc_take_lines(int descriptor) {
     if (!oidc_is_foreground(descriptor)) return ENOTTY;
     struct termios modes;
     if (tcgetattr(descriptor, &modes) != 0) return errno;
-    // A shell that stopped this process and let it go on has set its own modes.
+    // A shell that stopped and continued this process has set its own modes.
     const tcflag_t editing = ICANON | ECHO;
     if (taken_descriptor == descriptor && (modes.c_lflag & editing) == 0) return 0;
     taken_descriptor = -1;

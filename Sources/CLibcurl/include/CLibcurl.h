@@ -35,7 +35,7 @@ typedef struct oidc_curl_wait {
     short revents;
 } oidc_curl_wait;
 
-/// `CURLMsg`: how a transfer ended.
+/// `CURLMsg`: the result of a transfer.
 typedef struct oidc_curl_message {
     int kind;
     oidc_curl_easy *easy;
@@ -82,14 +82,14 @@ typedef struct oidc_curl_library {
 #undef OIDC_CURL_FIELD
 } oidc_curl_library;
 
-/// Loads libcurl at the first call and returns it, or NULL if there is none.
+/// Loads libcurl at the first call and returns it; NULL if it cannot be loaded.
 const oidc_curl_library *_Nullable oidc_curl(void);
 
 /// Returns the reason why `oidc_curl` returned NULL.
 const char *oidc_curl_problem(void);
 
-/// Loads the first of `names` (terminated by NULL) that exists. Returns NULL, or writes the reason to
-/// `problem` and returns it.
+/// Loads the first of `names` (terminated by NULL) that exists. Returns NULL if that succeeds; otherwise
+/// writes the reason to `problem` and returns `problem`.
 const char *_Nullable oidc_curl_load(
     const char *_Nullable const *_Nonnull names, oidc_curl_library *library, char *problem, size_t size);
 

@@ -3,15 +3,16 @@
 
 #include <sys/types.h>
 
-/// Returns the words of the command line and their number. Swift's `CommandLine` looks for them below the environment,
-/// and finds none if a preloaded library, as of a debugger or a shifted clock, has set a variable before `main`.
+/// Returns the words of the command line and their number. Swift's `CommandLine` looks for them below the
+/// environment, and finds none if a preloaded library, such as a debugger's or one that shifts the clock, has
+/// set a variable before `main`.
 char **oidc_arguments(int *count);
 
 /// Returns the environment of this process, terminated by NULL.
 char **oidc_environment(void);
 
-/// Opens closed descriptors among 0 to 2 in a mode in which using them fails. Otherwise the next file or
-/// socket would get such a number, and messages would be written into it.
+/// Opens those of the descriptors 0 to 2 that are closed, in a mode in which using them fails. Otherwise the
+/// next file or socket would get such a number, and messages would be written into it.
 void oidc_reserve_standard_descriptors(void);
 
 /// Makes a broken pipe an error of `write` instead of the end of the process. Children get the original
@@ -28,9 +29,9 @@ int oidc_file_size_was_default(void);
 
 /// Starts to record SIGINT, SIGTERM and SIGHUP, which also make a descriptor readable. A second signal, half
 /// a second or more after the first, ends the process. Other signals whose default is to end the process, such
-/// as SIGQUIT, are recorded in the same way while a thread postpones signals, and otherwise end the process at
-/// once, with the terminal as it was. Signals that are ignored stay ignored, as under `nohup` and for
-/// background jobs of a shell. Returns 0, or errno.
+/// as SIGQUIT, are recorded in the same way while a thread postpones signals, and otherwise restore the
+/// terminal and end the process. Signals that are ignored stay ignored, as under `nohup` and for background
+/// jobs of a shell. Returns 0, or errno.
 int oidc_record_interruptions(void);
 
 /// Returns the first recorded signal, or 0.
@@ -56,7 +57,8 @@ int oidc_interruptions_are_postponed(void);
 /// Returns whether the first signal had to wait for any thread.
 int oidc_interruption_was_postponed(void);
 
-/// Acts as if a signal had been recorded, but interrupts no system call: waits notice at their next look.
+/// Acts as if a signal had been recorded, but interrupts no system call, so waits notice it only at their next
+/// check.
 void oidc_interrupt(int number);
 
 /// Forgets recorded signals and removes the handlers, for tests and before another program replaces this
@@ -79,8 +81,8 @@ int oidc_reap(pid_t child, int *exit_status, int *signal_number);
 /// Like `oidc_reap`, but waits for the end.
 int oidc_await_end(pid_t child, int *exit_status, int *signal_number);
 
-/// Passes signals that another process sends on to a child: SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and
-/// SIGUSR2. Those of the terminal reach the child without us. Signals that are ignored stay ignored.
+/// Starts to forward signals that another process sends to a child: SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1
+/// and SIGUSR2. The terminal's signals reach the child directly. Signals that are ignored stay ignored.
 void oidc_pass_signals_on(pid_t child);
 
 /// Ends `oidc_pass_signals_on`, before the child is reaped and its number may belong to another process.
@@ -107,7 +109,7 @@ int oidc_terminal_height(int descriptor);
 /// Returns whether this process may read the terminal without being stopped by job control.
 int oidc_is_foreground(int descriptor);
 
-/// Takes line editing over from the terminal driver, which would cut lines at 4,095 bytes. It is undone by
+/// Takes over line editing from the terminal driver, which would cut lines at 4,095 bytes. This is undone by
 /// `oidc_release_lines`, at exit, and before a signal ends the process. Returns 0, or errno.
 int oidc_take_lines(int descriptor);
 void oidc_release_lines(void);

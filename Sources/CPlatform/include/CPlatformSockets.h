@@ -49,12 +49,12 @@ int oidc_listen_unix(const char *path, int backlog);
 /// Ends the sending side of a connection.
 void oidc_shutdown_sending(int descriptor);
 
-/// Writes the two ends of a connection as Linux's table of sockets lists the peer's socket: its address and
-/// port, a space, and ours. Returns 0, or errno.
+/// Writes the two ends of a connection as Linux's table of sockets lists the peer's socket: the peer's address
+/// and port, a space, and our address and port. Returns 0, or errno.
 int oidc_peer_route(int descriptor, char *text, size_t size);
 
-/// Asks the kernel for the user of the socket at the other end of a TCP connection on this machine. Returns 1 and
-/// sets `user` if it is found, or 0 if the kernel does not say.
+/// Gets the user of the socket at the other end of a TCP connection on this machine from the kernel. Returns 1
+/// and sets `user` if the kernel returns one, else 0.
 int oidc_peer_user(int descriptor, uint32_t *user);
 
 /// Finds the first line of a file that contains the text, without reading the whole file into memory. Returns
