@@ -3,7 +3,7 @@ import OIDCCore
 extension DemoProvider {
     static let cookieName = "oidc_demo_session"
 
-    /// Handles an authorization request (RFC 6749 §3.1): asks for a sign-in and for consent if needed, then
+    /// Handles an authorization request (RFC 6749 §3.1): lets the user sign in and consent if needed, then
     /// redirects.
     mutating func authorize(_ call: Call) throws(Refusal) -> HTTPResponse {
         var parameters = try call.parameters()

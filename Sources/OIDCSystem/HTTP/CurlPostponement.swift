@@ -33,7 +33,7 @@ struct CurlPostponement {
         limits.configuration.onPostponedSignal?()
     }
 
-    /// Ends the postponement. If the caller opened a scope, it lasts until the caller has saved the answer.
+    /// Ends the postponement. If the caller opened a scope, it ends with the scope, once the answer is saved.
     mutating func end() {
         guard isActive else { return }
         isActive = false

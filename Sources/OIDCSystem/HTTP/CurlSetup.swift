@@ -28,7 +28,7 @@ struct CurlSetup {
             hint: "use libcurl 7.66 or later, built with TLS", stage: stage)
     }
 
-    /// Sets the URL, the way to its server, and the trusted certificate authorities.
+    /// Sets the URL, the proxy and addresses, and the trusted certificate authorities.
     func setConnection(_ url: WebURL, addresses: CurlList, _ options: inout CurlOptions) {
         setTransport(url, &options)
         setAddress(url, addresses, &options)
@@ -46,7 +46,8 @@ struct CurlSetup {
         options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, max(1, configuration.connectTimeout.milliseconds))
         options.offer(OIDC_CURLOPT_QUICK_EXIT, 1)
         _ = oidc_curl_keep_sockets(options.easy)
-        // HTTP/1.1, as libcurl repeats a refused HTTP/2 stream, which only ProxyTransfer prevents.
+        // HTTP/2 is off, as libcurl would repeat a refused stream. ProxyTransfer turns it on if a repetition is
+        // harmless or can be prevented.
         options.set(OIDC_CURLOPT_HTTP_VERSION, OIDC_CURL_HTTP_VERSION_1_1)
         let firstVersionWithNames: UInt32 = 0x07_55_00
         if library.pointee.version_info(0).pointee.version_number >= firstVersionWithNames {
@@ -162,12 +163,13 @@ struct CurlSetup {
             try check(field)
             list.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
         }
-        // These headers must not be added by libcurl.
+        // A name without a value keeps libcurl from adding the header.
         for name in ["Expect", "Content-Type"] where request.headers[name] == nil { list.append("\(name):") }
         if body.length == nil { list.append("Transfer-Encoding: chunked") }
     }
 
-    /// Checks that a header field has no line end (RFC 9110 §5.5) and does not frame the message.
+    /// Checks that a header field has no control character, such as a line end (RFC 9110 §5.5), and does not
+    /// frame the message.
     private func check(_ field: HTTPHeaders.Field) throws(OIDCError) {
         let isName =
             !field.name.isEmpty

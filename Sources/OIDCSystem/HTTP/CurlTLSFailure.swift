@@ -50,7 +50,7 @@ struct CurlTLSFailure {
         if [9, 10].contains(failure.result.certificateVerification) {
             return "check this machine's clock, or report it to the provider"
         }
-        // These texts are libcurl's own, with any TLS library.
+        // libcurl writes these texts itself, so they are the same with every TLS library.
         if says("no alternative certificate subject name", "does not match target") {
             return "check the host name in the URL"
         }

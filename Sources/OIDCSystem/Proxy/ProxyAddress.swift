@@ -13,7 +13,7 @@ enum ProxyAddress: Hashable, Sendable {
     case tcp(UInt16)
     case socket(path: String)
 
-    /// Whether callers must send the secret. Only this user can open a socket, which needs none.
+    /// Whether callers must send the secret; false for a socket, which only this user can open.
     var needsSecret: Bool { if case .tcp = self { true } else { false } }
 
     /// Returns whether a Host header is ours. Any other comes from a website whose DNS name points to this

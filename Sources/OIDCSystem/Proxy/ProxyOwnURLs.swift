@@ -6,7 +6,7 @@ struct ProxyOwnURLs {
     let address: ProxyAddress
     let route: ProxyRoute
     let prefix: String
-    /// The check for the secret of any route in a string.
+    /// Whether a string contains the secret of any route.
     let hasSecret: (String) -> Bool
 
     /// Returns the field for the server; nil if it must not be sent. A `Destination` (RFC 4918 §10.3) must be

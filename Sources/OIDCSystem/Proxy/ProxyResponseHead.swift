@@ -84,8 +84,8 @@ struct ProxyResponseHead {
         HTTPResponse(status: status, headers: HTTPHeaders(fields.map { ($0.name, $0.text) }))
     }
 
-    /// Returns the body's length in Content-Length; nil if it is not stated. Throws if it is malformed or
-    /// stated twice.
+    /// Returns the value of Content-Length; nil if there is none or a Transfer-Encoding. Throws if it is
+    /// malformed or has two values.
     func bodyLength() throws(HTTP1.Rejection) -> Int? {
         guard values("Transfer-Encoding").isEmpty else { return nil }
         let lengths = Set(values("Content-Length"))

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// The accepting, serving and ending of the callers' connections.
+/// The handling of the callers' connections.
 extension ProxyServer {
     func advance(_ connection: ProxyConnection, _ ready: Poll.Direction, now: MonotonicTime) {
         connection.advance(

@@ -128,7 +128,7 @@ package final class ProxyTokens {
         }
     }
 
-    /// Handles the result of a job that has ended, or checks the session if it is time to.
+    /// Handles the result of a job that has ended; otherwise checks the session every ten seconds.
     func advance(now: MonotonicTime) {
         if let result = job.take() {
             isSteppingUp = false

@@ -105,7 +105,7 @@ final class ProxyTransfer {
         for field in order.fields {
             headers.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
         }
-        // These headers must not be added by libcurl.
+        // A name without a value keeps libcurl from adding the header.
         for name in ["Accept", "User-Agent", "Content-Type"]
         where !order.fields.contains(where: { ASCII.isSameIgnoringCase($0.name, name) }) {
             headers.append("\(name):")
