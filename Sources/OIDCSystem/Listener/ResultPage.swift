@@ -194,8 +194,7 @@ extension ResultPage {
 
     private static func host(of issuer: String) -> String { WebURL.ofIssuer(issuer)?.hostAndPort ?? issuer }
 
-    /// Returns text from outside, without invisible and bidirectional characters, escaped, and isolated from
-    /// the surrounding text direction.
+    /// Returns text from outside as HTML: escaped, and without invisible and bidirectional characters.
     private static func outside(_ text: String) -> String {
         HTMLText.escaped(DisplayText.clean(text))
     }
